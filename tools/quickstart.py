@@ -12,8 +12,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "lib"))
-import harness  # noqa: E402
-from harness import LEASE, phase, workspace  # noqa: E402
+import holdfastd  # noqa: E402
+from holdfastd import LEASE, phase, workspace  # noqa: E402
 
 LEASE_SECONDS = 15  # the product's default
 
@@ -90,7 +90,7 @@ class Demo:
                 taken = self.witness.wait_holder(lambda h: f"_{new}_" in h, f"{new} to lead", mark, limit=1)
                 break
             except AssertionError:
-                if time.monotonic() - begin > harness.LIMIT:
+                if time.monotonic() - begin > holdfastd.LIMIT:
                     raise
                 if sys.stdout.isatty():
                     print(f"\r   waiting for the expiry: {time.monotonic() - begin:.0f} s ", end="", flush=True)
@@ -118,7 +118,7 @@ def stay(demo):
     say("   kubectl -n hello create configmap greeting --from-literal=text=hi")
     for name, instance in sorted(demo.instances.items()):
         say(f"   kill -TERM {instance.pid}    # {name}, {'which leads' if name == leader else 'which follows'}; or -STOP and -CONT, or -KILL")
-    say(f"   {harness.HOLDFASTD} status \\\n     --data-dir={demo.instances[leader].data} --watch")
+    say(f"   {holdfastd.HOLDFASTD} status \\\n     --data-dir={demo.instances[leader].data} --watch")
     say(f"   ls {directory}    # logs and data, removed at the end")
     say()
     mark = demo.witness.mark()
@@ -193,12 +193,12 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     try:
-        with harness.Cluster(prefix="holdfast-") as cluster:
+        with holdfastd.Cluster(prefix="holdfast-") as cluster:
             show(cluster)
     except KeyboardInterrupt:
         say("\ninterrupted; nothing is left behind")
         return 130
-    except (AssertionError, harness.EtcdEnded, OSError) as error:
+    except (AssertionError, holdfastd.EtcdEnded, OSError) as error:
         say(f"quickstart: failed: {error}")
         return 1
     return 0

@@ -130,15 +130,14 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
 }
 
 /*
- * Deletes the namespace if it is ours. *ret_gone: no namespace of ours exists any more.
- *
  * What the informer knows is enough to delete the namespace, because the delete is for that
  * revision: in a later one it may have no owner, if the workspace is deleted with the policy
  * Orphan. It is also enough to wait for its end. But that no namespace of ours exists, the server
  * must say, for it may have been created a moment ago.
  */
-static int end_namespace(struct hfd_controller_context *context, struct hf_term *term,
-                         const char *full, const char *uid, bool *ret_gone) {
+int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *context,
+                                            struct hf_term *term, const char *full, const char *uid,
+                                            bool *ret_gone) {
         struct hf__json *ns;
         int r = hfd_object_client_get_cached(context->namespaces->informer, NULL, full, &ns);
 
@@ -232,8 +231,9 @@ static int end_workspace(struct hfd_controller_context *context, struct hf_term 
                          struct hf__json *workspace, const char *name, const char *full,
                          hf_nsec *ret_again) {
         bool gone;
-        int r = end_namespace(context, term, full, hf__json_string(workspace, "metadata.uid"),
-                              &gone);
+        int r = hfd_workspace_initializer_end_namespace(context, term, full,
+                                                        hf__json_string(workspace, "metadata.uid"),
+                                                        &gone);
 
         if (r != 0)
                 return r;

@@ -18,7 +18,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 from hand_over import bare_writes  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -57,8 +57,8 @@ def config_map(name, **metadata):
 
 
 def workspaces(server, n):
-    send(server, [("POST", WORKSPACES, harness.workspace(f"w{i}")) for i in range(n)])
-    return lambda e: harness.phase(e) == "Ready"
+    send(server, [("POST", WORKSPACES, holdfastd.workspace(f"w{i}")) for i in range(n)])
+    return lambda e: holdfastd.phase(e) == "Ready"
 
 
 def ended_workspaces(server, n):
@@ -114,7 +114,7 @@ def one_round(cluster, serving, name, fill, n):
     mark = witness.mark()
     leader = cluster.instance("leader", "--event-ttl=1s").wait_ready()
     taken = witness.wait_holder(lambda h: "_leader_" in h, "the leader", mark, limit=60)
-    harness.wait_until("the work to be done", lambda: sum(map(is_last, witness.seen()[mark:])) >= n, limit=600, every=1)
+    holdfastd.wait_until("the work to be done", lambda: sum(map(is_last, witness.seen()[mark:])) >= n, limit=600, every=1)
     ended = [e for e in witness.seen()[mark:] if is_last(e)]
     wrote = [e for e in witness.seen()[mark:] if taken["rev"] < e["rev"] <= ended[-1]["rev"]]
     reads = store_reads(leader)
@@ -130,8 +130,8 @@ def one_round(cluster, serving, name, fill, n):
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10000
-    with harness.Cluster() as cluster:
-        serving = harness.leaderless(cluster)
+    with holdfastd.Cluster() as cluster:
+        serving = holdfastd.leaderless(cluster)
         for name, fill in (("workspaces to Ready", workspaces), ("workspaces to their end", ended_workspaces), ("garbage", garbage),
                            ("namespaces to their end", namespaces), ("events to their end", events),
                            ("identity Leases to their end", identity_leases)):

@@ -4,14 +4,16 @@
  * one at a time and 64 in flight, with the processor time our process spends on each.
  */
 #include <curl/curl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "etcd-calls.h"
-#include "etcd-spawn.h"
+#include "etcd_spawn.h"
 #include "server/storage/etcd/store.h"
+#include "server/storage/store.h"
+#include "time_units.h"
 
 #define MAX_IN_FLIGHT 64
 
@@ -53,10 +55,10 @@ static void next(struct lane *lane) {
         int r = HF_E_CLOSED;
 
         if (hf_now(hf_clock_system()) < run->until)
-                r = run->writes ? run->store->ops->txn(run->store, &txn, call_deadline(10000),
-                                                       on_reply, lane)
-                                : run->store->ops->get(run->store, lane->key, call_deadline(10000),
-                                                       on_reply, lane);
+                r = run->writes
+                            ? run->store->ops->txn(run->store, &txn, in_msec(10000), on_reply, lane)
+                            : run->store->ops->get(run->store, lane->key, in_msec(10000), on_reply,
+                                                   lane);
         if (r == 0)
                 return;
         pthread_mutex_lock(&run->mu);

@@ -11,12 +11,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 
 
 def bare_writes(cluster, n, pause_ms=0):
     """Durations in ms of n writes of 300 bytes, one after the other, each after a pause."""
-    out = subprocess.run([harness.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n), str(pause_ms)], capture_output=True, check=True, text=True)
+    out = subprocess.run([holdfastd.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n), str(pause_ms)], capture_output=True, check=True, text=True)
     return [int(line) / 1e6 for line in out.stdout.split()]
 
 
@@ -33,9 +33,9 @@ def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     env = {"WRITER_PAUSE_MS": "1000"}
     gaps, acquired, bare = [], [], []
-    with harness.Cluster() as cluster:
+    with holdfastd.Cluster() as cluster:
         witness = cluster.witness
-        start = lambda name: cluster.instance(name, binary=harness.WRITER, env=env, fast=False).wait_ready()
+        start = lambda name: cluster.instance(name, binary=holdfastd.WRITER, env=env, fast=False).wait_ready()
         instances = {"a": start("a")}
         witness.wait_holder(lambda h: h != "")
         instances["b"] = start("b")

@@ -15,10 +15,10 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 
-LOAD = harness.BUILD / "tests" / "lease-load"
-FLOOR = harness.BUILD / "tests" / "bench" / "library-floor"
+LOAD = holdfastd.BUILD / "tests" / "lease-load"
+FLOOR = holdfastd.BUILD / "tests" / "bench" / "library-floor"
 
 
 def precise_cpu_ms(pid):
@@ -62,7 +62,7 @@ def readiness(n=5):
     """Times on an empty store without certificates, and on a store and in a directory that were used before."""
     empty, filled = [], []
     for _ in range(n):
-        with harness.Cluster(with_witness=False) as cluster:
+        with holdfastd.Cluster(with_witness=False) as cluster:
             for times in (empty, filled):
                 instance, took = start(cluster, "i")
                 times.append(took)
@@ -79,7 +79,7 @@ def main():
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     empty, filled = readiness()
     print(f"ready in ms: {spread(empty)} on an empty store, making its certificates; {spread(filled)} afterwards")
-    with harness.Cluster(with_witness=False) as cluster:
+    with holdfastd.Cluster(with_witness=False) as cluster:
         instance, _ = start(cluster, "i")
         time.sleep(5)
         begin, before = time.monotonic(), precise_cpu_ms(instance.pid)

@@ -13,12 +13,12 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 from hand_over import bare_writes  # noqa: E402
 
 
 def last_renewal(witness):
-    return [e for e in witness.seen() if e["key"] == harness.LEASE][-1]
+    return [e for e in witness.seen() if e["key"] == holdfastd.LEASE][-1]
 
 
 def one_kill(cluster, witness, instances):
@@ -42,7 +42,7 @@ def one_kill(cluster, witness, instances):
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     gaps, own, bare, single = [], [], [], []
-    with harness.Cluster() as cluster:
+    with holdfastd.Cluster() as cluster:
         witness = cluster.witness
         instances = {"a": cluster.instance("a").wait_ready()}
         witness.wait_holder(lambda h: h != "")

@@ -7,14 +7,14 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 
-PROGRAM = harness.BUILD / "tests" / "bench" / "terms"
+PROGRAM = holdfastd.BUILD / "tests" / "bench" / "terms"
 
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10000
-    with harness.Cluster(with_witness=False) as cluster:
+    with holdfastd.Cluster(with_witness=False) as cluster:
         instance = cluster.instance("i", fast=False).wait_ready()
         out = subprocess.run([PROGRAM, instance.kubeconfig, str(n)], capture_output=True, text=True, check=False)
         assert out.returncode == 0, out.stderr + out.stdout

@@ -6,10 +6,10 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 
 
 @pytest.fixture
 def cluster():
-    with harness.Cluster() as it:
+    with holdfastd.Cluster() as it:
         yield it

@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import pytest
-from harness import HOLDFASTD, free_ports, wait_until
+from holdfastd import HOLDFASTD, free_ports, wait_until
 
 ETCD = "--etcd-servers=http://127.0.0.1:1"
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 import pytest
-from harness import BUILT_IN, HOLDFASTD, MANIFESTS, VERSION, WRITER, manifest_key, wait_until
+from holdfastd import BUILT_IN, HOLDFASTD, MANIFESTS, VERSION, WRITER, manifest_key, wait_until
 
 LEDGER = "/registry/configmaps/kube-system/holdfast-bootstrap"
 LEDGER_PATH = "/api/v1/namespaces/kube-system/configmaps/holdfast-bootstrap"

@@ -6,7 +6,7 @@ import json
 import urllib.parse
 
 import pytest
-from harness import Cluster
+from holdfastd import Cluster
 
 WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from harness import Cluster, wait_until
+from holdfastd import Cluster, wait_until
 from term_records import check_term_records, check_terms_in_history
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

@@ -6,7 +6,7 @@ import signal
 import threading
 import urllib.parse
 
-from harness import BUILT_IN, LEASE, manifest_key, phase, wait_until, workspace
+from holdfastd import BUILT_IN, LEASE, manifest_key, phase, wait_until, workspace
 
 LEASES = "/registry/leases/kube-system/"
 TERM = "/registry.holdfast/terms/kube-system/holdfast-controllers"

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from harness import BUILD, Process, wait_until
+from holdfastd import BUILD, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

@@ -2,7 +2,7 @@
 """Two instances, one leader: hand-over, take-over, pause, as the witness on etcd sees them."""
 import signal
 
-from harness import LEASE, WRITER, phase, wait_until, workspace
+from holdfastd import LEASE, WRITER, phase, wait_until, workspace
 
 
 def two(cluster, *flags, **kwargs):

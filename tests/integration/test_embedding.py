@@ -12,8 +12,8 @@ import subprocess
 
 import pytest
 
-import harness
-from harness import BUILD, ROOT, VERSION, Process, wait_until
+import holdfastd
+from holdfastd import BUILD, ROOT, VERSION, Process, wait_until
 
 LEASE = "/registry/leases/default/{}"
 CONFIGMAP = "/registry/configmaps/default/{}"

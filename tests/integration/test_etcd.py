@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.parse
 
-from harness import Cluster, EtcdCluster, EtcdMember, free_ports, wait_until
+from holdfastd import Cluster, EtcdCluster, EtcdMember, free_ports, wait_until
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 

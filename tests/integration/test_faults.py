@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from fault_proxy import FaultProxy
-from harness import BUILD, LEASE, WRITER, Process, phase, wait_until, workspace
+from holdfastd import BUILD, LEASE, WRITER, Process, phase, wait_until, workspace
 
 CONTENDER = BUILD / "tests" / "contender"
 FAST = ["--lease", "4s", "--renew", "2s", "--retry", "300ms"]

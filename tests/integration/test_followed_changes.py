@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changed while nobody led is acted on by the next leader, once, and by nobody else: as the witness on etcd sees it.
 
-Two instances contend, with a controller that keeps a copy of each ConfigMap labelled as a source (tests/lib/holdfastd-mirror.c). A
+Two instances contend, with a controller that keeps a copy of each ConfigMap labelled as a source (tests/lib/holdfastd_mirror.c). A
 third one, which contends for another Lease, serves the API all the time: through it objects are created, edited and deleted.
 """
 import signal
@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from harness import BUILD, LEASE, wait_until
+from holdfastd import BUILD, LEASE, wait_until
 
 MIRROR = BUILD / "tests" / "holdfastd-mirror"
 PATH = "/api/v1/namespaces/default/configmaps"

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from harness import leaderless, wait_until
+from holdfastd import leaderless, wait_until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SEEN = "/registry/configmaps/default/"

@@ -4,7 +4,7 @@ import json
 import signal
 
 import pytest
-from harness import BUILD, LEASE, Process, wait_until
+from holdfastd import BUILD, LEASE, Process, wait_until
 
 GROUPS = BUILD / "tests" / "contender-groups"
 

@@ -11,7 +11,7 @@ import threading
 import urllib.parse
 
 import pytest
-from harness import WRITER, Instance, free_ports, wait_until
+from holdfastd import WRITER, Instance, free_ports, wait_until
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 START = ["MuxAndDiscoveryComplete", "HasBeenReady"]

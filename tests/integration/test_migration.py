@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD, LEASE, WRITER, Cluster, Process, wait_until
+from holdfastd import BUILD, LEASE, WRITER, Cluster, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
 OLD, NEW = "/registry/leases/default/old-lock", "/registry/leases/default/new-lock"

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from harness import leaderless, wait_until
+from holdfastd import leaderless, wait_until
 
 NAMESPACES = "/api/v1/namespaces"
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness import BUILD, Cluster, Process, wait_until
+from holdfastd import BUILD, Cluster, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

@@ -7,7 +7,7 @@ import socket
 import ssl
 
 import pytest
-from harness import Cluster, wait_until
+from holdfastd import Cluster, wait_until
 
 
 class Manager:

@@ -9,7 +9,7 @@ import urllib.parse
 
 import pytest
 from fault_proxy import FaultProxy
-from harness import BUILD, Process, wait_until
+from holdfastd import BUILD, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
 PROBE = BUILD / "tests" / "rest-probe"

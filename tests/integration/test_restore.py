@@ -12,7 +12,7 @@ import urllib.parse
 
 import pytest
 
-from harness import ROOT, WRITER, wait_until, workspace
+from holdfastd import ROOT, WRITER, wait_until, workspace
 from term_records import check_term_records
 
 WRITTEN = "/registry/configmaps/default/test-writer"

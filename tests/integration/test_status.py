@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from harness import HOLDFASTD, LEASE, LIMIT, Process, wait_until
+from holdfastd import HOLDFASTD, LEASE, LIMIT, Process, wait_until
 
 HISTORY = "holdfast.dev/transitions"
 

@@ -25,7 +25,7 @@ import threading
 import time
 import urllib.parse
 
-from harness import FAST, HOLDFASTD, LEASE, WRITER, phase, wait_until
+from holdfastd import FAST, HOLDFASTD, LEASE, WRITER, phase, wait_until
 
 HAND_OVERS = int(os.environ.get("STORM_HAND_OVERS", "12"))
 KILLS = int(os.environ.get("STORM_KILLS", "4"))

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 import pytest
-from harness import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
+from holdfastd import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
 from systemd_namespace import UNIT_DIR, Systemd, why_not
 
 SERVICE = BUILD / "server" / "systemd" / "holdfastd@.service"

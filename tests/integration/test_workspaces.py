@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from harness import leaderless, phase, workspace
+from holdfastd import leaderless, phase, workspace
 
 WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 KEY = "/registry/tenancy.holdfast.dev/workspaces/"

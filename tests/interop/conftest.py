@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
-import harness  # noqa: E402
+import holdfastd  # noqa: E402
 import old_kubectl  # noqa: E402
 
 NUMBERS = itertools.count(1)
@@ -26,13 +26,13 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pair():
-    with harness.Cluster() as cluster:
+    with holdfastd.Cluster() as cluster:
         yield Pair(cluster)
 
 
 @pytest.fixture
 def cluster():
-    with harness.Cluster() as it:
+    with holdfastd.Cluster() as it:
         yield it
 
 

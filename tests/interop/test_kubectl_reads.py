@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from harness import wait_until
+from holdfastd import wait_until
 
 
 def made(pair, ns, *names, **labels):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import wait_until
+from holdfastd import wait_until
 
 client = pytest.importorskip("kubernetes.client", reason="python3-kubernetes is not installed")
 config = pytest.importorskip("kubernetes.config")

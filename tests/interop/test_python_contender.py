@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from harness import LEASE, WRITER, wait_until, workspace
+from holdfastd import LEASE, WRITER, wait_until, workspace
 
 client = pytest.importorskip("kubernetes.client", reason="python3-kubernetes is not installed")
 config = pytest.importorskip("kubernetes.config")

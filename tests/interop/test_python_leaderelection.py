@@ -5,7 +5,7 @@ import signal
 import sys
 
 import pytest
-from harness import LEASE, ROOT, WRITER, Process, wait_until
+from holdfastd import LEASE, ROOT, WRITER, Process, wait_until
 
 pytest.importorskip("kubernetes.leaderelection.leaderelection", reason="this python3-kubernetes has no leader election")
 

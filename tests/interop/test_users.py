@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from harness import wait_until
+from holdfastd import wait_until
 
 
 def kubeconfig(pair, path, user, server=None):

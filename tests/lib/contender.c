@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of its own that embeds the library and contends for a Lease on any API server, over
- * REST: no holdfastd in it. While it leads it writes the ConfigMap default/<CONFIGMAP>, else
+ * A program that embeds the library and contends for the Lease default/NAME on any API server, over
+ * REST, without holdfastd. While it leads it writes the ConfigMap default/<CONFIGMAP>, or
  * default/<NAME>, every 20 ms.
  *
- *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s --renew 2s --retry 500ms]
- * [--unfenced] [--ignore-tokens]
- *                [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]
+ *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s] [--renew 2s] [--retry 500ms]
+ *                [--unfenced] [--ignore-tokens] [--migrate-from OLD-NAME] [--writes CONFIGMAP]
+ *                [--coordinated VERSION]
  *
- * --coordinated: it is a candidate of that version, and leads when the Lease names it.
+ * With --coordinated it is a candidate of that version, and leads when the Lease names it. A
+ * directory is that of a pod's service account. An empty KUBECONFIG means the files of $KUBECONFIG.
  *
- * A directory is that of a pod's service account; an empty word stands for the files of
- * $KUBECONFIG.
- *
- * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops
- * it gracefully; exit 0, or 70 when a controller is stuck.
+ * stdout: one line per change, `state <state> holder <holder> term <term> end <why>`. SIGTERM stops
+ * it gracefully: exit 0, or 70 when a controller is stuck.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -53,6 +51,7 @@ static int run_writer(struct hf_term *term, void *ctx) {
         const struct options *options = ctx;
         static const struct hf_resource configmaps = {"", "v1", "configmaps"};
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
+        struct hf_cancel *token = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
         bool exists = true;
 
         for (unsigned long long count = 1;; count++) {
@@ -71,35 +70,40 @@ static int run_writer(struct hf_term *term, void *ctx) {
                                              .name = exists ? options->writes : NULL,
                                              .body = body,
                                              .n_body = (size_t)n};
-                struct hf_cancel *token =
-                        options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
                 int r = hf_client_do(hf_term_client(term), &request, token, NULL, NULL, &status);
                 if (r == HF_E_NOT_FOUND || r == HF_E_EXISTS)
                         exists = r == HF_E_EXISTS;
-                struct hf_cancel *wait =
-                        options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
-                if (hf_cancel_wait(wait, hf_now(clock) + 20 * HF_NSEC_PER_MSEC) == HF_E_CANCELED)
+                if (hf_cancel_wait(token, hf_now(clock) + 20 * HF_NSEC_PER_MSEC) == HF_E_CANCELED)
                         return 0;
                 if (!options->ignore_tokens && hf_cancel_fired(hf_term_drain(term)))
                         return 0;
         }
 }
 
+static hf_nsec *duration_option(struct options *options, const char *name) {
+        if (strcmp(name, "--lease") == 0)
+                return &options->timing.lease_duration;
+        if (strcmp(name, "--renew") == 0)
+                return &options->timing.renew_deadline;
+        return strcmp(name, "--retry") == 0 ? &options->timing.retry_period : NULL;
+}
+
+static const char **text_option(struct options *options, const char *name) {
+        if (strcmp(name, "--migrate-from") == 0)
+                return &options->migrate_from;
+        if (strcmp(name, "--writes") == 0)
+                return &options->writes;
+        return strcmp(name, "--coordinated") == 0 ? &options->coordinated : NULL;
+}
+
 static int parse(int argc, char **argv, struct options *options) {
         for (int i = 4; i < argc; i++) {
-                hf_nsec *duration =
-                        strcmp(argv[i], "--lease") == 0   ? &options->timing.lease_duration
-                        : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
-                        : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
-                                                          : NULL;
-                const char **text = strcmp(argv[i], "--migrate-from") == 0  ? &options->migrate_from
-                                    : strcmp(argv[i], "--writes") == 0      ? &options->writes
-                                    : strcmp(argv[i], "--coordinated") == 0 ? &options->coordinated
-                                                                            : NULL;
+                hf_nsec *duration = duration_option(options, argv[i]);
+                const char **text = text_option(options, argv[i]);
                 if (text && i + 1 < argc) {
                         *text = argv[++i];
                 } else if (duration && i + 1 < argc) {
-                        if (hf__duration_parse(argv[++i], duration))
+                        if (hf__duration_parse(argv[++i], duration) != 0)
                                 return 2;
                 } else if (strcmp(argv[i], "--unfenced") == 0) {
                         options->unfenced = true;
@@ -155,7 +159,7 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
                 (void)sigwait(signals, &number);
                 r = hf_electors_stop(electors, &status);
         }
-        if (r)
+        if (r != 0)
                 fprintf(stderr, "contender: %s: %s\n", hf_strerror(r), status.message);
         if (r == HF_E_STUCK)
                 _exit(70);
@@ -187,12 +191,12 @@ int main(int argc, char **argv) {
         struct hf_status status = {0};
         sigset_t signals;
 
-        if (argc < 4 || parse(argc, argv, &options)) {
-                fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease D "
-                                "--renew D --retry D] [--unfenced] "
+        if (argc < 4 || parse(argc, argv, &options) != 0) {
+                fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY\n"
+                                "       [--lease D] [--renew D] [--retry D] [--unfenced] "
                                 "[--ignore-tokens]\n"
-                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP] "
-                                "[--coordinated VERSION]\n");
+                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP]\n"
+                                "       [--coordinated VERSION]\n");
                 return 2;
         }
         options.name = argv[2];
@@ -204,7 +208,7 @@ int main(int argc, char **argv) {
         sigemptyset(&signals);
         sigaddset(&signals, SIGTERM);
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
-        if (hf__http_global_init() || connect_to(&host, argv[1], &client, &status)) {
+        if (hf__http_global_init() != 0 || connect_to(&host, argv[1], &client, &status) != 0) {
                 fprintf(stderr, "contender: %s\n", status.message);
                 return 1;
         }

@@ -1,127 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An HTTP request without a connection, for unit tests of what stands behind the HTTP server: it
- * takes the place of server/http/request at link time, so a test decides when an answer is
- * finished. Include in one file of a test.
+ * A request of the HTTP server without a connection, for tests of what stands behind the server. It
+ * takes the place of server/http/http_request.c at link time, so it is a library of its own
+ * (fake_request_dep) that only such tests link. The test decides when a response has gone out.
  */
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "server/http/http.h"
 
 struct hfd_http_request {
         int refs;
         hf_nsec received_at;
+        /* the request; set by the test before it is handled, borrowed */
         const char *method, *path, *query, *authorization;
         enum hfd_peer_cert peer;
         const char *common_name;
         const char *organisations[32];
         size_t n_organisations;
+        /* what the handler has attached */
         void *context;
         void (*context_free)(void *context);
         void (*finished)(void *ctx, int code, size_t n_bytes);
         void *finished_ctx;
-        /* the answer */
+        /* the response */
         int code; /* 0 = none yet */
-        char content_type[128], headers[1024], body[65536];
+        char content_type[128];
+        char headers[1024]; /* "name: value\n" each */
+        char body[65536];
         size_t n_body;
 };
 
-static inline struct hfd_http_request *fake_request(const char *method, const char *path,
-                                                    const char *query) {
-        struct hfd_http_request *request = calloc(1, sizeof *request);
-        assert(request);
-        request->received_at = hf_now(hf_clock_system());
-        request->refs = 2; /* the handler's, and the test's */
-        request->method = method;
-        request->path = path;
-        request->query = query;
-        return request;
-}
-
-static inline struct hfd_http_request *fake_admin(const char *method, const char *path,
-                                                  const char *query) {
-        struct hfd_http_request *request = fake_request(method, path, query);
-        request->peer = HFD_PEER_VERIFIED;
-        request->common_name = "admin";
-        request->organisations[0] = "system:masters";
-        request->n_organisations = 1;
-        return request;
-}
-
-/* The answer has gone out to the last byte. */
-static inline void fake_finish(struct hfd_http_request *request) {
-        assert(request->code != 0);
-        if (request->finished)
-                request->finished(request->finished_ctx, request->code, request->n_body);
-        request->finished = NULL;
-}
-
-static inline void fake_done(struct hfd_http_request *request) {
-        fake_finish(request);
-        assert(request->refs == 1); /* the handler dropped its own */
-        hfd_http_request_unref(request);
-}
-
-struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
-        request->refs++;
-        return request;
-}
-struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request) {
-        if (--request->refs > 0)
-                return NULL;
-        if (request->context_free)
-                request->context_free(request->context);
-        free(request);
-        return NULL;
-}
-const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }
-const char *hfd_http_request_path(struct hfd_http_request *request) { return request->path; }
-const char *hfd_http_request_query(struct hfd_http_request *request) { return request->query; }
-const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
-        return strcmp(name, "authorization") == 0 ? request->authorization : NULL;
-}
-const char *hfd_http_request_protocol(struct hfd_http_request *request) { return "HTTP/1.1"; }
-const char *hfd_http_request_remote(struct hfd_http_request *request) { return "127.0.0.1:1"; }
-hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
-        return request->received_at;
-}
-enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
-                                         const char **ret_common_name,
-                                         const char *const **ret_organisations,
-                                         size_t *ret_n_organisations) {
-        *ret_common_name = request->common_name;
-        *ret_organisations = request->organisations;
-        *ret_n_organisations = request->n_organisations;
-        return request->peer;
-}
-void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
-                                  void (*free_fn)(void *context)) {
-        request->context = context;
-        request->context_free = free_fn;
-}
-void *hfd_http_request_context(struct hfd_http_request *request) { return request->context; }
-void hfd_http_request_on_finished(struct hfd_http_request *request,
-                                  void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
-        request->finished = fn;
-        request->finished_ctx = ctx;
-}
-void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
-                            const struct hfd_header *headers, size_t n_headers,
-                            struct hf__buf *body) {
-        size_t n = 0;
-        assert(request->code == 0); /* exactly once */
-        request->code = code;
-        snprintf(request->content_type, sizeof request->content_type, "%s", content_type);
-        for (size_t i = 0; i < n_headers; i++)
-                n += (size_t)snprintf(request->headers + n, sizeof request->headers - n, "%s: %s\n",
-                                      headers[i].name, headers[i].value);
-        if (body) {
-                assert(body->n < sizeof request->body);
-                memcpy(request->body, body->data, body->n);
-                request->n_body = body->n;
-        }
-}
+/* Made with two references: the handler's, and the test's. */
+struct hfd_http_request *fake_request_new(const char *method, const char *path, const char *query);
+/* The same with the certificate of a member of system:masters. */
+struct hfd_http_request *fake_request_new_admin(const char *method, const char *path,
+                                                const char *query);
+/* The response has gone out to its last byte. */
+void fake_request_finish(struct hfd_http_request *request);
+/* Finishes it, asserts that the handler has dropped its reference, and drops the test's. */
+void fake_request_free(struct hfd_http_request *request);

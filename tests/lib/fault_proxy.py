@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy with faults between a client of the API and a holdfastd: plain HTTP in, TLS with the admin certificate out.
+"""A proxy with faults between a client of the API and a holdfastd.
 
-mode is changed while it runs, and applies to requests whose path contains `only`:
+It takes plain HTTP and forwards it over TLS with the admin certificate. The test changes `mode`
+while it runs. It applies to requests whose path contains `only`:
     "pass"          forwards
-    (403, reason)   answers a Status with that code, forwards nothing; (429, reason, 1) with `Retry-After: 1`
-    "hang"          takes the request and never answers (until the mode changes or the proxy ends)
-    "drop-reply"    forwards, then closes without an answer: applied, not acknowledged
-    "no-echo"       forwards, and takes the fence's echo out of the answer
+    (403, reason)   responds with a Status of that code, and forwards nothing;
+                    (429, reason, 1) with `Retry-After: 1`
+    "hang"          takes the request and does not respond until the mode changes or the proxy ends
+    "drop-reply"    forwards, then closes without a response: applied, but not acknowledged
+    "no-echo"       forwards, and removes the fence's echo from the response
 """
 import http.client
 import http.server
@@ -69,15 +71,7 @@ class FaultProxy:
         mode = self.mode if self.only in request.path and "watch=" not in request.path else "pass"
         self.counts[str(mode)] = self.counts.get(str(mode), 0) + 1
         if isinstance(mode, tuple):
-            text = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": mode[0], "reason": mode[1],
-                               "message": "said the proxy"}).encode()
-            request.send_response(mode[0])
-            request.send_header("Content-Type", "application/json")
-            request.send_header("Content-Length", str(len(text)))
-            for seconds in mode[2:]:
-                request.send_header("Retry-After", str(seconds))
-            request.end_headers()
-            request.wfile.write(text)
+            self.refuse(request, *mode)
             return
         if mode == "hang":
             with self.changed:
@@ -87,29 +81,45 @@ class FaultProxy:
             return
         self.forward(request, body, mode)
 
+    def refuse(self, request, code, reason, retry_after=None):
+        text = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                           "reason": reason, "message": "refused by the proxy"}).encode()
+        request.send_response(code)
+        request.send_header("Content-Type", "application/json")
+        request.send_header("Content-Length", str(len(text)))
+        if retry_after is not None:
+            request.send_header("Retry-After", str(retry_after))
+        request.end_headers()
+        request.wfile.write(text)
+
     def forward(self, request, body, mode):
-        upstream = http.client.HTTPSConnection(self.target.hostname, self.target.port, context=self.instance.context(), timeout=600)
+        upstream = http.client.HTTPSConnection(self.target.hostname, self.target.port,
+                                               context=self.instance.context(), timeout=600)
+        dropped = HOP | {"content-length", "date", "server"}
+        if mode == "no-echo":
+            dropped = dropped | {"holdfast-fence"}
         try:
-            headers = {k: v for k, v in request.headers.items() if k.lower() not in HOP | {"host"}}
+            headers = {k: v for k, v in request.headers.items()
+                       if k.lower() not in HOP | {"host"}}
             upstream.request(request.command, request.path, body=body or None, headers=headers)
-            answer = upstream.getresponse()
+            response = upstream.getresponse()
             if mode == "drop-reply":
-                answer.read()
+                response.read()
                 request.close_connection = True
                 return
-            request.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in HOP | {"content-length", "date", "server"} and not (mode == "no-echo" and name.lower() == "holdfast-fence"):
+            request.send_response(response.status)
+            for name, value in response.getheaders():
+                if name.lower() not in dropped:
                     request.send_header(name, value)
             if "watch=" in request.path:
                 request.close_connection = True
                 request.send_header("Connection", "close")
                 request.end_headers()
-                while chunk := answer.read1(65536):
+                while chunk := response.read1(65536):
                     request.wfile.write(chunk)
                     request.wfile.flush()
                 return
-            text = answer.read()
+            text = response.read()
             request.send_header("Content-Length", str(len(text)))
             request.end_headers()
             request.wfile.write(text)

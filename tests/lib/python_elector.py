@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client's own leader election (kubernetes.leaderelection) over a Lease, as a program: it locks an annotation of a ConfigMap
-by itself, so what is ours is only the lock, which says the same in a Lease.
+"""The leader election of the Python client (kubernetes.leaderelection) over a Lease, as a program.
+
+By itself it locks an annotation of a ConfigMap. Only the lock here is ours: it keeps the same
+record in a Lease.
 
     python_elector.py KUBECONFIG NAMESPACE NAME IDENTITY LEASE-SECONDS RENEW-SECONDS RETRY-SECONDS
 
-stdout: `started` and `stopped`, as its callbacks come.
+stdout: `started` and `stopped`, when the callbacks are called.
 """
 import datetime
 import logging
@@ -16,7 +18,7 @@ from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 
 
 def micro(text):
-    """The election's times are local and without a zone; a Lease's have six digits and one."""
+    """A Lease's form of a time: UTC, six digits. The election has local times without a zone."""
     at = datetime.datetime.fromisoformat(text).astimezone(datetime.timezone.utc)
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -36,22 +38,25 @@ class LeaseLock:
         except client.ApiException as error:
             return False, error
         spec = self.last.spec
-        return True, LeaderElectionRecord(spec.holder_identity or None, spec.lease_duration_seconds, local(spec.acquire_time),
-                                          local(spec.renew_time))
+        return True, LeaderElectionRecord(spec.holder_identity or None, spec.lease_duration_seconds,
+                                          local(spec.acquire_time), local(spec.renew_time))
 
     def spec(self, record):
-        return {"holderIdentity": record.holder_identity, "leaseDurationSeconds": int(record.lease_duration),
+        return {"holderIdentity": record.holder_identity,
+                "leaseDurationSeconds": int(record.lease_duration),
                 "acquireTime": micro(record.acquire_time), "renewTime": micro(record.renew_time)}
 
     def create(self, name, namespace, election_record):
         try:
-            self.api.create_namespaced_lease(namespace, {"metadata": {"name": name}, "spec": self.spec(election_record)})
+            self.api.create_namespaced_lease(
+                namespace, {"metadata": {"name": name}, "spec": self.spec(election_record)})
             return True
         except client.ApiException:
             return False
 
     def update(self, name, namespace, updated_record):
-        body = {"metadata": {"name": name, "resourceVersion": self.last.metadata.resource_version}, "spec": self.spec(updated_record)}
+        metadata = {"name": name, "resourceVersion": self.last.metadata.resource_version}
+        body = {"metadata": metadata, "spec": self.spec(updated_record)}
         try:
             self.api.replace_namespaced_lease(name, namespace, body)
             return True
@@ -62,10 +67,12 @@ class LeaseLock:
 def main():
     kubeconfig, namespace, name, identity, lease, renew, retry = sys.argv[1:]
     logging.disable()
-    lock = LeaseLock(client.CoordinationV1Api(config.new_client_from_config(kubeconfig)), name, namespace, identity)
+    api = client.CoordinationV1Api(config.new_client_from_config(kubeconfig))
+    lock = LeaseLock(api, name, namespace, identity)
     leaderelection.LeaderElection(electionconfig.Config(
         lock, lease_duration=int(lease), renew_deadline=int(renew), retry_period=int(retry),
-        onstarted_leading=lambda: print("started", flush=True), onstopped_leading=lambda: print("stopped", flush=True))).run()
+        onstarted_leading=lambda: print("started", flush=True),
+        onstopped_leading=lambda: print("stopped", flush=True))).run()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real systemd in namespaces of its own, for tests: process ids, mounts, host name, IPC and cgroups are private, the network
-is the machine's, so that a private etcd on the loopback is reached from inside.
+"""A real systemd in namespaces of its own, for tests.
 
-Two processes stand between a test and that systemd: `unshare`, which takes everything inside with it when it ends, and this
-file run as a program (`stage`), which arranges the mounts and then becomes systemd. What is inside sees the machine's files,
-read-only; /etc is a copy, /run, /tmp, /var and the directory of the installed program are its own, in memory. So the shipped
-unit runs unchanged, with its state in /var/lib and its program where it says, and nothing is left on the machine. It also
-works under a plain chroot (a fresh machine of the CI), where user namespaces, which PrivateUsers= needs, are refused: the stage
-first makes the chroot a root of its own.
+Process ids, mounts, host name, IPC and cgroups are private. The network is the machine's, so that
+processes inside reach a private etcd on the loopback.
+
+There are two processes between a test and that systemd: `unshare`, which ends everything inside
+when it ends, and this file run as a program (`stage`), which makes the mounts and then becomes
+systemd. Processes inside see the machine's files read-only. /etc is a copy; /run, /tmp, /var and
+the directory of the installed program are private, in memory. So the shipped unit runs unchanged,
+with its state in /var/lib and its program in its place, and nothing is left on the machine.
+
+It also works in a plain chroot (a fresh machine of the CI). There the kernel refuses the user
+namespaces that PrivateUsers= needs, so the stage first makes the chroot a root mount.
 """
 import ctypes
 import os
@@ -18,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import LIMIT, wait_until
+from holdfastd import LIMIT, wait_until
 
 CLONE_NEWNS, CLONE_NEWCGROUP = 0x00020000, 0x02000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 1, 32, 4096, 16384, 1 << 18, 1 << 20
@@ -41,7 +45,8 @@ def checked(what, result):
 
 def mount(source, target, kind=None, flags=0, options=None):
     raw = [None if x is None else str(x).encode() for x in (source, target, kind, options)]
-    checked(f"mount {kind or ''} on {target}", libc.mount(raw[0], raw[1], raw[2], ctypes.c_ulong(flags), raw[3]))
+    result = libc.mount(raw[0], raw[1], raw[2], ctypes.c_ulong(flags), raw[3])
+    checked(f"mount {kind or ''} on {target}", result)
 
 
 # ---- the stage: runs as process 1 of the new namespaces ----
@@ -55,7 +60,10 @@ def own_cgroup():
 
 
 def make_root(scratch):
-    """The root directory becomes the root mount of the namespace. In a chroot it is not yet: joining its own namespace leaves it."""
+    """Makes the root directory the root mount of the namespace.
+
+    In a chroot it is not. Joining its own mount namespace takes a process out of the chroot.
+    """
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     own = os.open("/proc/self/ns/mnt", os.O_RDONLY)
     checked("setns", libc.setns(own, CLONE_NEWNS))
@@ -71,7 +79,7 @@ def make_root(scratch):
 
 
 def enter_cgroup(scratch, name):
-    """A cgroup of its own, seen from inside as the root."""
+    """Enters a new cgroup, which is the root of the hierarchy for all inside."""
     top = scratch / "cgroup"
     top.mkdir()
     mount("cgroup2", top, "cgroup2")
@@ -88,26 +96,30 @@ def fill(scratch, program):
         (scratch / name).mkdir()
     subprocess.run(["cp", "-a", "/etc/.", scratch / "etc"], check=True)
     shutil.copy2(program, scratch / "bin" / "holdfastd")
-    for path in ("run/systemd/system", "etc/holdfast", "etc/systemd/journald.conf.d", "var/lib", "var/log", "var/tmp"):
+    for path in ("run/systemd/system", "etc/holdfast", "etc/systemd/journald.conf.d", "var/lib",
+                 "var/log", "var/tmp"):
         (scratch / path).mkdir(parents=True, exist_ok=True)
     (scratch / "var/run").symlink_to("/run")
     for path in ("tmp", "var/tmp"):
         (scratch / path).chmod(0o1777)
     (scratch / "etc/machine-id").write_text("f" * 32 + "\n")
-    # The machine's kernel log and audit trail are not this systemd's to read.
-    (scratch / "etc/systemd/journald.conf.d/test.conf").write_text("[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\n")
-    # Nothing of what the machine's own systemd would do at boot: modules, sysctls, mounts. See SYSTEMD_UNIT_PATH below.
+    # This systemd must not read the machine's kernel log and audit trail.
+    (scratch / "etc/systemd/journald.conf.d/test.conf").write_text(
+        "[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\n")
+    # These are all its units (SYSTEMD_UNIT_PATH below), so it loads no modules, sets no sysctls and
+    # makes no mounts, as the machine's systemd does when it boots.
     units = scratch / UNIT_DIR[1:]
     for name in ("journald.service", "journald.socket"):
         shutil.copy2(f"/lib/systemd/system/systemd-{name}", units)
     for name in ("sysinit", "basic", "shutdown", "sockets", "multi-user", "network-online"):
         (units / f"{name}.target").write_text("[Unit]\nDefaultDependencies=no\n")
-    (units / TARGET).write_text("[Unit]\nDescription=Nothing but what a test starts\nDefaultDependencies=no\n"
-                                "Requires=systemd-journald.socket systemd-journald.service\n")
+    (units / TARGET).write_text(
+        "[Unit]\nDescription=Only what a test starts\nDefaultDependencies=no\n"
+        "Requires=systemd-journald.socket systemd-journald.service\n")
 
 
 def make_dev(scratch):
-    """Without the machine's console and /dev/log."""
+    """Makes a /dev without the machine's console and without its /dev/log."""
     (scratch / "dev" / "pts").mkdir(parents=True)
     (scratch / "dev" / "shm").mkdir()
     for name in ("null", "zero", "full", "random", "urandom", "tty"):
@@ -115,9 +127,12 @@ def make_dev(scratch):
         mount(f"/dev/{name}", scratch / "dev" / name, flags=MS_BIND)
     (scratch / "dev" / "console").touch()
     mount("/dev/null", scratch / "dev" / "console", flags=MS_BIND)
-    for name, to in {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}.items():
+    links = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2",
+             "ptmx": "pts/ptmx"}
+    for name, to in links.items():
         (scratch / "dev" / name).symlink_to(to)
-    mount("devpts", scratch / "dev" / "pts", "devpts", options="newinstance,ptmxmode=0666,mode=620")
+    mount("devpts", scratch / "dev" / "pts", "devpts",
+          options="newinstance,ptmxmode=0666,mode=620")
     mount(scratch / "dev", "/dev", flags=MS_BIND | MS_REC)
 
 
@@ -134,19 +149,21 @@ def stage(scratch, program, bindir, cgroup):
     mount(scratch / "etc", "/etc", flags=MS_BIND)
     mount(scratch / "bin", bindir, flags=MS_BIND)
     mount(None, "/", flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
-    # Last, for one of these hides the scratch directory.
+    # These come last: one of them hides the scratch directory.
     held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
     for name in ("var", "run", "tmp"):
         mount(f"/proc/self/fd/{held}/{name}", f"/{name}", flags=MS_BIND)
     os.close(held)
-    mount(None, "/", flags=MS_REC | MS_SHARED)  # as in any container that runs systemd: credentials are mounted by a child's child
-    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "container": "holdfast-test",
-                   "SYSTEMD_UNIT_PATH": UNIT_DIR}
-    os.execve(SYSTEMD, [SYSTEMD, "--system", f"--unit={TARGET}", "--log-target=journal", "--show-status=no"], environment)
+    # Shared, as in any container with systemd: it mounts credentials in a grandchild.
+    mount(None, "/", flags=MS_REC | MS_SHARED)
+    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                   "LANG": "C.UTF-8", "container": "holdfast-test", "SYSTEMD_UNIT_PATH": UNIT_DIR}
+    os.execve(SYSTEMD, [SYSTEMD, "--system", f"--unit={TARGET}", "--log-target=journal",
+                        "--show-status=no"], environment)
 
 
 def remove_cgroup(scratch, name):
-    """In a mount namespace of its own, when all that was in it has ended."""
+    """Removes the cgroup, in a mount namespace of its own, when all processes in it have ended."""
     make_root(scratch)
     mount("cgroup2", scratch, "cgroup2")
     for directory, _, _ in os.walk(f"{scratch}{own_cgroup()}/{name}", topdown=False):
@@ -159,15 +176,19 @@ def end_with_parent():
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-UNSHARE = ["unshare", "--mount", "--propagation=unchanged", "--pid", "--fork", "--kill-child", "--uts", "--ipc"]
+UNSHARE = ["unshare", "--mount", "--propagation=unchanged", "--pid", "--fork", "--kill-child",
+           "--uts", "--ipc"]
 
 
 def why_not():
     """Why it cannot run here, or None."""
     if os.geteuid() != 0:
         return "a systemd in namespaces needs root"
-    tried = subprocess.run([*UNSHARE, "--cgroup", "true"], capture_output=True, text=True, check=False)
-    return f"unshare is not permitted here: {tried.stderr.strip()}" if tried.returncode else None
+    tried = subprocess.run([*UNSHARE, "--cgroup", "true"], capture_output=True, text=True,
+                           check=False)
+    if tried.returncode == 0:
+        return None
+    return f"unshare is not permitted here: {tried.stderr.strip()}"
 
 
 def child_of(parent):
@@ -188,14 +209,20 @@ def ended(pid):
 
 
 class Systemd:
-    """One systemd; whatever it runs ends when its `with` block ends, and when the test's process is killed."""
+    """One systemd.
+
+    All that it runs ends when its `with` block ends, or when the process of the test is killed.
+    """
 
     def __init__(self, program, bindir):
-        assert not os.path.samefile(bindir, "/usr/bin"), f"{bindir} cannot be replaced for a test: configure another prefix"
+        assert not os.path.samefile(bindir, "/usr/bin"), \
+            f"{bindir} cannot be replaced for a test: configure another prefix"
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-systemd-"))
         self.log = open(self.scratch / "log", "w+b")
-        self.outer = subprocess.Popen([*UNSHARE, sys.executable, "-B", __file__, "stage", self.scratch, program, bindir, self.scratch.name],
-                                      stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=end_with_parent)
+        self.outer = subprocess.Popen(
+            [*UNSHARE, sys.executable, "-B", __file__, "stage", self.scratch, program, bindir,
+             self.scratch.name],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=end_with_parent)
         self.pid = None
         try:
             wait_until("systemd to run", self.running)
@@ -206,18 +233,23 @@ class Systemd:
     def running(self):
         assert self.outer.poll() is None, (self.scratch / "log").read_text()
         self.pid = self.pid or child_of(self.outer.pid)
-        return self.pid and self.file("/run/systemd/private").exists() and self.systemctl("is-active", TARGET, check=False) == "active"
+        if not self.pid or not self.file("/run/systemd/private").exists():
+            return False
+        return self.systemctl("is-active", TARGET, check=False) == "active"
 
     def file(self, path):
-        """A file inside, as the test reaches it."""
+        """The path by which the test reaches a file inside."""
         return pathlib.Path(f"/proc/{self.pid}/root{path}")
 
     def holds(self, process):
-        """Whether /proc/<pid> is of a process inside."""
+        """Whether /proc/<pid> belongs to a process inside."""
         return os.readlink(process / "ns" / "pid") == os.readlink(f"/proc/{self.pid}/ns/pid")
 
     def resolve(self, path):
-        """Likewise, for a path that goes through symbolic links inside: /var/lib/x is one to /var/lib/private/x."""
+        """The same for a path with symbolic links, which are followed inside.
+
+        /var/lib/x, for example, is a link to /var/lib/private/x.
+        """
         return self.file(self.run("readlink", "-e", path))
 
     def write(self, path, text):
@@ -225,10 +257,14 @@ class Systemd:
         self.file(path).write_text(text)
 
     def run(self, *args, check=True):
-        """Runs a command inside; its standard output."""
-        done = subprocess.run(["nsenter", f"--target={self.pid}", "--mount", "--pid", "--uts", "--ipc", "--cgroup", *map(str, args)],
-                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=LIMIT)
-        assert not check or done.returncode == 0, f"{' '.join(map(str, args))}: status {done.returncode}\n{done.stdout}{done.stderr}\n{self.journal()}"
+        """Runs a command inside, and returns its standard output."""
+        args = [str(arg) for arg in args]
+        done = subprocess.run(
+            ["nsenter", f"--target={self.pid}", "--mount", "--pid", "--uts", "--ipc", "--cgroup",
+             *args],
+            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=LIMIT)
+        assert not check or done.returncode == 0, \
+            f"{' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}\n{self.journal()}"
         return done.stdout.strip()
 
     def systemctl(self, *args, check=True):
@@ -238,17 +274,18 @@ class Systemd:
         return self.systemctl("show", "--value", f"--property={prop}", unit)
 
     def journal(self, unit=None):
-        return self.run("journalctl", "--no-pager", "--output=short-monotonic", *([f"--unit={unit}"] if unit else []), check=False)
+        only = [f"--unit={unit}"] if unit else []
+        return self.run("journalctl", "--no-pager", "--output=short-monotonic", *only, check=False)
 
     def end(self):
         if self.outer.poll() is None:
-            self.outer.send_signal(signal.SIGKILL)  # and by --kill-child, and the kernel, everything inside
+            self.outer.send_signal(signal.SIGKILL)  # --kill-child and the kernel end all inside
         self.outer.wait()
         if self.pid:
             wait_until("all inside to end", lambda: ended(self.pid))
         self.log.close()
-        subprocess.run(["unshare", "--mount", "--propagation=unchanged", sys.executable, "-B", __file__, "remove-cgroup", self.scratch,
-                        self.scratch.name], check=True)
+        subprocess.run(["unshare", "--mount", "--propagation=unchanged", sys.executable, "-B",
+                        __file__, "remove-cgroup", self.scratch, self.scratch.name], check=True)
         shutil.rmtree(self.scratch)
 
     def __enter__(self):

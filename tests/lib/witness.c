@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The outside witness: a process of its own that watches etcd and says what it sees, one JSON
- * object a line.
+ * A process outside of holdfastd that watches etcd, or writes to it.
  *
- *      witness ENDPOINT PREFIX                 {"t":<monotonic
- * ns>,"rev":1,"type":"PUT","key":"...","value":"..."} per event witness ENDPOINT PREFIX
- * --bare-writes N [PAUSE_MS] one number a line: nanoseconds of each of N bare writes, one after the
- * other; with a pause before each, from the pause's end as the clock has it: what a write that is
- *                                              due at an instant costs a process and a machine at
- * rest witness ENDPOINT PREFIX --put KEY FILE  one put of a file's content (for tests that need an
- * outsider's write)
- *
- * It begins at the store's revision at its start, and says {"ready":<revision>} once it watches.
- * Ends by SIGTERM, or when its stdin closes.
+ *      witness ENDPOINT PREFIX
+ *              prints {"ready":<revision>} once it watches, then for each event from then on
+ *              {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."}; ends with
+ *              SIGTERM, or when its stdin closes
+ *      witness ENDPOINT PREFIX --bare-writes N [PAUSE_MS]
+ *              prints how many nanoseconds each of N writes takes, one after another. With a pause
+ *              before each, the time counts from the instant at which the pause should end: what a
+ *              write that is due at an instant costs on a machine at rest
+ *      witness ENDPOINT PREFIX --put KEY FILE
+ *              writes the content of a file once, as another process would
  */
 #include <pthread.h>
 #include <signal.h>
@@ -31,8 +30,8 @@ static struct hf_host host = {.size = sizeof host};
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int outcome;       /* guarded by mu */
-static bool answered;     /* likewise */
-static uint64_t revision; /* likewise */
+static bool is_answered;  /* guarded by mu */
+static uint64_t revision; /* guarded by mu */
 
 static hf_nsec monotonic(void) {
         const struct hf_clock *clock = hf_clock_system();
@@ -44,19 +43,20 @@ static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
         pthread_mutex_lock(&mu);
         outcome = reply->error;
         revision = reply->revision;
-        answered = true;
+        is_answered = true;
         pthread_cond_signal(&cond);
         pthread_mutex_unlock(&mu);
 }
 
-static int wait_answer(int started) {
-        if (started)
-                return started;
+/* r: what starting an operation returned. Waits for its reply. */
+static int wait_reply(int r) {
+        if (r != 0)
+                return r;
         pthread_mutex_lock(&mu);
-        while (!answered)
+        while (!is_answered)
                 pthread_cond_wait(&cond, &mu);
-        answered = false;
-        int r = outcome;
+        is_answered = false;
+        r = outcome;
         pthread_mutex_unlock(&mu);
         return r;
 }
@@ -108,7 +108,7 @@ static int bare_writes(struct hfd_store *store, const char *prefix, int n, int p
                                              .tv_nsec = before % HF_NSEC_PER_SEC};
                 if (pause_ms)
                         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-                if (wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL)))
+                if (wait_reply(store->ops->txn(store, &txn, deadline(), on_reply, NULL)) != 0)
                         return 1;
                 printf("%lld\n", (long long)(monotonic() - before));
         }
@@ -127,7 +127,7 @@ static int put_file(struct hfd_store *store, const char *key, const char *path) 
         struct hf__buf *value = hf__buf_copy(text, n);
         struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
-        int r = wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL));
+        int r = wait_reply(store->ops->txn(store, &txn, deadline(), on_reply, NULL));
         hf__buf_unref(value);
         return r != 0;
 }
@@ -139,9 +139,9 @@ static int watch(struct hfd_store *store, const char *prefix) {
 
         snprintf(begin, sizeof begin, "%s.", prefix);
         snprintf(end, sizeof end, "%s0", prefix);
-        if (wait_answer(store->ops->revision(store, deadline(), on_reply, NULL)))
+        if (wait_reply(store->ops->revision(store, deadline(), on_reply, NULL)) != 0)
                 return 1;
-        if (store->ops->watch(store, begin, end, revision + 1, &handler, NULL, &id))
+        if (store->ops->watch(store, begin, end, revision + 1, &handler, NULL, &id) != 0)
                 return 1;
         printf("{\"ready\":%llu}\n", (unsigned long long)revision);
         fflush(stdout);
@@ -162,14 +162,18 @@ int main(int argc, char **argv) {
         signal(SIGPIPE, SIG_IGN);
         const char *const endpoints[] = {argv[1], NULL};
         struct hfd_etcd_config config = {.endpoints = endpoints};
-        if (hf__http_global_init() || hfd_etcd_store_new(&host, &config, &store, &status)) {
+        if (hf__http_global_init() != 0 ||
+            hfd_etcd_store_new(&host, &config, &store, &status) != 0) {
                 fprintf(stderr, "witness: %s\n", status.message);
                 return 1;
         }
-        int r = (argc == 5 || argc == 6) && strcmp(argv[3], "--bare-writes") == 0
-                        ? bare_writes(store, argv[2], atoi(argv[4]), argc == 6 ? atoi(argv[5]) : 0)
-                : argc == 6 && strcmp(argv[3], "--put") == 0 ? put_file(store, argv[4], argv[5])
-                                                             : watch(store, argv[2]);
+        int r;
+        if ((argc == 5 || argc == 6) && strcmp(argv[3], "--bare-writes") == 0)
+                r = bare_writes(store, argv[2], atoi(argv[4]), argc == 6 ? atoi(argv[5]) : 0);
+        else if (argc == 6 && strcmp(argv[3], "--put") == 0)
+                r = put_file(store, argv[4], argv[5]);
+        else
+                r = watch(store, argv[2]);
         store->ops->free(store);
         return r;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <holdfast/metrics.h>
@@ -53,7 +57,7 @@ static int tear_down(void **state) {
 }
 
 static struct hfd_http_request *get(const char *path, const char *query) {
-        struct hfd_http_request *request = fake_request("GET", path, query);
+        struct hfd_http_request *request = fake_request_new("GET", path, query);
         hfd_http_handler handler = NULL;
         void *ctx = NULL;
         assert(hfd_router_find(router, path, &handler, &ctx) == 0);
@@ -67,7 +71,7 @@ static void expect(const char *path, const char *query, int code, const char *bo
         assert_string_equal(request->body, body);
         assert_string_equal(request->content_type, "text/plain; charset=utf-8");
         assert_non_null(strstr(request->headers, "x-content-type-options: nosniff\n"));
-        fake_done(request);
+        fake_request_free(request);
 }
 
 static void test_healthy(void **state) {
@@ -82,7 +86,7 @@ static void test_healthy(void **state) {
         expect("/livez/etcd", "", 404, "404 page not found\n");
 }
 
-static void test_failing_is_verbose_and_withholds_reasons(void **state) {
+static void test_a_failing_check_is_listed_without_its_reason(void **state) {
         etcd_is_well = false;
         expect("/healthz", "", 500,
                "[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n");
@@ -101,20 +105,20 @@ static void test_too_many_excludes_are_refused(void **state) {
                 sprintf(query + strlen(query), "exclude=c%d&", i);
         struct hfd_http_request *request = get("/healthz", query);
         assert_int_equal(request->code, 400);
-        fake_done(request);
+        fake_request_free(request);
 }
 
-static void test_ready_is_told_once(void **state) {
+static void test_on_ready_is_called_once(void **state) {
         etcd_is_well = false;
-        fake_done(get("/readyz", ""));
-        fake_done(get("/readyz", "exclude=etcd&exclude=poststarthook/a"));
-        fake_done(get("/healthz", ""));
+        fake_request_free(get("/readyz", ""));
+        fake_request_free(get("/readyz", "exclude=etcd&exclude=poststarthook/a"));
+        fake_request_free(get("/healthz", ""));
         assert_int_equal(n_ready, 0);
         etcd_is_well = true;
-        fake_done(get("/livez", ""));
+        fake_request_free(get("/livez", ""));
         assert_int_equal(n_ready, 0);
-        fake_done(get("/readyz", ""));
-        fake_done(get("/readyz", ""));
+        fake_request_free(get("/readyz", ""));
+        fake_request_free(get("/readyz", ""));
         assert_int_equal(n_ready, 1);
 }
 
@@ -128,7 +132,7 @@ static void test_version(void **state) {
         assert_string_equal(hf__json_string(json, "minor"), "32");
         assert_string_equal(hf__json_string(json, "gitVersion"), "v1.32.0+holdfast-" HFD_VERSION);
         hf__json_free(json);
-        fake_done(request);
+        fake_request_free(request);
 }
 
 static double metric(const char *text, const char *name) {
@@ -138,7 +142,7 @@ static double metric(const char *text, const char *name) {
         return at ? strtod(at + strlen(line), NULL) : -1;
 }
 
-static void test_metrics_tell_of_the_process(void **state) {
+static void test_metrics_describe_the_process(void **state) {
         struct hfd_http_request *request = get("/metrics", "");
         const struct hf_clock *clock = hf_clock_system();
         double now = (double)clock->real(clock->ctx) / 1e9;
@@ -149,31 +153,31 @@ static void test_metrics_tell_of_the_process(void **state) {
         assert_true(metric(request->body, "process_cpu_seconds_total") > 0);
         double started = metric(request->body, "process_start_time_seconds");
         assert_true(started > now - 600 && started < now + 1);
-        fake_done(request);
+        fake_request_free(request);
 }
 
-static void test_only_reading_is_allowed(void **state) {
+static void test_only_get_is_allowed(void **state) {
         hfd_http_handler handler = NULL;
         void *ctx = NULL;
-        struct hfd_http_request *request = fake_request("POST", "/version", "");
+        struct hfd_http_request *request = fake_request_new("POST", "/version", "");
         assert_int_equal(hfd_router_find(router, "/version", &handler, &ctx), 0);
         handler(ctx, request);
         assert_int_equal(request->code, 405);
-        fake_done(request);
+        fake_request_free(request);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_healthy, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_failing_is_verbose_and_withholds_reasons,
+                cmocka_unit_test_setup_teardown(test_a_failing_check_is_listed_without_its_reason,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_too_many_excludes_are_refused, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_ready_is_told_once, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_on_ready_is_called_once, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_metrics_tell_of_the_process, set_up,
+                cmocka_unit_test_setup_teardown(test_metrics_describe_the_process, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_only_reading_is_allowed, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_only_get_is_allowed, set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
+#include <assert.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <holdfast/metrics.h>
@@ -19,7 +21,8 @@ static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
 static struct hfd_auth *auth;
 static struct hfd_filters *filters;
-static bool hold; /* the handler keeps requests unanswered; their reference is the test's then */
+/* the handler keeps requests without a response; the test then owns their reference */
+static bool hold;
 
 static void handle(void *ctx, struct hfd_http_request *request) {
         assert_string_equal(hfd_request_context(request)->user, "admin");
@@ -66,7 +69,7 @@ static struct hfd_http_request *send(struct hfd_http_request *request) {
 static void response(struct hfd_http_request *request) {
         hfd_http_request_reply(request, 200, "text/plain", NULL, 0, NULL);
         hfd_http_request_unref(request);
-        fake_done(request);
+        fake_request_free(request);
 }
 
 static void expect_status(struct hfd_http_request *request, int code, const char *reason,
@@ -82,7 +85,7 @@ static void expect_status(struct hfd_http_request *request, int code, const char
         assert_string_equal(hf__json_string(json, "message"), message);
         assert_true(hf__json_i64(json, "code", &said) && said == code);
         hf__json_free(json);
-        fake_done(request);
+        fake_request_free(request);
 }
 
 static void expect_text(struct hfd_http_request *request, int code, const char *text,
@@ -90,42 +93,45 @@ static void expect_text(struct hfd_http_request *request, int code, const char *
         assert_int_equal(request->code, code);
         assert_string_equal(request->body, text);
         assert_non_null(strstr(request->headers, header));
-        fake_done(request);
+        fake_request_free(request);
 }
 
-static void test_who_may_not_is_told_in_the_fields_words(void **state) {
-        struct hfd_http_request *request = fake_admin("GET", "/api/v1/configmaps", "");
+static void test_refusals_have_the_messages_of_kubernetes(void **state) {
+        struct hfd_http_request *request = fake_request_new_admin("GET", "/api/v1/configmaps", "");
         request->peer = HFD_PEER_BAD;
         expect_status(send(request), 401, "Unauthorized", "Unauthorized");
-        expect_status(send(fake_request("GET", "/x", "")), 403, "Forbidden",
+        expect_status(send(fake_request_new("GET", "/x", "")), 403, "Forbidden",
                       "forbidden: User \"system:anonymous\" cannot get path \"/x\"");
-        expect_status(send(fake_request("GET", "/metrics", "")), 403, "Forbidden",
+        expect_status(send(fake_request_new("GET", "/metrics", "")), 403, "Forbidden",
                       "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"");
-        expect_status(send(fake_request("GET",
-                                        "/apis/coordination.k8s.io/v1/namespaces/ns/leases/x", "")),
+        expect_status(send(fake_request_new("GET",
+                                            "/apis/coordination.k8s.io/v1/namespaces/ns/leases/x",
+                                            "")),
                       403, "Forbidden",
                       "leases.coordination.k8s.io \"x\" is forbidden: User \"system:anonymous\" "
                       "cannot get resource \"leases\" in API "
                       "group \"coordination.k8s.io\" in the namespace \"ns\"");
-        expect_status(send(fake_request("POST", "/api/v1/namespaces/ns/configmaps", "")), 403,
+        expect_status(send(fake_request_new("POST", "/api/v1/namespaces/ns/configmaps", "")), 403,
                       "Forbidden",
                       "configmaps is forbidden: User \"system:anonymous\" cannot create resource "
                       "\"configmaps\" in API group \"\" in the "
                       "namespace \"ns\"");
-        expect_status(send(fake_request("GET", "/api/v1/namespaces", "watch=1")), 403, "Forbidden",
+        expect_status(send(fake_request_new("GET", "/api/v1/namespaces", "watch=1")), 403,
+                      "Forbidden",
                       "namespaces is forbidden: User \"system:anonymous\" cannot watch resource "
                       "\"namespaces\" in API group \"\" at the "
                       "cluster scope");
         assert_int_equal(hfd_filters_inflight(filters), 0);
 }
 
-static void test_what_cannot_be_meant_is_refused(void **state) {
-        expect_status(send(fake_admin("GET", "/api/v1/../x", "")), 400, "BadRequest",
+static void test_bad_paths_and_methods_are_refused(void **state) {
+        expect_status(send(fake_request_new_admin("GET", "/api/v1/../x", "")), 400, "BadRequest",
                       "the path is not valid");
-        expect_status(send(fake_admin("BREW", "/api/v1/configmaps", "")), 405, "MethodNotAllowed",
+        expect_status(send(fake_request_new_admin("BREW", "/api/v1/configmaps", "")), 405,
+                      "MethodNotAllowed",
                       "the server does not allow this method on the requested resource");
-        expect_text(send(fake_admin("GET", "/nothing", "")), 404, "404 page not found\n",
-                    "nosniff");
+        expect_text(send(fake_request_new_admin("GET", "/nothing", "")), 404,
+                    "404 page not found\n", "nosniff");
 }
 
 static void expect_too_many(struct hfd_http_request *request) {
@@ -133,26 +139,30 @@ static void expect_too_many(struct hfd_http_request *request) {
                     "retry-after: 1\n");
 }
 
-static void test_lanes_are_limited_and_apart(void **state) {
+static void test_lanes_have_separate_limits(void **state) {
         static const char lease[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/x";
         hold = true;
-        struct hfd_http_request *read1 = send(fake_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_http_request *read2 = send(fake_admin("GET", "/api/v1/configmaps", ""));
-        expect_too_many(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *read1 =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *read2 =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
+        expect_too_many(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         struct hfd_http_request *write =
-                send(fake_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
-        expect_too_many(fake_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
-        struct hfd_http_request *renewal = send(fake_admin("PUT", lease, ""));
+                send(fake_request_new_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
+        expect_too_many(fake_request_new_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
+        struct hfd_http_request *renewal = send(fake_request_new_admin("PUT", lease, ""));
         assert_int_equal(renewal->code, 0);
-        expect_too_many(fake_admin("GET", lease, ""));
-        struct hfd_http_request *watch = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
+        expect_too_many(fake_request_new_admin("GET", lease, ""));
+        struct hfd_http_request *watch =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", "watch=1"));
         assert_int_equal(watch->code, 0);
-        struct hfd_http_request *scrape = send(fake_admin("GET", "/metrics", ""));
+        struct hfd_http_request *scrape = send(fake_request_new_admin("GET", "/metrics", ""));
         assert_int_equal(scrape->code, 0);
         assert_int_equal(hfd_filters_inflight(filters), 4);
 
         response(read1);
-        struct hfd_http_request *read3 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *read3 =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         assert_int_equal(read3->code, 0);
         response(read2);
         response(read3);
@@ -161,27 +171,29 @@ static void test_lanes_are_limited_and_apart(void **state) {
         response(watch);
         response(scrape);
         assert_int_equal(hfd_filters_inflight(filters), 0);
-        /* Who has no rights holds no place. */
-        struct hfd_http_request *anonymous = send(fake_request("GET", lease, ""));
+        /* A request that is refused takes no place in flight. */
+        struct hfd_http_request *anonymous = send(fake_request_new("GET", lease, ""));
         assert_int_equal(anonymous->code, 403);
-        struct hfd_http_request *again = send(fake_admin("GET", lease, ""));
+        struct hfd_http_request *again = send(fake_request_new_admin("GET", lease, ""));
         assert_int_equal(again->code, 0);
         response(again);
-        fake_done(anonymous);
+        fake_request_free(anonymous);
 }
 
 static void test_shutdown_with_retry_after(void **state) {
         hold = true;
-        struct hfd_http_request *under_way = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *under_way =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         hfd_filters_refuse(filters);
-        struct hfd_http_request *late = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
+        struct hfd_http_request *late =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", "watch=1"));
         assert_non_null(strstr(late->headers, "connection: close\n"));
         expect_text(late, 429, "The apiserver is shutting down, please try again later.\n",
                     "retry-after: 5\n");
         hold = false;
-        struct hfd_http_request *scrape = send(fake_admin("GET", "/metrics", ""));
+        struct hfd_http_request *scrape = send(fake_request_new_admin("GET", "/metrics", ""));
         assert_int_equal(scrape->code, 200);
-        fake_done(scrape);
+        fake_request_free(scrape);
         assert_int_equal(hfd_filters_inflight(filters), 1);
         assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
                          HF_E_TIMEOUT);
@@ -193,7 +205,8 @@ static void test_shutdown_without_retry_after(void **state) {
         hfd_filters_free(filters);
         start(false);
         hfd_filters_refuse(filters);
-        struct hfd_http_request *late = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *late =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         assert_non_null(strstr(late->headers, "retry-after: 1\n"));
         assert_non_null(strstr(late->body, "\"details\":{\"retryAfterSeconds\":1}"));
         expect_status(late, 503, "ServiceUnavailable", "apiserver is shutting down");
@@ -205,12 +218,14 @@ static void *wait_drained(void *ctx) {
         return NULL;
 }
 
-static void test_a_waiter_is_woken_by_the_last_answer(void **state) {
+static void test_waiting_for_requests_ends_with_the_last_response(void **state) {
         pthread_t thread;
         int result = -1;
         hold = true;
-        struct hfd_http_request *first = send(fake_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_http_request *second = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *first =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *second =
+                send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         assert_int_equal(pthread_create(&thread, NULL, wait_drained, &result), 0);
         response(first);
         response(second);
@@ -222,9 +237,11 @@ static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx
 
 static void test_metrics_have_bounded_labels(void **state) {
         struct hf__strbuf text = {0};
-        fake_done(send(fake_admin("GET", "/apis/evil.example/v1/madeup123", "")));
-        fake_done(send(fake_admin("POST", "/api/v1/namespaces/n/configmaps", "")));
-        fake_done(send(fake_request("GET", "/api/v1/configmaps", "")));
+        fake_request_free(
+                send(fake_request_new_admin("GET", "/apis/evil.example/v1/madeup123", "")));
+        fake_request_free(
+                send(fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "")));
+        fake_request_free(send(fake_request_new("GET", "/api/v1/configmaps", "")));
         hf_metrics_write(host.metrics, add_text, &text);
         assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
                                           "\"other\",code=\"200\"} 1\n"));
@@ -241,47 +258,51 @@ static void test_metrics_have_bounded_labels(void **state) {
         hf__strbuf_done(&text);
 }
 
-/* A request whose body is still being sent when the server begins to refuse is under way: waited
- * for, and served. */
-static void test_a_request_counts_from_its_head_on(void **state) {
+/*
+ * A request whose body is still being received when the server begins to refuse is in flight: it is
+ * waited for, and served.
+ */
+static void test_a_request_is_in_flight_from_its_head_on(void **state) {
         hfd_filters_free(filters);
         start(false);
-        struct hfd_http_request *early = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        struct hfd_http_request *early =
+                fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "");
         hfd_filters_head(filters, early);
-        struct hfd_http_request *broken = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        struct hfd_http_request *broken =
+                fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "");
         hfd_filters_head(filters, broken);
         assert_int_equal(hfd_filters_inflight(filters), 2);
         hfd_filters_refuse(filters);
-        struct hfd_http_request *late = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        struct hfd_http_request *late =
+                fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "");
         hfd_filters_head(filters, late);
         assert_int_equal(hfd_filters_inflight(filters), 2);
         expect_status(send(late), 503, "ServiceUnavailable", "apiserver is shutting down");
-        hfd_http_request_unref(broken); /* it never came to the handler: */
+        hfd_http_request_unref(broken); /* the handler never got it: */
         broken->code = 408;             /* its client did not send all of it in time */
-        fake_done(broken);
+        fake_request_free(broken);
         assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
                          HF_E_TIMEOUT);
         send(early);
         assert_int_equal(early->code, 200);
-        fake_done(early);
+        fake_request_free(early);
         assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_who_may_not_is_told_in_the_fields_words,
+                cmocka_unit_test_setup_teardown(test_refusals_have_the_messages_of_kubernetes,
                                                 set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_what_cannot_be_meant_is_refused, set_up,
+                cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_lanes_are_limited_and_apart, set_up,
-                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_lanes_have_separate_limits, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_shutdown_with_retry_after, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_a_request_counts_from_its_head_on, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_a_waiter_is_woken_by_the_last_answer, set_up,
-                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_request_is_in_flight_from_its_head_on,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_waiting_for_requests_ends_with_the_last_response, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_metrics_have_bounded_labels, set_up,
                                                 tear_down),
         };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates, HTTP server, filters and endpoints together, over real TLS: what kubectl meets
- * first. */
+/*
+ * Certificates, HTTP server, filters and endpoints together, over real TLS: what kubectl meets
+ * first.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -106,7 +108,7 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&response->mu);
 }
 
-/* One GET. Each lane is a person, so that nobody uses another's connection. */
+/* One GET. Each lane is another user, so that no user gets the connection of another. */
 static void get(const char *path, bool admin, enum hf__http_version version,
                 struct response *ret_response) {
         const struct hf__http_tls_config tls_config = {.ca_pem = pki.ca_pem,

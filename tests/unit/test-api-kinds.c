@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets, service accounts, lease candidates, roles and bindings: their forms, what is refused in
- * which words, their tables. */
+/*
+ * Secrets, service accounts, lease candidates, roles and bindings: their forms, the messages of
+ * refusals, their tables.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "api_box.h"
+#include "api_fixture.h"
+#include "base/strbuf.h"
+#include "server/cacher/object_tree.h"
 
 #define RBAC "rbac.authorization.k8s.io"
 
@@ -23,96 +30,99 @@ static const struct hf_resource cluster_roles = {RBAC, "v1", "clusterroles"};
 static const struct hf_resource bindings = {RBAC, "v1", "rolebindings"};
 static const struct hf_resource cluster_bindings = {RBAC, "v1", "clusterrolebindings"};
 
-static int create(struct box *box, struct hf_resource resource, const char *body) {
+static int create(struct api_fixture *f, struct hf_resource resource, const char *body) {
         bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
-        return do_call(box, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL, NULL, body);
+        return api_fixture_call(f, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL, NULL,
+                                body);
 }
 
-static int update(struct box *box, struct hf_resource resource, const char *name,
+static int update(struct api_fixture *f, struct hf_resource resource, const char *name,
                   const char *body) {
         bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
-        return do_call(box, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name, NULL, body);
+        return api_fixture_call(f, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name, NULL,
+                                body);
 }
 
-static void refused(struct box *box, struct hf_resource resource, const char *body,
+static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
                     const char *message) {
-        assert_int_equal(create(box, resource, body), HF_E_INVALID);
-        expect_status(422, "Invalid", message);
+        assert_int_equal(create(f, resource, body), HF_E_INVALID);
+        api_fixture_expect_failure(f, 422, "Invalid", message);
 }
 
-static void unreadable(struct box *box, struct hf_resource resource, const char *body,
+static void unreadable(struct api_fixture *f, struct hf_resource resource, const char *body,
                        const char *message) {
-        assert_int_equal(create(box, resource, body), HF_E_INVALID);
-        expect_status(400, "BadRequest", message);
+        assert_int_equal(create(f, resource, body), HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest", message);
 }
 
 static void test_secrets(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(create(box, secrets,
+        assert_int_equal(create(f, secrets,
                                 "{\"metadata\":{\"name\":\"s\"},\"data\":{\"a\":\"MQ==\",\"b\":"
                                 "\"Mg==\"},\"stringData\":{\"b\":\"foo\","
                                 "\"c\":\"\"}}"),
                          0);
-        assert_non_null(strstr(last.body, "\"data\":{\"a\":\"MQ==\",\"b\":\"Zm9v\",\"c\":\"\"}"));
-        assert_null(strstr(last.body, "stringData"));
-        assert_string_equal(text_at("type"), "Opaque");
-        assert_int_equal(update(box, secrets, "s",
+        assert_non_null(
+                strstr(f->last.body, "\"data\":{\"a\":\"MQ==\",\"b\":\"Zm9v\",\"c\":\"\"}"));
+        assert_null(strstr(f->last.body, "stringData"));
+        assert_string_equal(api_fixture_text_at(f, "type"), "Opaque");
+        assert_int_equal(update(f, secrets, "s",
                                 "{\"metadata\":{\"name\":\"s\"},\"type\":\"other\"}"),
                          HF_E_INVALID);
-        expect_status(422, "Invalid",
-                      "Secret \"s\" is invalid: type: Invalid value: \"other\": field is "
-                      "immutable");
-        assert_int_equal(update(box, secrets, "s",
+        api_fixture_expect_failure(f, 422, "Invalid",
+                                   "Secret \"s\" is invalid: type: Invalid value: \"other\": field "
+                                   "is immutable");
+        assert_int_equal(update(f, secrets, "s",
                                 "{\"metadata\":{\"name\":\"s\"},\"immutable\":true,\"data\":{\"a\":"
                                 "\"MQ==\"}}"),
                          0);
-        assert_string_equal(text_at("type"), "Opaque");
-        assert_int_equal(update(box, secrets, "s",
+        assert_string_equal(api_fixture_text_at(f, "type"), "Opaque");
+        assert_int_equal(update(f, secrets, "s",
                                 "{\"metadata\":{\"name\":\"s\"},\"immutable\":true,\"data\":{\"a\":"
                                 "\"Mg==\"}}"),
                          HF_E_INVALID);
-        expect_status(422, "Invalid",
-                      "Secret \"s\" is invalid: data: Forbidden: field is immutable when "
-                      "`immutable` is set");
-        assert_int_equal(update(box, secrets, "s",
+        api_fixture_expect_failure(f, 422, "Invalid",
+                                   "Secret \"s\" is invalid: data: Forbidden: field is immutable "
+                                   "when `immutable` is set");
+        assert_int_equal(update(f, secrets, "s",
                                 "{\"metadata\":{\"name\":\"s\",\"labels\":{\"a\":\"b\"}},"
                                 "\"immutable\":true,\"data\":{\"a\":\"MQ==\"}}"),
                          0);
-        unreadable(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":\"MQ=\"}}",
+        unreadable(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":\"MQ=\"}}",
                    "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at "
                    "input byte 3");
-        unreadable(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":1}}",
+        unreadable(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":1}}",
                    "Secret in version \"v1\" cannot be handled as a Secret: json: cannot unmarshal "
                    "into Go struct field Secret.data of "
                    "type string");
-        refused(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/tls\"}",
+        refused(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/tls\"}",
                 "Secret \"t\" is invalid: [data[tls.crt]: Required value, data[tls.key]: Required "
                 "value]");
-        refused(box, secrets,
+        refused(f, secrets,
                 "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/service-account-token\"}",
                 "Secret \"t\" is invalid: "
                 "metadata.annotations[kubernetes.io/service-account.name]: Required value");
-        assert_int_equal(create(box, secrets,
+        assert_int_equal(create(f, secrets,
                                 "{\"metadata\":{\"name\":\"t\"},\"stringData\":{\"a b\":\"\"}}"),
                          HF_E_INVALID);
         assert_non_null(
-                strstr(text_at("message"),
+                strstr(api_fixture_text_at(f, "message"),
                        "data[a b]: Invalid value: \"a b\": a valid config key must consist of"));
-        assert_int_equal(do_call(box, HF_VERB_LIST, secrets, "default", NULL,
-                                 "fieldSelector=type%3DOpaque", NULL),
+        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, secrets, "default", NULL,
+                                          "fieldSelector=type%3DOpaque", NULL),
                          0);
-        assert_int_equal(count_at("items"), 1);
-        assert_int_equal(do_call(box, HF_VERB_LIST, secrets, "default", NULL,
-                                 "fieldSelector=type!%3DOpaque", NULL),
+        assert_int_equal(api_fixture_count_at(f, "items"), 1);
+        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, secrets, "default", NULL,
+                                          "fieldSelector=type!%3DOpaque", NULL),
                          0);
-        assert_int_equal(count_at("items"), 0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 0);
 }
 
 static void test_secret_sizes(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
         size_t n = (1u << 20) + 3;
         char *body = malloc(2 * n);
 
@@ -123,66 +133,67 @@ static void test_secret_sizes(void **state) {
                 memset(body + at, 'x', (1u << 20) + (size_t)over);
                 (void)snprintf(body + at + (1u << 20) + over, 8, "\"}}");
                 if (over)
-                        refused(box, secrets, body,
+                        refused(f, secrets, body,
                                 "Secret \"s1\" is invalid: data: Too long: must have at most "
                                 "1048576 bytes");
                 else
-                        assert_int_equal(create(box, secrets, body), 0);
+                        assert_int_equal(create(f, secrets, body), 0);
         }
-        assert_non_null(strstr(last.body, "\"reason\":\"FieldValueTooLong\""));
+        assert_non_null(strstr(f->last.body, "\"reason\":\"FieldValueTooLong\""));
         free(body);
 }
 
 static void test_service_accounts(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(create(box, accounts,
+        assert_int_equal(create(f, accounts,
                                 "{\"metadata\":{\"name\":\"a\"},\"secrets\":[{\"name\":\"s\"}],"
                                 "\"imagePullSecrets\":null,"
                                 "\"automountServiceAccountToken\":false}"),
                          0);
-        assert_null(strstr(last.body, "imagePullSecrets"));
-        unreadable(box, accounts, "{\"metadata\":{\"name\":\"b\"},\"secrets\":[\"s\"]}",
+        assert_null(strstr(f->last.body, "imagePullSecrets"));
+        unreadable(f, accounts, "{\"metadata\":{\"name\":\"b\"},\"secrets\":[\"s\"]}",
                    "ServiceAccount in version \"v1\" cannot be handled as a ServiceAccount: json: "
                    "cannot unmarshal into Go struct field "
                    "ServiceAccount.secrets of type array of objects");
-        assert_int_equal(create(box, accounts,
+        assert_int_equal(create(f, accounts,
                                 "{\"metadata\":{\"name\":\"b\"},\"automountServiceAccountToken\":"
                                 "\"no\"}"),
                          HF_E_INVALID);
 }
 
 static void test_roles(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(create(box, roles,
+        assert_int_equal(create(f, roles,
                                 "{\"metadata\":{\"name\":\"system:reader\"},\"rules\":[{\"verbs\":["
                                 "\"get\"],\"apiGroups\":[\"\"],"
                                 "\"resources\":["
                                 "\"pods\"]}]}"),
                          0);
-        assert_int_equal(do_call(box, HF_VERB_GET, roles, "default", "system:reader", NULL, NULL),
+        assert_int_equal(api_fixture_call(f, HF_VERB_GET, roles, "default", "system:reader", NULL,
+                                          NULL),
                          0);
-        assert_int_equal(create(box, roles, "{\"metadata\":{\"name\":\"empty\"}}"), 0);
-        refused(box, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
+        assert_int_equal(create(f, roles, "{\"metadata\":{\"name\":\"empty\"}}"), 0);
+        refused(f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
                 "Role.rbac.authorization.k8s.io \"r\" is invalid: [rules[0].verbs: Required value: "
                 "verbs must contain at least one value, "
                 "rules[0].apiGroups: Required value: resource rules must supply at least one api "
                 "group, rules[0].resources: Required "
                 "value: "
                 "resource rules must supply at least one resource]");
-        refused(box, roles,
+        refused(f, roles,
                 "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
                 "\"nonResourceURLs\":[\"/healthz\"]}]}",
                 "Role.rbac.authorization.k8s.io \"r\" is invalid: rules[0].nonResourceURLs: "
                 "Invalid value: []string{\"/healthz\"}: "
                 "namespaced "
                 "rules cannot apply to non-resource URLs");
-        assert_int_equal(create(box, cluster_roles,
+        assert_int_equal(create(f, cluster_roles,
                                 "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
                                 "\"nonResourceURLs\":[\"/healthz\"]}]}"),
                          0);
-        refused(box, cluster_roles,
+        refused(f, cluster_roles,
                 "{\"metadata\":{\"name\":\"s\"},\"rules\":[{\"verbs\":[\"get\"],"
                 "\"nonResourceURLs\":[\"/a\",\"/"
                 "b\"],\"resources\":[\"c\"]}]}",
@@ -190,51 +201,51 @@ static void test_roles(void **state) {
                 "Invalid value: []string{\"/a\", "
                 "\"/b\"}: rules "
                 "cannot apply to both regular resources and non-resource URLs");
-        refused(box, cluster_roles, "{\"metadata\":{\"name\":\"s\"},\"aggregationRule\":{}}",
+        refused(f, cluster_roles, "{\"metadata\":{\"name\":\"s\"},\"aggregationRule\":{}}",
                 "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: "
                 "aggregationRule.clusterRoleSelectors: Required value: at least "
                 "one "
                 "clusterRoleSelector required if aggregationRule is non-nil");
-        unreadable(box, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":\"get\"}]}",
+        unreadable(f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":\"get\"}]}",
                    "Role in version \"v1\" cannot be handled as a Role: json: cannot unmarshal "
                    "into Go struct field PolicyRule.verbs of "
                    "type array");
-        refused(box, roles, "{\"metadata\":{\"name\":\"a/b\"}}",
+        refused(f, roles, "{\"metadata\":{\"name\":\"a/b\"}}",
                 "Role.rbac.authorization.k8s.io \"a/b\" is invalid: metadata.name: Invalid value: "
                 "\"a/b\": may not contain '/'");
-        refused(box, roles, "{\"metadata\":{\"name\":\"..\"}}",
+        refused(f, roles, "{\"metadata\":{\"name\":\"..\"}}",
                 "Role.rbac.authorization.k8s.io \"..\" is invalid: metadata.name: Invalid value: "
                 "\"..\": may not be '..'");
 }
 
 static void test_bindings(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(create(box, bindings,
+        assert_int_equal(create(f, bindings,
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"r\"},\"subjects\":[{\"kind\":"
                                 "\"User\","
                                 "\"name\":\"alice\"},{\"kind\":\"ServiceAccount\",\"name\":\"a\","
                                 "\"namespace\":\"n\"}]}"),
                          0);
-        assert_string_equal(text_at("roleRef.apiGroup"), RBAC);
-        assert_non_null(strstr(last.body,
+        assert_string_equal(api_fixture_text_at(f, "roleRef.apiGroup"), RBAC);
+        assert_non_null(strstr(f->last.body,
                                "{\"kind\":\"User\",\"name\":\"alice\",\"apiGroup\":\"" RBAC "\"}"));
-        assert_non_null(strstr(last.body,
+        assert_non_null(strstr(f->last.body,
                                "{\"kind\":\"ServiceAccount\",\"name\":\"a\",\"namespace\":\"n\"}"));
-        assert_int_equal(update(box, bindings, "b",
+        assert_int_equal(update(f, bindings, "b",
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"other\"}}"),
                          HF_E_INVALID);
-        expect_status(422, "Invalid",
-                      "RoleBinding.rbac.authorization.k8s.io \"b\" is invalid: roleRef: Invalid "
-                      "value: rbac.RoleRef{APIGroup:\"" RBAC
-                      "\", Kind:\"Role\", Name:\"other\"}: cannot change roleRef");
-        assert_int_equal(update(box, bindings, "b",
+        api_fixture_expect_failure(f, 422, "Invalid",
+                                   "RoleBinding.rbac.authorization.k8s.io \"b\" is invalid: "
+                                   "roleRef: Invalid value: rbac.RoleRef{APIGroup:\"" RBAC
+                                   "\", Kind:\"Role\", Name:\"other\"}: cannot change roleRef");
+        assert_int_equal(update(f, bindings, "b",
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"r\"}}"),
                          0);
-        refused(box, bindings,
+        refused(f, bindings,
                 "{\"metadata\":{\"name\":\"c\"},\"roleRef\":{\"kind\":\"Pod\",\"apiGroup\":\"x\"},"
                 "\"subjects\":[{\"kind\":\"Pod\"},{"
                 "\"kind\":"
@@ -247,11 +258,11 @@ static void test_bindings(void **state) {
                 "supported values: \"ServiceAccount\", "
                 "\"User\", "
                 "\"Group\", subjects[1].namespace: Required value]");
-        assert_int_equal(create(box, cluster_bindings,
+        assert_int_equal(create(f, cluster_bindings,
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"r\"}}"),
                          HF_E_INVALID);
-        assert_int_equal(create(box, cluster_bindings,
+        assert_int_equal(create(f, cluster_bindings,
                                 "{\"metadata\":{\"name\":\"system:b\"},\"roleRef\":{\"kind\":"
                                 "\"ClusterRole\",\"name\":\"cluster-admin\"},"
                                 "\"subjects\":[{"
@@ -259,43 +270,44 @@ static void test_bindings(void **state) {
                          0);
 }
 
-/* Names that need escaping in a token, paged one by one. */
+/* Names that must be escaped in a continue token, in pages of one. */
 static void test_pages_of_odd_names(void **state) {
         static const char *const names[] = {"a\\\"b", "a\\\\u0000", "a{}:,", "system:x"};
-        struct box *box = *state;
+        struct api_fixture *f = *state;
         char body[120], query[700] = "limit=1";
 
         for (size_t i = 0; i < 4; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", names[i]);
-                assert_int_equal(create(box, roles, body), 0);
+                assert_int_equal(create(f, roles, body), 0);
         }
         for (size_t i = 0; i < 4; i++) {
-                assert_int_equal(do_call(box, HF_VERB_LIST, roles, "default", NULL, query, NULL),
+                assert_int_equal(api_fixture_call(f, HF_VERB_LIST, roles, "default", NULL, query,
+                                                  NULL),
                                  0);
-                assert_int_equal(count_at("items"), 1);
+                assert_int_equal(api_fixture_count_at(f, "items"), 1);
                 (void)snprintf(body, sizeof body, "\"name\":\"%s\"", names[i]);
-                assert_non_null(strstr(last.body, body));
+                assert_non_null(strstr(f->last.body, body));
                 (void)snprintf(query, sizeof query, "limit=1&continue=%s",
-                               text_at("metadata.continue"));
+                               api_fixture_text_at(f, "metadata.continue"));
         }
-        assert_string_equal(text_at("metadata.continue"), "");
+        assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
 }
 
 static void test_unknown_fields(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, cluster_roles, NULL, NULL,
-                                 "fieldValidation=Strict",
-                                 "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":[{\"verbs\":"
-                                 "[\"*\"],\"apiGroups\":[\"*\"],"
-                                 "\"resources\":[\"*\"]},"
-                                 "{\"verbz\":[]}]}"),
+        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, cluster_roles, NULL, NULL,
+                                          "fieldValidation=Strict",
+                                          "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":[{"
+                                          "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
+                                          "\"resources\":[\"*\"]},"
+                                          "{\"verbz\":[]}]}"),
                          HF_E_INVALID);
-        expect_status(400, "BadRequest",
-                      "ClusterRole in version \"v1\" cannot be handled as a ClusterRole: strict "
-                      "decoding error: unknown field \"ruls\", "
-                      "unknown "
-                      "field \"rules[1].verbz\"");
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "ClusterRole in version \"v1\" cannot be handled as a "
+                                   "ClusterRole: strict decoding error: unknown field \"ruls\", "
+                                   "unknown "
+                                   "field \"rules[1].verbz\"");
 }
 
 #define CANDIDATE(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
@@ -305,41 +317,42 @@ static void test_unknown_fields(void **state) {
 #define INVALID(what) "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
 
 static void test_lease_candidates(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(create(box, candidates,
+        assert_int_equal(create(f, candidates,
                                 CANDIDATE("C_1", GOOD_SPEC ",\"pingTime\":null,\"renewTime\":"
                                                            "\"2026-11-21T02:36:00.000000Z\"")),
                          0);
-        assert_string_equal(text_at("apiVersion"), "coordination.k8s.io/v1beta1");
-        assert_null(strstr(last.body, "pingTime"));
+        assert_string_equal(api_fixture_text_at(f, "apiVersion"), "coordination.k8s.io/v1beta1");
+        assert_null(strstr(f->last.body, "pingTime"));
         char revision[32], body[400];
-        (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
+        (void)snprintf(revision, sizeof revision, "%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
         (void)snprintf(body, sizeof body,
                        "{\"metadata\":{\"name\":\"C_1\",\"resourceVersion\":\"%s\"},\"spec\":{"
                        "\"leaseName\":\"m\",\"binaryVersion\":\"1.2."
                        "3\","
                        "\"strategy\":\"a.b/c\"}}",
                        revision);
-        assert_int_equal(update(box, candidates, "C_1", body), HF_E_INVALID);
-        expect_status(422, "Invalid",
-                      "LeaseCandidate.coordination.k8s.io \"C_1\" is invalid: spec.leaseName: "
-                      "Invalid value: \"m\": field is immutable");
-        assert_int_equal(create(box, candidates,
+        assert_int_equal(update(f, candidates, "C_1", body), HF_E_INVALID);
+        api_fixture_expect_failure(f, 422, "Invalid",
+                                   "LeaseCandidate.coordination.k8s.io \"C_1\" is invalid: "
+                                   "spec.leaseName: Invalid value: \"m\": field is immutable");
+        assert_int_equal(create(f, candidates,
                                 CANDIDATE("ok", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3-rc."
                                                 "1+x\",\"strategy\":\"a.b/c\"")),
                          0);
-        refused(box, candidates, CANDIDATE("c", ""),
+        refused(f, candidates, CANDIDATE("c", ""),
                 INVALID("[spec.leaseName: Required value, spec.strategy: Required value, "
                         "spec.binaryVersion: Invalid value: \"\": must be "
                         "a "
                         "semantic version: major.minor.patch]"));
-        refused(box, candidates,
+        refused(f, candidates,
                 CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"strategy\":"
                                "\"OldestEmulationVersion\""),
                 INVALID("spec.emulationVersion: Required value: must be specified when `strategy` "
                         "is 'OldestEmulationVersion'"));
-        refused(box, candidates,
+        refused(f, candidates,
                 CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\","
                                "\"emulationVersion\":\"1.3.0\",\"strategy\":\"a.b/c\""),
                 INVALID("spec.binaryVersion: Invalid value: \"1.2.3\": must be greater than or "
@@ -352,48 +365,50 @@ static void test_lease_candidates(void **state) {
                                "\"binaryVersion\":\"%s\",\"strategy\":\"a.b/"
                                "c\"}}",
                                versions[i]);
-                assert_int_equal(create(box, candidates, body), HF_E_INVALID);
-                assert_int_equal(last.status.http_code, 422);
+                assert_int_equal(create(f, candidates, body), HF_E_INVALID);
+                assert_int_equal(f->last.status.http_code, 422);
         }
-        unreadable(box, candidates, CANDIDATE("c", "\"leaseName\":7"),
+        unreadable(f, candidates, CANDIDATE("c", "\"leaseName\":7"),
                    "LeaseCandidate in version \"v1beta1\" cannot be handled as a LeaseCandidate: "
                    "json: cannot unmarshal into Go struct "
                    "field "
                    "LeaseCandidateSpec.spec.leaseName of type string");
-        assert_int_equal(create(box, candidates, CANDIDATE("c:d", GOOD_SPEC)), HF_E_INVALID);
-        assert_int_equal(last.status.http_code, 422);
+        assert_int_equal(create(f, candidates, CANDIDATE("c:d", GOOD_SPEC)), HF_E_INVALID);
+        assert_int_equal(f->last.status.http_code, 422);
 }
 
-/* The field's TestValidateCoordinatedLeaseStrategy, and what a preferred holder needs. */
+/*
+ * The cases of Kubernetes' TestValidateCoordinatedLeaseStrategy, and what a preferred holder needs.
+ */
 static void test_strategies_of_leases(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        refused(box, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
+        refused(f, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
                 "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Unsupported "
                 "value: \"foobar\": supported values: "
                 "\"OldestEmulationVersion\"");
-        refused(box, lease_objects,
+        refused(f, lease_objects,
                 CANDIDATE("l", "\"strategy\":\"example.com/foobar/toomanyslashes\""),
                 "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Invalid "
                 "value: \"example.com/foobar/toomanyslashes\": "
                 "must be of the form domain/name");
-        refused(box, lease_objects, CANDIDATE("l", "\"preferredHolder\":\"x\""),
+        refused(f, lease_objects, CANDIDATE("l", "\"preferredHolder\":\"x\""),
                 "Lease.coordination.k8s.io \"l\" is invalid: spec.preferredHolder: Forbidden: may "
                 "only be specified if `strategy` is "
                 "defined");
-        assert_int_equal(create(box, lease_objects,
+        assert_int_equal(create(f, lease_objects,
                                 CANDIDATE("l", "\"strategy\":\"OldestEmulationVersion\","
                                                "\"preferredHolder\":\"x\"")),
                          0);
-        assert_string_equal(text_at("spec.preferredHolder"), "x");
-        assert_int_equal(create(box, lease_objects,
+        assert_string_equal(api_fixture_text_at(f, "spec.preferredHolder"), "x");
+        assert_int_equal(create(f, lease_objects,
                                 CANDIDATE("m", "\"strategy\":\"example.com/foobar\"")),
                          0);
-        assert_string_equal(text_at("spec.strategy"), "example.com/foobar");
+        assert_string_equal(api_fixture_text_at(f, "spec.strategy"), "example.com/foobar");
 }
 
-/* What a server puts into memory for a kind that nobody uses: a row of pointers. */
-static void test_rows_fit(void **state) {
+/* What the server allocates for a kind that nobody uses: a row of pointers. */
+static void test_the_resource_table_fits_its_limits(void **state) {
         size_t n;
 
         (void)hfd_resources(&n);
@@ -403,19 +418,16 @@ static void test_rows_fit(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_secrets),
-                TEST(test_secret_sizes),
-                TEST(test_service_accounts),
-                TEST(test_roles),
-                TEST(test_bindings),
-                TEST(test_lease_candidates),
-                TEST(test_strategies_of_leases),
-                TEST(test_pages_of_odd_names),
-                TEST(test_unknown_fields),
-                cmocka_unit_test(test_rows_fit),
+                API_TEST(test_secrets),
+                API_TEST(test_secret_sizes),
+                API_TEST(test_service_accounts),
+                API_TEST(test_roles),
+                API_TEST(test_bindings),
+                API_TEST(test_lease_candidates),
+                API_TEST(test_strategies_of_leases),
+                API_TEST(test_pages_of_odd_names),
+                API_TEST(test_unknown_fields),
+                cmocka_unit_test(test_the_resource_table_fits_its_limits),
         };
-        int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-        free(last.body);
-        return failed;
+        return cmocka_run_group_tests(tests, NULL, NULL);
 }

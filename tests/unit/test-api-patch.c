@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patches: the examples of RFC 6902 and RFC 7386, lists that are merged and their directives, what
- * is refused, and whole calls. */
+/*
+ * Patches: the examples of RFC 6902 and RFC 7386, merged lists and their directives, refusals, and
+ * whole requests.
+ */
 #undef NDEBUG
 #include <assert.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "api_box.h"
+#include "api_core_request.h"
+#include "api_fixture.h"
+#include "base/json.h"
+#include "base/strbuf.h"
 
 #include "server/patch/json_patch.h"
 #include "server/patch/merge_patch.h"
@@ -38,7 +47,7 @@ static int apply_json(const char *text, const char *patch, char **ret_text) {
         return r;
 }
 
-/* result NULL: it fails. */
+/* result NULL: it is refused. */
 static void expect_json(const char *text, const char *patch, const char *result) {
         char *made;
         int r = apply_json(text, patch, &made);
@@ -159,7 +168,7 @@ static void test_json_patch_corners(void **state) {
                 expect_json(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-/* A document that doubles, one that gets deeper, and steps without end: each ends at its limit. */
+/* A document that doubles, one that gets deeper, and endless steps: each ends at its limit. */
 static void test_json_patch_limits(void **state) {
         struct hf__strbuf patch = {0};
         char *made;
@@ -204,7 +213,7 @@ static void test_json_patch_limits(void **state) {
         hf__strbuf_done(&patch);
 }
 
-/* RFC 7386, appendix A, as far as both are objects (a body always is). */
+/* RFC 7386, appendix A, where both are objects (a body always is). */
 static void test_merge_patch_rfc(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
@@ -234,7 +243,7 @@ static void test_merge_patch_rfc(void **state) {
         }
 }
 
-/* Enough members for the index: a third changed, a third taken away, a third new. */
+/* Enough members for the index: a third is changed, a third removed, a third new. */
 static void test_merge_of_many_members(void **state) {
         struct hf__json *document = hf__json_object(), *patch = hf__json_object(),
                         *result = hf__json_object();
@@ -319,7 +328,7 @@ static void test_strategic_lists(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
-        /* The same list of another kind has no key. */
+        /* The same list in another kind has no key. */
         expect_strategic("configmaps", "{\"secrets\":[{\"name\":\"a\"}]}",
                          "{\"secrets\":[{\"name\":\"b\"}]}", "{\"secrets\":[{\"name\":\"b\"}]}");
         expect_strategic("namespaces",
@@ -376,183 +385,190 @@ static void test_strategic_objects(void **state) {
                 expect_strategic("configmaps", cases[i][0], cases[i][1], cases[i][2]);
 }
 
-/* ---- whole calls ---- */
+/* ---- whole requests ---- */
 
 static const struct hf_resource accounts = {"", "v1", "serviceaccounts"};
 
-static int patch_cm(struct box *box, enum hfd_patch type, const char *body) {
-        return do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, type, NULL, body);
+static int patch_cm(struct api_fixture *f, enum hfd_patch type, const char *body) {
+        return api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE, type, NULL, body);
 }
 
-static void make_cm(struct box *box) {
-        assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "default", NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},\"data\":"
-                                 "{\"k\":\"v\"}}"),
+static void make_cm(struct api_fixture *f) {
+        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "default", NULL, NULL,
+                                          "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},"
+                                          "\"data\":{\"k\":\"v\"}}"),
                          0);
 }
 
 static void test_patch_calls(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
         char revision[32], body[200];
 
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{}"), HF_E_NOT_FOUND);
-        expect_status(404, "NotFound", "configmaps \"c\" not found");
-        make_cm(box);
-        (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"),
-                         0); /* nothing new, nothing written */
-        assert_string_equal(text_at("metadata.resourceVersion"), revision);
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE,
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{}"), HF_E_NOT_FOUND);
+        api_fixture_expect_failure(f, 404, "NotFound", "configmaps \"c\" not found");
+        make_cm(f);
+        (void)snprintf(revision, sizeof revision, "%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"),
+                         0); /* nothing new: nothing is written */
+        assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
                                   "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"d\"}},\"data\":{"
                                   "\"l\":\"w\"}}"),
                          0);
-        assert_int_equal(last.status.http_code, 200);
-        assert_non_null(strstr(last.body, "\"labels\":{\"c\":\"d\"}"));
-        assert_non_null(strstr(last.body, "\"data\":{\"k\":\"v\",\"l\":\"w\"}"));
-        assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
+        assert_int_equal(f->last.status.http_code, 200);
+        assert_non_null(strstr(f->last.body, "\"labels\":{\"c\":\"d\"}"));
+        assert_non_null(strstr(f->last.body, "\"data\":{\"k\":\"v\",\"l\":\"w\"}"));
+        assert_int_equal(patch_cm(f, HFD_PATCH_JSON,
                                   "[{\"op\":\"test\",\"path\":\"/data/"
                                   "k\",\"value\":\"v\"},{\"op\":\"replace\",\"path\":\"/data/"
                                   "k\",\"value\":\"x\"}]"),
                          0);
-        assert_string_equal(text_at("data.k"), "x");
-        assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
+        assert_string_equal(api_fixture_text_at(f, "data.k"), "x");
+        assert_int_equal(patch_cm(f, HFD_PATCH_JSON,
                                   "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"v\"}]"),
                          HF_E_INVALID);
-        expect_status(422, "Invalid",
-                      "the server rejected our request due to an error in our request: testing "
-                      "value failed: /data/k");
-        assert_int_equal(patch_cm(box, HFD_PATCH_STRATEGIC,
+        api_fixture_expect_failure(f, 422, "Invalid",
+                                   "the server rejected our request due to an error in our "
+                                   "request: testing value failed: /data/k");
+        assert_int_equal(patch_cm(f, HFD_PATCH_STRATEGIC,
                                   "{\"data\":{\"$patch\":\"replace\",\"m\":\"n\"}}"),
                          0);
-        assert_non_null(strstr(last.body, "\"data\":{\"m\":\"n\"}"));
-        /* A version in the patch is a precondition. */
+        assert_non_null(strstr(f->last.body, "\"data\":{\"m\":\"n\"}"));
+        /* A resourceVersion in the patch is a precondition. */
         (void)snprintf(body, sizeof body,
                        "{\"metadata\":{\"resourceVersion\":\"%s\"},\"data\":{\"k\":\"y\"}}",
                        revision);
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, body), HF_E_CONFLICT);
-        expect_status(409, "Conflict",
-                      "Operation cannot be fulfilled on configmaps \"c\": the object has been "
-                      "modified; please apply your changes to the "
-                      "latest "
-                      "version and try again");
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"),
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, body), HF_E_CONFLICT);
+        api_fixture_expect_failure(f, 409, "Conflict",
+                                   "Operation cannot be fulfilled on configmaps \"c\": the object "
+                                   "has been modified; please apply your changes to the "
+                                   "latest "
+                                   "version and try again");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"),
                          HF_E_CONFLICT);
-        /* What comes of it is checked as what is put. */
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"),
+        /* The result is validated like the body of an update. */
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_INVALID);
-        expect_status(400, "BadRequest",
-                      "the name of the object (d) does not match the name on the URL (c)");
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
-        assert_int_equal(last.status.http_code, 400);
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"),
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "the name of the object (d) does not match the name on the URL "
+                                   "(c)");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
+        assert_int_equal(f->last.status.http_code, 400);
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"),
                          HF_E_INVALID);
-        assert_int_equal(last.status.http_code, 422);
-        assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
+        assert_int_equal(f->last.status.http_code, 422);
+        assert_int_equal(patch_cm(f, HFD_PATCH_JSON,
                                   "[{\"op\":\"replace\",\"path\":\"\",\"value\":5}]"),
                          HF_E_INVALID);
-        expect_status(422, "Invalid",
-                      "the server rejected our request due to an error in our request: what the "
-                      "patch makes is no object");
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "[]"), HF_E_INVALID);
-        expect_status(400, "BadRequest", "error decoding patch: it is no JSON object (offset 0)");
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
-        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE,
-                                  "fieldValidation=Strict", "{\"dataa\":{}}"),
+        api_fixture_expect_failure(f, 422, "Invalid",
+                                   "the server rejected our request due to an error in our "
+                                   "request: what the patch makes is no object");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "[]"), HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "error decoding patch: it is no JSON object (offset 0)");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
+        assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, "fieldValidation=Strict",
+                                           "{\"dataa\":{}}"),
                          HF_E_INVALID);
-        expect_status(400, "BadRequest",
-                      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict "
-                      "decoding error: unknown field \"dataa\"");
-        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE,
-                                  "dryRun=All", "{\"data\":null}"),
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "
+                                   "strict decoding error: unknown field \"dataa\"");
+        assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, "dryRun=All", "{\"data\":null}"),
                          0);
-        assert_int_equal(do_call(box, HF_VERB_GET, configmaps, "default", "c", NULL, NULL), 0);
-        assert_string_equal(text_at("data.m"), "n");
+        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_configmaps, "default", "c", NULL,
+                                          NULL),
+                         0);
+        assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
 }
 
 static void test_too_many_operations(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
         struct hf__strbuf patch = {0};
 
-        make_cm(box);
+        make_cm(f);
         for (int i = 0; i <= HFD_PATCH_OPS_MAX; i++)
                 hf__strbuf_puts(&patch, i ? ",{}" : "[{}");
         hf__strbuf_putc(&patch, ']');
-        assert_int_equal(patch_cm(box, HFD_PATCH_JSON, patch.data), HF_E_TOO_LARGE);
-        expect_status(413, "RequestEntityTooLarge",
-                      "Request entity too large: The allowed maximum operations in a JSON patch is "
-                      "10000, got 10001");
+        assert_int_equal(patch_cm(f, HFD_PATCH_JSON, patch.data), HF_E_TOO_LARGE);
+        api_fixture_expect_failure(f, 413, "RequestEntityTooLarge",
+                                   "Request entity too large: The allowed maximum operations in a "
+                                   "JSON patch is 10000, got 10001");
         hf__strbuf_done(&patch);
 }
 
 static void test_patch_of_parts(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                          "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
                          0);
-        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_STATUS, HFD_PATCH_MERGE, NULL,
-                                  "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"status\":{\"phase\":"
-                                  "\"Ready\"}}"),
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_STATUS,
+                                           HFD_PATCH_MERGE, NULL,
+                                           "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"status\":{"
+                                           "\"phase\":\"Ready\"}}"),
                          0);
-        assert_string_equal(text_at("status.phase"), "Ready");
-        assert_null(strstr(last.body, "labels"));
-        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL,
-                                  "{\"status\":null,\"spec\":{\"a\":2}}"),
+        assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
+        assert_null(strstr(f->last.body, "labels"));
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, NULL,
+                                           "{\"status\":null,\"spec\":{\"a\":2}}"),
                          0);
-        assert_string_equal(text_at("status.phase"), "Ready");
-        assert_non_null(strstr(last.body, "\"generation\":2"));
-        /* The last finalizer, taken by a patch. */
-        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL,
-                                  "{\"metadata\":{\"finalizers\":[\"a.b/c\"]}}"),
+        assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
+        assert_non_null(strstr(f->last.body, "\"generation\":2"));
+        /* A patch removes the last finalizer. */
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, NULL,
+                                           "{\"metadata\":{\"finalizers\":[\"a.b/c\"]}}"),
                          0);
-        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, NULL), 0);
-        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_JSON, NULL,
+        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL, NULL),
+                         0);
+        assert_int_equal(
+                api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_JSON, NULL,
                                   "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]"),
-                         0);
-        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL),
+                0);
+        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
                          HF_E_NOT_FOUND);
 }
 
-/* A patch is a write as any other: its transaction compares the fence. */
+/* A patch is a write like any other: its transaction compares the fence. */
 static void test_fenced_patch(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
         uint64_t term;
 
-        make_cm(box);
-        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "kube-system", NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":"
-                                 "\"me\"}}"),
+        make_cm(f);
+        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
+                                          "{\"metadata\":{\"name\":\"l\"},\"spec\":{"
+                                          "\"holderIdentity\":\"me\"}}"),
                          0);
-        term = strtoull(text_at("metadata.resourceVersion"), NULL, 10);
+        term = strtoull(api_fixture_text_at(f, "metadata.resourceVersion"), NULL, 10);
         for (int stale = 0; stale < 2; stale++) {
                 const struct hf_fence fence = {.ns = "kube-system",
                                                .name = "l",
                                                .identity = "me",
                                                .term = term + (uint64_t)stale};
-                struct patch_call patch = {.request = {.verb = HFD_PATCH,
-                                                       .patch = HFD_PATCH_MERGE,
-                                                       .ns = "default",
-                                                       .name = "c",
-                                                       .body = "{\"data\":{\"k\":\"fenced\"}}",
-                                                       .n_body = 23,
-                                                       .fence = &fence,
-                                                       .deadline = hf_now(hf_clock_system()) +
-                                                                   10 * HF_NSEC_PER_SEC,
-                                                       .done = on_patched},
-                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
-                                                      .cond = PTHREAD_COND_INITIALIZER}};
+                struct api_core_request patch = {
+                        .request = {.verb = HFD_PATCH,
+                                    .patch = HFD_PATCH_MERGE,
+                                    .ns = "default",
+                                    .name = "c",
+                                    .body = "{\"data\":{\"k\":\"fenced\"}}",
+                                    .n_body = 23,
+                                    .fence = &fence}};
                 patch.request.resource = hfd_resource_find("", "v1", "configmaps");
-                await_patch(box, &patch);
-                assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);
-                assert_true(patch.result.echoed);
-                free(patch.result.body);
+                assert_int_equal(api_core_request_run(f->registry, &patch),
+                                 stale ? HF_E_STALE_TERM : 0);
+                assert_true(patch.response.fence_echoed);
+                api_response_deinit(&patch.response);
         }
 }
 
-/* ---- many at once: each patch lands, none undoes another ---- */
+/* ---- concurrent patches: each is applied, none undoes another ---- */
 
 struct patcher {
-        struct box *box;
+        struct api_fixture *f;
         int index;
 };
 
@@ -561,43 +577,37 @@ static void *patch_thread(void *ctx) {
         char body[120];
 
         for (int i = 0; i < 50; i++) {
-                struct patch_call patch = {.request = {.verb = HFD_PATCH,
-                                                       .patch = HFD_PATCH_STRATEGIC,
-                                                       .ns = "default",
-                                                       .name = "a",
-                                                       .body = body,
-                                                       .deadline = hf_now(hf_clock_system()) +
-                                                                   20 * HF_NSEC_PER_SEC,
-                                                       .done = on_patched},
-                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
-                                                      .cond = PTHREAD_COND_INITIALIZER}};
+                struct api_core_request patch = {.request = {.verb = HFD_PATCH,
+                                                             .patch = HFD_PATCH_STRATEGIC,
+                                                             .ns = "default",
+                                                             .name = "a",
+                                                             .body = body}};
                 patch.request.resource = hfd_resource_find("", "v1", "serviceaccounts");
                 patch.request.n_body =
                         (size_t)snprintf(body, sizeof body,
                                          "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
-                await_patch(p->box, &patch);
-                assert(patch.result.error == 0);
-                free(patch.result.body);
+                assert(api_core_request_run(p->f->registry, &patch) == 0);
+                api_response_deinit(&patch.response);
         }
         return NULL;
 }
 
 static void test_patches_at_once(void **state) {
-        struct box *box = *state;
+        struct api_fixture *f = *state;
         struct patcher patchers[4];
         pthread_t threads[4];
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, accounts, "default", NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, accounts, "default", NULL, NULL,
+                                          "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         for (int i = 0; i < 4; i++) {
-                patchers[i] = (struct patcher){box, i};
+                patchers[i] = (struct patcher){f, i};
                 assert_int_equal(pthread_create(&threads[i], NULL, patch_thread, &patchers[i]), 0);
         }
         for (int i = 0; i < 4; i++)
                 pthread_join(threads[i], NULL);
-        assert_int_equal(do_call(box, HF_VERB_GET, accounts, "default", "a", NULL, NULL), 0);
-        assert_int_equal(count_at("secrets"), 200);
+        assert_int_equal(api_fixture_call(f, HF_VERB_GET, accounts, "default", "a", NULL, NULL), 0);
+        assert_int_equal(api_fixture_count_at(f, "secrets"), 200);
 }
 
 int main(void) {
@@ -610,14 +620,11 @@ int main(void) {
                 cmocka_unit_test(test_strategic_lists),
                 cmocka_unit_test(test_strategic_order),
                 cmocka_unit_test(test_strategic_objects),
-                TEST(test_patch_calls),
-                TEST(test_too_many_operations),
-                TEST(test_patch_of_parts),
-                TEST(test_fenced_patch),
-                TEST(test_patches_at_once),
+                API_TEST(test_patch_calls),
+                API_TEST(test_too_many_operations),
+                API_TEST(test_patch_of_parts),
+                API_TEST(test_fenced_patch),
+                API_TEST(test_patches_at_once),
         };
-        int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-        free(last.body);
-        return failed;
+        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ struct path_case {
         const char *path, *group, *version, *resource, *ns, *name, *subresource;
 };
 
-static void test_resource_paths_are_taken_apart(void **state) {
+static void test_resource_paths_are_parsed(void **state) {
         static const struct path_case cases[] = {
                 {"/api/v1/namespaces", "", "v1", "namespaces", "", "", ""},
                 {"/api/v1/namespaces/", "", "v1", "namespaces", "", "", ""},
@@ -146,7 +146,7 @@ static void test_query(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_resource_paths_are_taken_apart),
+                cmocka_unit_test(test_resource_paths_are_parsed),
                 cmocka_unit_test(test_other_paths_are_not_resources),
                 cmocka_unit_test(test_odd_paths_are_refused),
                 cmocka_unit_test(test_verbs),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for a lock file. No timeout here is ever waited out but those of nothing: a wake-up that
- * is missed is a test that does not end.
+ * Waiting for a lock file. No test waits for a time limit to pass, except limits of zero. If a
+ * wake-up is missed, a test does not end.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -47,10 +47,10 @@ static void expect_byte(int fd) {
 
 struct holder {
         pid_t pid;
-        int talk; /* a byte to it lets the lock go */
+        int talk; /* a byte written to it releases the lock */
 };
 
-/* A process that has the lock; it goes on living when it has let it go. */
+/* A process that holds the lock. It lives on after it has released it. */
 static struct holder hold(void) {
         int to[2], from[2], fd = -1;
         assert(pipe(to) == 0 && pipe(from) == 0);
@@ -82,7 +82,7 @@ static void end(struct holder holder, int expected_signal) {
         assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0, expected_signal);
 }
 
-static void test_a_held_lock_is_busy_when_time_is_up(void **state) {
+static void test_waiting_for_a_held_lock_ends_with_its_deadline(void **state) {
         struct holder holder = hold();
         struct hf_status status = {0};
         int fd = -1;
@@ -132,7 +132,7 @@ static void test_a_token_ends_the_wait(void **state) {
         end(holder, 0);
 }
 
-static void test_what_is_no_file_is_named(void **state) {
+static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
         char other[96];
         struct hf_status status = {0};
         int fd = -1;
@@ -144,8 +144,8 @@ static void test_what_is_no_file_is_named(void **state) {
         assert_non_null(strstr(status.message, path));
 }
 
-/* The holder lets go, or is killed, at any moment of the waiting. */
-static void test_release_and_death_are_noticed(void **state) {
+/* The holder releases the lock, or is killed, at any moment of the wait. */
+static void test_a_lock_is_free_after_a_release_or_a_death(void **state) {
         for (int i = 0; i < N_ROUNDS; i++) {
                 struct holder holder = hold();
                 bool kills = i % 2;
@@ -160,7 +160,7 @@ static void test_release_and_death_are_noticed(void **state) {
         }
 }
 
-/* Adds one to the number in the file, in two steps that nobody may come between. */
+/* Adds one to the number in the file, in two steps that only the lock protects. */
 static bool count_up(const char *file) {
         char text[32] = "0";
         FILE *stream = fopen(file, "re");
@@ -172,7 +172,7 @@ static bool count_up(const char *file) {
         return stream && fprintf(stream, "%d", atoi(text) + 1) > 0 && fclose(stream) == 0;
 }
 
-/* Several processes, each of which lets go and comes again at once. */
+/* Several processes that release the lock and take it again at once. */
 static void test_one_at_a_time(void **state) {
         enum { PROCESSES = 5, ROUNDS = 100 };
         pid_t pids[PROCESSES];
@@ -203,13 +203,13 @@ static void test_one_at_a_time(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_a_held_lock_is_busy_when_time_is_up, make_dir,
-                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_waiting_for_a_held_lock_ends_with_its_deadline,
+                                                make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_token_ends_the_wait, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_no_file_is_named, make_dir,
-                                                remove_dir),
-                cmocka_unit_test_setup_teardown(test_release_and_death_are_noticed, make_dir,
-                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_lock_that_cannot_be_opened_is_named,
+                                                make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_lock_is_free_after_a_release_or_a_death,
+                                                make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_one_at_a_time, make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,10 @@ static void put(const char *name, const char *text) {
         assert(hfd_write_file(in_dir(name), text, 0600, NULL) == 0);
 }
 
-/* Runs openssl(1), an opinion that is not ours. True: exit status 0, and its output holds
- * `expected`. */
+/*
+ * Runs openssl(1), an independent implementation. True: exit status 0, and its output contains
+ * `expected`.
+ */
 static bool openssl_says(const char *arguments, const char *expected) {
         char command[512], output[8192];
         snprintf(command, sizeof command, "cd '%s' && openssl %s 2>&1", dir, arguments);
@@ -66,7 +68,7 @@ static bool openssl_says(const char *arguments, const char *expected) {
         return ok;
 }
 
-static void test_makes_what_openssl_accepts(void **state) {
+static void test_openssl_accepts_the_certificates(void **state) {
         const char *names[] = {"node-1.example", "192.0.2.7", "bad name!", NULL};
         struct hfd_pki pki = {0};
         struct hf_status status = {0};
@@ -98,7 +100,7 @@ static void test_makes_what_openssl_accepts(void **state) {
         hfd_pki_done(&pki);
 }
 
-static void test_what_is_there_is_used_and_renewal_keeps_key_and_names(void **state) {
+static void test_existing_files_are_used_and_a_renewal_keeps_key_and_names(void **state) {
         const char *one[] = {"one.example", NULL}, *two[] = {"two.example", NULL};
         struct hfd_pki first = {0}, again = {0}, more = {0};
         assert_int_equal(hfd_pki_load_or_make(dir, one, hf_cancel_never(), &first, NULL), 0);
@@ -119,7 +121,7 @@ static void test_what_is_there_is_used_and_renewal_keeps_key_and_names(void **st
         hfd_pki_done(&more);
 }
 
-static void test_a_certificate_about_to_expire_is_made_anew(void **state) {
+static void test_a_certificate_about_to_expire_is_renewed(void **state) {
         struct hfd_pki first = {0}, renewed = {0};
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &first, NULL), 0);
         assert_true(openssl_says("req -new -key server.key -subj /CN=holdfastd -out x.csr", ""));
@@ -135,7 +137,7 @@ static void test_a_certificate_about_to_expire_is_made_anew(void **state) {
 }
 
 /* A crash leaves at most a key without its certificate. */
-static void test_a_lone_key_is_completed(void **state) {
+static void test_a_key_without_a_certificate_gets_one(void **state) {
         struct hfd_pki first = {0}, second = {0};
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &first, NULL), 0);
         assert_int_equal(unlink(in_dir("server.crt")), 0);
@@ -156,7 +158,7 @@ static void expect_refusal(const char *file) {
                 fail_msg("wanted one line that names %s: %s", file, status.message);
 }
 
-static void test_what_is_not_usable_is_named_and_kept(void **state) {
+static void test_an_unusable_file_is_named_and_kept(void **state) {
         static const char *const files[] = {"ca.crt",     "ca.key",    "server.crt",
                                             "server.key", "admin.crt", "admin.key"};
         struct hfd_pki pki = {0};
@@ -203,9 +205,11 @@ static void test_a_directory_that_cannot_be_used_is_named(void **state) {
         assert_non_null(strstr(status.message, dir));
 }
 
-/* All wait at a pipe's end and start together; each writes what CA and serving certificate it got.
+/*
+ * All wait at the end of a pipe and start together. Each writes which CA and serving certificate it
+ * got.
  */
-static void test_processes_that_start_at_once_share_one_ca(void **state) {
+static void test_processes_that_start_together_share_one_ca(void **state) {
         pid_t pids[N_PROCESSES];
         int start[2], results[2];
         struct hfd_pki pki = {0};
@@ -250,12 +254,14 @@ static void test_processes_that_start_at_once_share_one_ca(void **state) {
         assert_true(openssl_says("x509 -noout -text -in server.crt", "DNS:node-7.example"));
 }
 
-/* The calls that make a file whole and put it in place; a doomed process is killed before one of
- * them. */
+/*
+ * The system calls that complete a file and put it in its place. A doomed process is killed before
+ * one of them.
+ */
 static struct {
-        int n_left;   /* until its end; 0 = not doomed */
-        int begun[2]; /* pipes: it tells that it has the lock, ... */
-        int go[2];    /* ... and waits until the other one is on its way */
+        int n_left;   /* how many calls until it is killed; 0 = it is not doomed */
+        int begun[2]; /* pipes: one byte says that it holds the lock, ... */
+        int go[2];    /* ... and it waits until the other process has started */
 } doom;
 
 static void count_call(void) {
@@ -292,7 +298,10 @@ static pid_t start_in_child(int n_calls) {
         _exit(r == 0 ? 0 : 1);
 }
 
-/* Who waits for the killed one goes on, and so does the next, with what there is by then. */
+/*
+ * A process that waits for the killed one goes on, and so does the next, with the files that exist
+ * by then.
+ */
 static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
         bool killed = true;
         int n_killed = 0;
@@ -318,7 +327,7 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
                 for (int i = 0; i < 2; i++)
                         close(doom.begun[i]), close(doom.go[i]);
         }
-        assert_int_equal(n_killed, 6 * 3); /* of each file: the file, its place, the directory */
+        assert_int_equal(n_killed, 6 * 3); /* for each file: the file, its place, the directory */
 }
 
 static void test_kubeconfig(void **state) {
@@ -354,19 +363,20 @@ static void test_kubeconfig(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_processes_that_start_at_once_share_one_ca,
+                cmocka_unit_test_setup_teardown(test_processes_that_start_together_share_one_ca,
                                                 make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_start_killed_at_any_point_blocks_nobody,
                                                 make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_makes_what_openssl_accepts, make_dir,
+                cmocka_unit_test_setup_teardown(test_openssl_accepts_the_certificates, make_dir,
                                                 remove_dir),
                 cmocka_unit_test_setup_teardown(
-                        test_what_is_there_is_used_and_renewal_keeps_key_and_names, make_dir,
+                        test_existing_files_are_used_and_a_renewal_keeps_key_and_names, make_dir,
                         remove_dir),
-                cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_made_anew,
+                cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_renewed,
                                                 make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_a_lone_key_is_completed, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_not_usable_is_named_and_kept, make_dir,
+                cmocka_unit_test_setup_teardown(test_a_key_without_a_certificate_gets_one, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_an_unusable_file_is_named_and_kept, make_dir,
                                                 remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named,
                                                 make_dir, remove_dir),

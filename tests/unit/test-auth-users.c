@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,7 +30,7 @@ static struct hfd_auth *new_auth(const char *tokens) {
 static void expect_token(struct hfd_auth *auth, const char *header, int result, const char *user,
                          const char *groups) {
         struct hfd_user found = {0};
-        struct hfd_http_request *request = fake_request("GET", "/", "");
+        struct hfd_http_request *request = fake_request_new("GET", "/", "");
         char joined[1024] = "";
         request->authorization = header;
         assert_int_equal(hfd_auth_authenticate(auth, request, &found), result);
@@ -63,7 +67,7 @@ static void test_tokens(void **state) {
         assert_int_equal(unlink(path), 0);
 }
 
-static void test_a_bad_token_file_is_named_and_the_old_table_stays(void **state) {
+static void test_a_bad_token_file_is_named_and_the_previous_table_is_kept(void **state) {
         static const char *const bad[] = {"ok,a,1\nt,u\n",
                                           "ok,a,1\n,u,1\n",
                                           "ok,a,1\nt,,1\n",
@@ -95,7 +99,7 @@ static void test_certificates(void **state) {
         struct hfd_user user = {0};
         char long_name[300];
         assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
-        struct hfd_http_request *request = fake_admin("GET", "/", "");
+        struct hfd_http_request *request = fake_request_new_admin("GET", "/", "");
         request->authorization = "Bearer wrong"; /* the certificate comes first */
         assert_int_equal(hfd_auth_authenticate(auth, request, &user), 0);
         assert_string_equal(user.name, "admin");
@@ -160,7 +164,7 @@ static void test_authorization(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_tokens),
-                cmocka_unit_test(test_a_bad_token_file_is_named_and_the_old_table_stays),
+                cmocka_unit_test(test_a_bad_token_file_is_named_and_the_previous_table_is_kept),
                 cmocka_unit_test(test_certificates),
                 cmocka_unit_test(test_authorization),
         };

@@ -2,6 +2,7 @@
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +14,7 @@
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
-static void count(void *ctx) { __atomic_add_fetch((int *)ctx, 1, __ATOMIC_SEQ_CST); }
+static void count(void *ctx) { atomic_fetch_add((atomic_int *)ctx, 1); }
 
 static struct hf_cancel *make(struct hf_cancel *parent) {
         struct hf_cancel *token = NULL;
@@ -21,8 +22,7 @@ static struct hf_cancel *make(struct hf_cancel *parent) {
         return token;
 }
 
-/* A clock whose hand is moved by the test; its wait never sleeps, it moves the hand to the
- * deadline. */
+/* A clock that the test sets. Its wait never sleeps; it sets the clock to the deadline. */
 static hf_nsec fake_time;
 static hf_nsec fake_now(void *ctx) { return fake_time; }
 static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
@@ -44,7 +44,7 @@ static void test_fire_reaches_descendants_only(void **state) {
         assert_int_equal(hf_cancel_reason(a), HF_CANCEL_LOST);
         assert_int_equal(hf_cancel_reason(aa), HF_CANCEL_LOST);
         hf_cancel_fire(root, HF_CANCEL_STOPPING);
-        assert_int_equal(hf_cancel_reason(a), HF_CANCEL_LOST); /* the first stays */
+        assert_int_equal(hf_cancel_reason(a), HF_CANCEL_LOST); /* the first reason stays */
         assert_int_equal(hf_cancel_reason(b), HF_CANCEL_STOPPING);
         struct hf_cancel *late = make(aa);
         assert_int_equal(hf_cancel_reason(late), HF_CANCEL_LOST);
@@ -57,7 +57,7 @@ static void test_fire_reaches_descendants_only(void **state) {
 
 static void test_deadline_is_inherited_and_sticks(void **state) {
         struct hf_cancel *root, *child;
-        int calls = 0;
+        atomic_int calls = 0;
 
         fake_time = 100;
         assert_int_equal(hf_cancel_new(NULL, &fake, &root), 0);
@@ -65,14 +65,14 @@ static void test_deadline_is_inherited_and_sticks(void **state) {
         assert_int_equal(hf_cancel_deadline(child), HF_NSEC_NEVER);
         hf_cancel_set_deadline(root, 200);
         hf_cancel_set_deadline(child, 300); /* later than the parent's */
-        hf_cancel_set_deadline(root, 250);  /* the earlier stays */
+        hf_cancel_set_deadline(root, 250);  /* the earlier deadline stays */
         assert_int_equal(hf_cancel_deadline(child), 200);
         fake_time = 199;
         assert_false(hf_cancel_fired(child));
         fake_time = 200;
         assert_int_equal(hf_cancel_reason(child), HF_CANCEL_DEADLINE);
         struct hf_cancel_waker waker;
-        hf_cancel_add_waker(child, &waker, count, &calls); /* fired already */
+        hf_cancel_add_waker(child, &waker, count, &calls); /* it has fired already */
         assert_int_equal(calls, 1);
         hf_cancel_remove_waker(&waker);
         hf_cancel_fire(root, HF_CANCEL_LOST);
@@ -82,7 +82,7 @@ static void test_deadline_is_inherited_and_sticks(void **state) {
         hf_cancel_unref(root);
 }
 
-static void test_wait_says_which(void **state) {
+static void test_a_wait_reports_a_timeout_or_a_cancellation(void **state) {
         struct hf_cancel *token;
 
         fake_time = 0;
@@ -98,8 +98,8 @@ static void test_wait_says_which(void **state) {
                          HF_E_TIMEOUT);
 }
 
-static void test_never(void **state) {
-        int calls = 0;
+static void test_the_never_token_does_not_fire(void **state) {
+        atomic_int calls = 0;
         struct hf_cancel_waker waker;
         struct hf_cancel *child = make(hf_cancel_never());
 
@@ -120,7 +120,7 @@ static void test_never(void **state) {
 static void test_wakers_are_called_once(void **state) {
         struct hf_cancel *root = make(NULL), *child = make(root);
         struct hf_cancel_waker a, b, gone, zero = {0};
-        int n_a = 0, n_b = 0, n_gone = 0;
+        atomic_int n_a = 0, n_b = 0, n_gone = 0;
 
         hf_cancel_add_waker(root, &a, count, &n_a);
         hf_cancel_add_waker(child, &b, count, &n_b);
@@ -165,11 +165,13 @@ static void test_fire_wakes_waiters_on_other_threads(void **state) {
         hf_cancel_unref(timed);
 }
 
-/* A waker's memory is freed right after its removal, while another thread fires: nothing may touch
- * it afterwards. */
+/*
+ * The memory of a waker is freed directly after its removal, while another thread fires: nothing
+ * may use it afterwards.
+ */
 struct guarded {
         struct hf_cancel_waker waker;
-        int alive; /* written by the remover, read by fn: never at the same time */
+        int alive; /* written by the remover and read by fn, never at the same time */
 };
 
 static void check_alive(void *ctx) { assert_int_equal(((struct guarded *)ctx)->alive, 1); }
@@ -212,11 +214,11 @@ static void test_removal_races_with_fire(void **state) {
         }
 }
 
-/* Children come and go on two threads while a third fires the parent. */
+/* Two threads add and remove children while a third fires the parent. */
 static void *breed(void *ctx) {
         for (int i = 0; i < 500; i++) {
                 struct hf_cancel *child = make(ctx), *grandchild = make(child);
-                int calls = 0;
+                atomic_int calls = 0;
                 struct hf_cancel_waker waker;
                 hf_cancel_unref(child);
                 hf_cancel_add_waker(grandchild, &waker, count, &calls);
@@ -245,8 +247,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_fire_reaches_descendants_only),
                 cmocka_unit_test(test_deadline_is_inherited_and_sticks),
-                cmocka_unit_test(test_wait_says_which),
-                cmocka_unit_test(test_never),
+                cmocka_unit_test(test_a_wait_reports_a_timeout_or_a_cancellation),
+                cmocka_unit_test(test_the_never_token_does_not_fire),
                 cmocka_unit_test(test_wakers_are_called_once),
                 cmocka_unit_test(test_fire_wakes_waiters_on_other_threads),
                 cmocka_unit_test(test_removal_races_with_fire),

@@ -1,16 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine under load: cancels that race, bursts, calls at their time, and its end with all of it
- * under way. */
+/*
+ * The engine under load: racing cancellations, bursts, scheduled calls, and freeing it with all of
+ * these under way.
+ */
 #undef NDEBUG
 #include <assert.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
+#include <curl/curl.h>
 
-#include "http_engine_rig.h"
+#include "base/thread.h"
+#include "http_engine_fixture.h"
+#include "time_units.h"
+
+static struct http_engine_fixture f;
+
+static int setup(void **state) {
+        http_engine_fixture_start(&f);
+        return 0;
+}
+
+static int teardown(void **state) {
+        http_engine_fixture_stop(&f);
+        return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 struct tally {
         pthread_mutex_t mu;
@@ -37,12 +59,15 @@ static void tally_init(struct tally *t, int n) {
 static void tally_wait(struct tally *t) {
         pthread_mutex_lock(&t->mu);
         while (t->left)
-                assert_int_equal(hf_clock_system()->wait(NULL, &t->cond, &t->mu, in_ms(60000)), 0);
+                assert_int_equal(hf_clock_system()->wait(NULL, &t->cond, &t->mu, in_msec(60000)),
+                                 0);
         pthread_mutex_unlock(&t->mu);
 }
 
-/* Requests from several threads, each canceled at once by its submitter: each ends exactly once,
- * one way or the other. */
+/*
+ * Several threads send requests and cancel them at once. Each request ends exactly once, in one way
+ * or the other.
+ */
 static void *submit_and_cancel(void *ctx) {
         for (int i = 0; i < 50; i++) {
                 char url[128];
@@ -50,7 +75,7 @@ static void *submit_and_cancel(void *ctx) {
                 snprintf(url, sizeof url, "%s/ok", f.url);
                 struct hf__http_request request = {.method = "GET",
                                                    .url = url,
-                                                   .deadline = in_ms(30000),
+                                                   .deadline = in_msec(30000),
                                                    .on_done = on_tally,
                                                    .ctx = ctx};
                 assert(hf__http_submit(f.engine, &request, &id) == 0);
@@ -86,7 +111,7 @@ static void test_free_with_requests_under_way(void **state) {
                         struct hf__http_request request = {.method = "GET",
                                                            .url = url,
                                                            .lane = (unsigned)i % 4,
-                                                           .deadline = in_ms(30000),
+                                                           .deadline = in_msec(30000),
                                                            .on_done = on_tally,
                                                            .ctx = &t};
                         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
@@ -106,10 +131,10 @@ static void test_burst_of_1000(void **state) {
         for (int i = 0; i < 1000; i++) {
                 char url[128];
                 snprintf(url, sizeof url, "%s/ok", f.url);
-                /* In waves, for the server has a thread per connection. */
+                /* In waves, because the server has a thread per connection. */
                 struct hf__http_request request = {.method = "GET",
                                                    .url = url,
-                                                   .deadline = in_ms(60000),
+                                                   .deadline = in_msec(60000),
                                                    .on_done = on_tally,
                                                    .ctx = &t};
                 assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
@@ -117,7 +142,7 @@ static void test_burst_of_1000(void **state) {
                         pthread_mutex_lock(&t.mu);
                         while (t.left > 999 - i)
                                 assert_int_equal(hf_clock_system()->wait(NULL, &t.cond, &t.mu,
-                                                                         in_ms(1)) &
+                                                                         in_msec(1)) &
                                                          ~HF_E_TIMEOUT,
                                                  0);
                         pthread_mutex_unlock(&t.mu);
@@ -145,10 +170,10 @@ static void on_ring(void *ctx) {
         pthread_mutex_unlock(&call->ring->mu);
 }
 
-static void test_calls_at_their_time(void **state) {
+static void test_scheduled_calls_come_in_time_order(void **state) {
         static const int64_t ms[] = {20, 0, 10, 3600000};
         struct ring ring = {0};
-        hf_nsec start = in_ms(0);
+        hf_nsec start = in_msec(0);
 
         assert_int_equal(hf__mutex_init(&ring.mu), 0);
         assert_int_equal(hf_cond_init(&ring.cond), 0);
@@ -160,14 +185,15 @@ static void test_calls_at_their_time(void **state) {
         }
         pthread_mutex_lock(&ring.mu);
         while (ring.n < 3)
-                assert_int_equal(hf_clock_system()->wait(NULL, &ring.cond, &ring.mu, in_ms(60000)),
+                assert_int_equal(hf_clock_system()->wait(NULL, &ring.cond, &ring.mu,
+                                                         in_msec(60000)),
                                  0);
-        assert_true(in_ms(0) >= start + 20 * HF_NSEC_PER_MSEC);
+        assert_true(in_msec(0) >= start + 20 * HF_NSEC_PER_MSEC);
         pthread_mutex_unlock(&ring.mu);
         assert_int_equal(ring.order[0], 1);
         assert_int_equal(ring.order[1], 2);
         assert_int_equal(ring.order[2], 0);
-        f.engine = hf__http_engine_free(f.engine); /* calls the one that is an hour off */
+        f.engine = hf__http_engine_free(f.engine); /* calls the one that is due in an hour */
         assert_int_equal(ring.n, 4);
         assert_int_equal(ring.order[3], 3);
 }
@@ -178,7 +204,7 @@ static int submit_again_result, call_again_result;
 static void on_done_submit_again(void *ctx, const struct hf__http_result *result) {
         struct hf__http_request request = {.method = "GET",
                                            .url = "http://127.0.0.1:1/",
-                                           .deadline = in_ms(1000),
+                                           .deadline = in_msec(1000),
                                            .on_done = on_done_submit_again};
         submit_again_result = hf__http_submit(submit_engine, &request, NULL);
         call_again_result = hf__http_schedule(submit_engine, 0, never_called, NULL);
@@ -186,23 +212,24 @@ static void on_done_submit_again(void *ctx, const struct hf__http_result *result
 
 static void test_submission_during_the_stop_is_refused(void **state) {
         char url[128];
-        struct response a;
+        struct http_engine_response a;
 
-        answer_init(&a);
-        struct hf__http_request request = request_for(&a, "/never", url, sizeof url);
+        http_engine_response_init(&a);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/never", url, sizeof url);
         request.on_done = on_done_submit_again;
         submit_engine = f.engine;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         f.engine = hf__http_engine_free(f.engine);
         assert_int_equal(submit_again_result, HF_E_CLOSED);
         assert_int_equal(call_again_result, HF_E_CLOSED);
-        answer_done(&a);
+        http_engine_response_deinit(&a);
 }
 
-static void test_turns_rise(void **state) {
+static void test_the_loop_counts_its_iterations(void **state) {
         uint64_t before = hf__http_engine_iterations(f.engine);
-        struct response a;
-        get(&a, "/ok");
+        struct http_engine_response a;
+        http_engine_fixture_get(&f, &a, "/ok");
         assert_true(hf__http_engine_iterations(f.engine) > before);
 }
 
@@ -211,9 +238,9 @@ int main(void) {
                 TEST(test_cancel_races),
                 TEST(test_free_with_requests_under_way),
                 TEST(test_burst_of_1000),
-                TEST(test_calls_at_their_time),
+                TEST(test_scheduled_calls_come_in_time_order),
                 TEST(test_submission_during_the_stop_is_refused),
-                TEST(test_turns_rise),
+                TEST(test_the_loop_counts_its_iterations),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -3,61 +3,84 @@
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <curl/curl.h>
 
 #include <netdb.h>
 #include <sched.h>
 #include <sys/epoll.h>
 
 #include "base/http/engine_private.h"
-#include "http_engine_rig.h"
+#include "http_engine_fixture.h"
+#include "time_units.h"
 
-static void test_get_and_connection_is_kept(void **state) {
-        struct response a;
+static struct http_engine_fixture f;
+
+static int setup(void **state) {
+        http_engine_fixture_start(&f);
+        return 0;
+}
+
+static int teardown(void **state) {
+        http_engine_fixture_stop(&f);
+        return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static void test_gets_share_a_kept_connection(void **state) {
+        struct http_engine_response a;
         for (int i = 0; i < 20; i++) {
-                get(&a, "/ok");
+                http_engine_fixture_get(&f, &a, "/ok");
                 assert_int_equal(a.outcome, 0);
                 assert_int_equal(a.code, 200);
                 assert_string_equal(a.body, "hello");
                 assert_int_equal(a.grpc_status, -1);
                 assert_string_equal(a.fence, "(none)");
         }
-        assert_int_equal(f.server.n_handlers, 1);
+        assert_int_equal(atomic_load(&f.server.base.n_connections), 1);
 }
 
 static void test_post_echo_and_headers(void **state) {
-        struct response a;
+        struct http_engine_response a;
         char url[128], big[100000];
         const char *headers[] = {"X-One: 1", "Content-Type: application/json"};
 
         memset(big, 'x', sizeof big);
-        answer_init(&a);
-        struct hf__http_request request = request_for(&a, "/echo", url, sizeof url);
+        http_engine_response_init(&a);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/echo", url, sizeof url);
         request.method = "PUT";
         request.body = big;
         request.n_body = sizeof big;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         memset(big, 'y', sizeof big); /* it was copied */
-        wait_done(&a);
-        answer_done(&a);
+        http_engine_response_wait(&a);
+        http_engine_response_deinit(&a);
         assert_int_equal(a.outcome, 0);
         assert_int_equal(a.n_body, sizeof big);
         assert_int_equal(a.body[0], 'x');
 
-        answer_init(&a);
-        request = request_for(&a, "/head", url, sizeof url);
+        http_engine_response_init(&a);
+        request = http_engine_fixture_request(&f, &a, "/head", url, sizeof url);
         request.method = "PATCH";
         request.headers = headers;
         request.n_headers = 2;
         request.body = "{}";
         request.n_body = 2;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
-        answer_done(&a);
+        http_engine_response_wait(&a);
+        http_engine_response_deinit(&a);
         assert_memory_equal(a.body, "PATCH /head HTTP/1.1", 20);
         assert_non_null(strstr(a.body, "X-One: 1"));
         assert_non_null(strstr(a.body, "Content-Type: application/json"));
@@ -66,171 +89,178 @@ static void test_post_echo_and_headers(void **state) {
 }
 
 static void test_special_headers(void **state) {
-        struct response a;
-        get(&a, "/busy");
+        struct http_engine_response a;
+        http_engine_fixture_get(&f, &a, "/busy");
         assert_int_equal(a.outcome, 0);
         assert_int_equal(a.code, 429);
         assert_int_equal(a.retry_after_s, 7);
         assert_string_equal(a.fence, "ns/x;5;me");
         assert_int_equal(a.grpc_status, 14);
         assert_string_equal(a.grpc_message, "a b");
-        get(&a, "/early");
+        http_engine_fixture_get(&f, &a, "/early");
         assert_int_equal(a.code, 201);
-        assert_int_equal(a.retry_after_s, 0); /* of the 103: not the answer's */
-        get(&a, "/trailers");
+        assert_int_equal(a.retry_after_s, 0); /* it was in the 103, not in the final response */
+        http_engine_fixture_get(&f, &a, "/trailers");
         assert_string_equal(a.body, "onetwo");
         assert_int_equal(a.grpc_status, 0);
         assert_string_equal(a.grpc_message, "\xc3\xa4");
 }
 
 static void test_outcomes(void **state) {
-        struct response a;
+        struct http_engine_response a;
         char url[128], good[64];
 
-        get(&a, "/cut");
+        http_engine_fixture_get(&f, &a, "/cut");
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_true(a.error_text[0]);
-        get(&a, "/cut-body");
+        http_engine_fixture_get(&f, &a, "/cut-body");
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_int_equal(a.n_body, 0);
 
-        struct server closed; /* a port where nobody listens any more */
-        server_start(&closed, NULL);
-        server_stop(&closed);
+        struct http1_server closed; /* a port on which nothing listens any more */
+        http1_server_start(&closed, NULL);
+        http1_server_stop(&closed);
         memcpy(good, f.url, sizeof good);
-        snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d", closed.port);
-        get(&a, "/ok");
+        snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d", closed.base.port);
+        http_engine_fixture_get(&f, &a, "/ok");
         memcpy(f.url, good, sizeof good);
         assert_int_equal(a.outcome, HF_E_UNAVAILABLE);
         assert_int_equal(a.code, 0);
 
-        answer_init(&a);
-        struct hf__http_request request = request_for(&a, "/big", url, sizeof url);
+        http_engine_response_init(&a);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/big", url, sizeof url);
         request.max_body = 1000;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TOO_LARGE);
-        answer_done(&a);
+        http_engine_response_deinit(&a);
 
-        answer_init(&a);
-        request = request_for(&a, "", url, sizeof url);
+        http_engine_response_init(&a);
+        request = http_engine_fixture_request(&f, &a, "", url, sizeof url);
         request.url = "gopher://127.0.0.1/";
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_INVALID);
-        answer_done(&a);
+        http_engine_response_deinit(&a);
         request.on_done = NULL;
         assert_true(hf__http_submit(f.engine, &request, NULL) < 0);
 }
 
 static void test_deadlines(void **state) {
-        struct response a;
+        struct http_engine_response a;
         char url[128];
 
-        answer_init(&a);
-        struct hf__http_request request = request_for(&a, "/never", url, sizeof url);
-        request.deadline = in_ms(20);
+        http_engine_response_init(&a);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/never", url, sizeof url);
+        request.deadline = in_msec(20);
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
-        assert_true(in_ms(0) >= request.deadline);
-        answer_done(&a);
+        assert_true(in_msec(0) >= request.deadline);
+        http_engine_response_deinit(&a);
 
-        answer_init(&a);
+        http_engine_response_init(&a);
         request.deadline = HF_NSEC_NEVER;
         request.head_timeout = 20 * HF_NSEC_PER_MSEC;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
-        answer_done(&a);
+        http_engine_response_deinit(&a);
 
-        answer_init(&a);
-        request.deadline = in_ms(0) - 1; /* gone by before it is submitted */
+        http_engine_response_init(&a);
+        request.deadline = in_msec(0) - 1; /* over before it is submitted */
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
-        answer_done(&a);
-        get(&a, "/ok");
+        http_engine_response_deinit(&a);
+        http_engine_fixture_get(&f, &a, "/ok");
         assert_int_equal(a.outcome, 0);
 }
 
 static void test_stream_outlives_its_head_timeout_and_is_canceled(void **state) {
-        struct response a, timer;
+        struct http_engine_response a, timer;
         char url[128];
         uint64_t id = 0;
 
-        answer_init(&a);
-        answer_init(&timer);
-        struct hf__http_request request = request_for(&a, "/stream", url, sizeof url);
-        request.on_head = on_head;
-        request.on_data = on_data;
+        http_engine_response_init(&a);
+        http_engine_response_init(&timer);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/stream", url, sizeof url);
+        request.on_head = http_engine_response_on_head;
+        request.on_data = http_engine_response_on_data;
         request.deadline = HF_NSEC_NEVER;
         request.head_timeout = 2000 * HF_NSEC_PER_MSEC;
         assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
         assert_true(id != 0);
-        wait_data(&a, "onetwo");
+        http_engine_response_wait_data(&a, "onetwo");
         assert_int_equal(a.head_code, 200);
         assert_int_equal(a.n_done, 0);
         hf__http_cancel(f.engine, id);
         hf__http_cancel(f.engine, id);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_CANCELED);
         assert_int_equal(a.code, 200);
-        hf__http_cancel(f.engine, id); /* long ended */
+        hf__http_cancel(f.engine, id); /* it ended long ago */
         hf__http_cancel(f.engine, 999999);
 
-        answer_done(&a);
-        answer_init(&a);
+        http_engine_response_deinit(&a);
+        http_engine_response_init(&a);
         a.stop_at_data = 1; /* the callback ends it */
         assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_CANCELED);
-        answer_done(&a);
-        answer_done(&timer);
+        http_engine_response_deinit(&a);
+        http_engine_response_deinit(&timer);
 }
 
-/* The peer has taken the request on a kept connection and broken it: curl must not send it once
- * more by itself. */
+/*
+ * The server has received the request on a kept connection and closed it: curl must not send it
+ * again by itself.
+ */
 static void test_post_is_never_sent_twice(void **state) {
-        struct response a;
+        struct http_engine_response a;
         char url[128];
 
-        get(&a, "/ok");
-        answer_init(&a);
-        struct hf__http_request request = request_for(&a, "/cut-second", url, sizeof url);
+        http_engine_fixture_get(&f, &a, "/ok");
+        http_engine_response_init(&a);
+        struct hf__http_request request =
+                http_engine_fixture_request(&f, &a, "/cut-second", url, sizeof url);
         request.method = "POST";
         request.body = "x";
         request.n_body = 1;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
-        answer_done(&a);
+        http_engine_response_wait(&a);
+        http_engine_response_deinit(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
-        assert_int_equal(__atomic_load_n(&f.server.n_cut_posts, __ATOMIC_SEQ_CST), 1);
+        assert_int_equal(atomic_load(&f.server.n_cut), 1);
 }
 
 static void test_lanes_do_not_share_connections(void **state) {
-        struct response a;
+        struct http_engine_response a;
         char url[128];
 
         for (int round = 0; round < 2; round++)
                 for (unsigned lane = 0; lane < HF__HTTP_N_LANES; lane++) {
-                        answer_init(&a);
-                        struct hf__http_request request = request_for(&a, "/ok", url, sizeof url);
+                        http_engine_response_init(&a);
+                        struct hf__http_request request =
+                                http_engine_fixture_request(&f, &a, "/ok", url, sizeof url);
                         request.lane = lane;
                         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-                        wait_done(&a);
+                        http_engine_response_wait(&a);
                         assert_int_equal(a.outcome, 0);
-                        answer_done(&a);
+                        http_engine_response_deinit(&a);
                 }
-        assert_int_equal(f.server.n_handlers, HF__HTTP_N_LANES);
+        assert_int_equal(atomic_load(&f.server.base.n_connections), HF__HTTP_N_LANES);
 }
 
-static void post_recurring(struct response *a, const char *path, const char *header,
+static void post_recurring(struct http_engine_response *a, const char *path, const char *header,
                            const char *body) {
         char url[128];
 
-        answer_init(a);
-        struct hf__http_request request = request_for(a, path, url, sizeof url);
+        http_engine_response_init(a);
+        struct hf__http_request request = http_engine_fixture_request(&f, a, path, url, sizeof url);
         request.method = "POST";
         request.url_recurs = true;
         request.headers = &header;
@@ -238,14 +268,16 @@ static void post_recurring(struct response *a, const char *path, const char *hea
         request.body = body;
         request.n_body = strlen(body);
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(a);
-        answer_done(a);
+        http_engine_response_wait(a);
+        http_engine_response_deinit(a);
 }
 
-/* What libcurl has learnt of a URL serves the next request, but nothing else of the one before
- * does. */
+/*
+ * A request with a recurring URL uses what libcurl has learnt of the URL, and nothing else of the
+ * previous request.
+ */
 static void test_recurring_url(void **state) {
-        struct response a;
+        struct http_engine_response a;
 
         for (int i = 0; i < 3; i++) {
                 post_recurring(&a, "/head", "X-First: 1", "abc");
@@ -263,15 +295,17 @@ static void test_recurring_url(void **state) {
                 post_recurring(&a, "/echo", NULL, "");
                 assert_int_equal(a.outcome, 0);
                 assert_string_equal(a.body, "");
-                get(&a, "/head");
+                http_engine_fixture_get(&f, &a, "/head");
                 assert_memory_equal(a.body, "GET /head HTTP/1.1", 18);
         }
 }
 
-/* There is room for some only; the others are served as if they did not recur, and so is what is no
- * URL. */
+/*
+ * Only some are kept. Requests for the others, and for an invalid URL, are served as if the URL did
+ * not recur.
+ */
 static void test_more_recurring_urls_than_are_kept(void **state) {
-        struct response a;
+        struct http_engine_response a;
         char path[32];
 
         for (int i = 0; i < 100; i++) {
@@ -280,21 +314,23 @@ static void test_more_recurring_urls_than_are_kept(void **state) {
                 assert_int_equal(a.outcome, 0);
                 assert_string_equal(a.body, path);
         }
-        answer_init(&a);
+        http_engine_response_init(&a);
         struct hf__http_request request = {.method = "POST",
                                            .url = "nonsense://x y",
                                            .url_recurs = true,
-                                           .deadline = in_ms(30000),
-                                           .on_done = on_done,
+                                           .deadline = in_msec(30000),
+                                           .on_done = http_engine_response_on_done,
                                            .ctx = &a};
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_INVALID);
-        answer_done(&a);
+        http_engine_response_deinit(&a);
 }
 
-/* In the place of the C library's: an answer that no name server gives, once the engine waits for
- * it. */
+/*
+ * Replaces the C library's. It returns, as no name server would, when the engine already waits for
+ * it.
+ */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_addresses) {
         uint64_t iterations = hf__http_engine_iterations(f.engine);
@@ -304,8 +340,10 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         return EAI_NONAME;
 }
 
-/* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some
- * timer of curl's is due. */
+/*
+ * Each descriptor that the engine believes to be in the epoll set is in it. Otherwise a response
+ * would be seen only when a timer of curl's is due.
+ */
 static void check_watched(void *ctx, const struct hf__http_result *result) {
         for (size_t fd = 0; fd < f.engine->lanes.n_sockets; fd++) {
                 struct epoll_event event = {.events = f.engine->lanes.sockets[fd].watched,
@@ -313,70 +351,72 @@ static void check_watched(void *ctx, const struct hf__http_result *result) {
                 if (event.events)
                         assert(epoll_ctl(f.engine->epoll_fd, EPOLL_CTL_MOD, (int)fd, &event) == 0);
         }
-        on_done(ctx, result);
+        http_engine_response_on_done(ctx, result);
 }
 
-/* What waits for a name is a descriptor of curl's own, which curl closes by itself; the next
- * connection may have its number. */
+/*
+ * While it resolves a name, curl has a descriptor of its own, which it closes by itself. The next
+ * connection may get its number.
+ */
 static void test_unix_socket_after_an_unknown_name(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
-        struct server server;
-        struct response a;
+        struct http1_server server;
+        struct http_engine_response a;
 
         assert_non_null(mkdtemp(dir));
         snprintf(path, sizeof path, "%s/s", dir);
-        server_start(&server, path);
-        answer_init(&a);
+        http1_server_start(&server, path);
+        http_engine_response_init(&a);
         struct hf__http_request request = {.method = "GET",
                                            .url = "http://name.invalid/ok",
-                                           .deadline = in_ms(30000),
-                                           .on_done = on_done,
+                                           .deadline = in_msec(30000),
+                                           .on_done = http_engine_response_on_done,
                                            .ctx = &a};
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_UNAVAILABLE);
-        answer_done(&a);
-        answer_init(&a);
+        http_engine_response_deinit(&a);
+        http_engine_response_init(&a);
         request.url = "http://localhost/ok";
         request.unix_socket = path;
         request.on_done = check_watched;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, 0);
-        answer_done(&a);
-        server_stop(&server);
+        http_engine_response_deinit(&a);
+        http1_server_stop(&server);
         unlink(path);
         rmdir(dir);
 }
 
 static void test_unix_socket(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
-        struct server server;
-        struct response a;
+        struct http1_server server;
+        struct http_engine_response a;
 
         assert_non_null(mkdtemp(dir));
         snprintf(path, sizeof path, "%s/s", dir);
-        server_start(&server, path);
-        answer_init(&a);
+        http1_server_start(&server, path);
+        http_engine_response_init(&a);
         struct hf__http_request request = {.method = "GET",
                                            .url = "http://localhost/ok",
                                            .unix_socket = path,
-                                           .deadline = in_ms(30000),
-                                           .on_done = on_done,
+                                           .deadline = in_msec(30000),
+                                           .on_done = http_engine_response_on_done,
                                            .ctx = &a};
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        wait_done(&a);
+        http_engine_response_wait(&a);
         assert_int_equal(a.outcome, 0);
         assert_string_equal(a.body, "hello");
-        answer_done(&a);
-        server_stop(&server);
+        http_engine_response_deinit(&a);
+        http1_server_stop(&server);
         unlink(path);
         rmdir(dir);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_get_and_connection_is_kept),
+                TEST(test_gets_share_a_kept_connection),
                 TEST(test_post_echo_and_headers),
                 TEST(test_special_headers),
                 TEST(test_outcomes),

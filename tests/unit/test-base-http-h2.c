@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine over HTTP/2 in clear text: sharing a connection, trailers, and connections that die.
- */
+/* The engine over HTTP/2 in clear text: shared connections, trailers, and broken connections. */
 #undef NDEBUG
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -15,11 +17,13 @@
 
 #include "base/http/engine.h"
 #include "base/thread.h"
-#include "h2-echo.h"
+#include "h2_echo_server.h"
+#include "time_units.h"
 
 struct call {
         struct calls *calls;
-        struct hf__http_result result; /* its pointers are gone but for text and message */
+        /* its pointers are invalid by now, except for text and message */
+        struct hf__http_result result;
         char text[64], message[64];
         uint64_t id;
         bool done;
@@ -28,28 +32,26 @@ struct call {
 struct calls {
         pthread_mutex_t mu;
         pthread_cond_t cond;
-        struct h2_echo server;
+        struct h2_echo_server server;
         struct hf_host host;
         struct hf__http_engine *engine;
         char url[64];
         struct call call[1000];
 } f;
 
-static hf_nsec in_ms(int64_t ms) { return hf_now(hf_clock_system()) + ms * HF_NSEC_PER_MSEC; }
-
 static int setup(void **state) {
         memset(&f, 0, sizeof f);
         assert_int_equal(hf__mutex_init(&f.mu), 0);
         assert_int_equal(hf_cond_init(&f.cond), 0);
-        h2_echo_start(&f.server);
-        snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d/x", f.server.port);
+        h2_echo_server_start(&f.server);
+        snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d/x", f.server.base.port);
         f.host = (struct hf_host){.size = sizeof f.host};
         return hf__http_engine_new(&f.host, "test-http", &f.engine);
 }
 
 static int teardown(void **state) {
         f.engine = hf__http_engine_free(f.engine);
-        h2_echo_stop(&f.server);
+        h2_echo_server_stop(&f.server);
         pthread_mutex_destroy(&f.mu);
         pthread_cond_destroy(&f.cond);
         return 0;
@@ -88,8 +90,8 @@ static struct call *start(int i, const char *body, int64_t deadline_ms) {
                                            .body = body,
                                            .n_body = strlen(body),
                                            .version = HF__HTTP_2_PRIOR_KNOWLEDGE,
-                                           .deadline =
-                                                   deadline_ms ? in_ms(deadline_ms) : HF_NSEC_NEVER,
+                                           .deadline = deadline_ms ? in_msec(deadline_ms)
+                                                                   : HF_NSEC_NEVER,
                                            .on_data = body[0] == 's' ? on_data : NULL,
                                            .on_done = on_done,
                                            .ctx = &f.call[i]};
@@ -97,10 +99,17 @@ static struct call *start(int i, const char *body, int64_t deadline_ms) {
         return &f.call[i];
 }
 
+static bool is_done(const struct call *call) {
+        pthread_mutex_lock(&f.mu);
+        bool done = call->done;
+        pthread_mutex_unlock(&f.mu);
+        return done;
+}
+
 static struct call *finish(struct call *call) {
         pthread_mutex_lock(&f.mu);
         while (!call->done)
-                assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_ms(60000)), 0);
+                assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_msec(60000)), 0);
         pthread_mutex_unlock(&f.mu);
         return call;
 }
@@ -108,7 +117,7 @@ static struct call *finish(struct call *call) {
 static void wait_text(struct call *call, const char *expected) {
         pthread_mutex_lock(&f.mu);
         while (strcmp(call->text, expected) != 0)
-                assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_ms(60000)), 0);
+                assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_msec(60000)), 0);
         pthread_mutex_unlock(&f.mu);
 }
 
@@ -119,9 +128,7 @@ static void assert_echoes(int i) {
         assert_string_equal(call->text, "echo");
 }
 
-static int n_connections(void) {
-        return __atomic_load_n(&f.server.n_connections, __ATOMIC_SEQ_CST);
-}
+static int n_connections(void) { return atomic_load(&f.server.base.n_connections); }
 
 static void test_1000_requests_share_one_connection(void **state) {
         char body[16];
@@ -153,9 +160,11 @@ static void test_grpc_status(void **state) {
         assert_int_equal(call->result.grpc_status, -1);
 }
 
-/* An answer whose end is read from the socket together with its middle. With none of these may the
- * engine wait for more. */
-static void test_large_answers(void **state) {
+/*
+ * Responses whose end is read from the socket together with their middle. In none of these may the
+ * engine wait for more.
+ */
+static void test_large_responses(void **state) {
         char body[16];
 
         for (size_t n = 4000; n <= 200000; n += 4000) {
@@ -167,8 +176,8 @@ static void test_large_answers(void **state) {
         }
 }
 
-/* The same, several at once: the end of one is read by another. */
-static void test_large_answers_side_by_side(void **state) {
+/* The same with several at once: the end of one is read together with another. */
+static void test_large_responses_at_the_same_time(void **state) {
         char body[16];
 
         for (int i = 0; i < 100; i++) {
@@ -182,7 +191,7 @@ static void test_large_answers_side_by_side(void **state) {
         }
 }
 
-static void test_stream_runs_beside_requests(void **state) {
+static void test_a_stream_does_not_block_other_requests(void **state) {
         struct call *stream = start(0, "stream", 0);
 
         wait_text(stream, "stream");
@@ -203,7 +212,7 @@ static void test_silent_connection_is_not_used_again(void **state) {
         assert_echoes(3);
         assert_echoes(4);
         assert_int_equal(n_connections(), 2);
-        assert_false(stream->done); /* it may still hope */
+        assert_false(stream->done); /* it has not timed out yet */
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         for (int i = 5; i < 15; i++)
@@ -214,7 +223,7 @@ static void test_silent_connection_is_not_used_again(void **state) {
 static void test_slow_request_does_not_cost_the_connection(void **state) {
         struct call *slow = start(0, "never", 3000);
 
-        for (int i = 1; !__atomic_load_n(&slow->done, __ATOMIC_SEQ_CST) && i < 20; i++)
+        for (int i = 1; !is_done(slow) && i < 20; i++)
                 assert_echoes(i);
         assert_int_equal(finish(slow)->result.outcome, HF_E_TIMEOUT);
         assert_echoes(999);
@@ -224,16 +233,17 @@ static void test_slow_request_does_not_cost_the_connection(void **state) {
 static void test_broken_connections(void **state) {
         assert_int_equal(finish(start(0, "cut", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(1);
-        assert_int_equal(finish(start(2, "cut", 30000))->result.outcome,
-                         HF_E_TIMEOUT); /* on a kept one */
+        /* on a kept connection */
+        assert_int_equal(finish(start(2, "cut", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(3);
         assert_int_equal(finish(start(4, "reset", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(5);
 }
 
-/* A server that goes away for good says goodbye: what is under way goes on, what follows goes to a
- * new connection. */
-static void test_a_goodbye(void **state) {
+/*
+ * A server that shuts down sends GOAWAY: open streams go on, later requests use a new connection.
+ */
+static void test_a_goaway_lets_open_streams_finish(void **state) {
         struct call *stream = start(0, "stream", 0);
 
         wait_text(stream, "stream");
@@ -247,13 +257,15 @@ static void test_a_goodbye(void **state) {
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         assert_echoes(30);
-        assert_in_range(n_connections(), 2,
-                        3); /* one may have been opened in vain: see base/http/h2c_guard.c */
+        /* one may have been opened in vain: see base/http/h2c_guard.c */
+        assert_in_range(n_connections(), 2, 3);
 }
 
-/* Those that reach the server after its goodbye were not looked at. Each is answered once, none is
- * taken for done. */
-static void test_requests_that_cross_a_goodbye(void **state) {
+/*
+ * The server ignores requests that reach it after its GOAWAY. Each ends once, and none is taken for
+ * successful.
+ */
+static void test_requests_that_cross_a_goaway_succeed_or_time_out(void **state) {
         assert_echoes(0);
         start(1, "goodbye", 30000);
         for (int i = 2; i < 30; i++)
@@ -288,14 +300,14 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_1000_requests_share_one_connection),
                 TEST(test_grpc_status),
-                TEST(test_large_answers),
-                TEST(test_large_answers_side_by_side),
-                TEST(test_stream_runs_beside_requests),
+                TEST(test_large_responses),
+                TEST(test_large_responses_at_the_same_time),
+                TEST(test_a_stream_does_not_block_other_requests),
                 TEST(test_silent_connection_is_not_used_again),
                 TEST(test_slow_request_does_not_cost_the_connection),
                 TEST(test_broken_connections),
-                TEST(test_a_goodbye),
-                TEST(test_requests_that_cross_a_goodbye),
+                TEST(test_a_goaway_lets_open_streams_finish),
+                TEST(test_requests_that_cross_a_goaway_succeed_or_time_out),
                 TEST(test_free_with_streams_open),
         };
         signal(SIGPIPE, SIG_IGN);

@@ -119,7 +119,7 @@ static void test_building(void **state) {
 
         assert_int_equal(hf__json_set_string(json, "metadata.name", "x"), 0);
         assert_int_equal(hf__json_set_i64(json, "spec.n", INT64_C(9007199254740991)), 0);
-        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"), 0); /* in its place */
+        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"), 0); /* in its position */
         assert_int_equal(hf__json_set_bool(json, "spec.on", true), 0);
         assert_int_equal(hf__json_append_string(list, "one"), 0);
         assert_int_equal(hf__json_append(list, hf__json_object()), 0);
@@ -150,8 +150,8 @@ static void test_replaces_first_and_last(void **state) {
         hf__json_free(json);
 }
 
-/* Members are moved by place; order and keys stay whole, whichever end it is. */
-static void test_by_place(void **state) {
+/* Members are moved by position. Order and keys stay intact at either end. */
+static void test_members_are_moved_and_replaced_by_position(void **state) {
         struct hf__strbuf s = {0};
         struct hf__json *json = NULL;
 
@@ -178,7 +178,7 @@ static void test_by_place(void **state) {
         hf__json_free(json);
 
         array = hf__json_array();
-        for (int i = 0; i < 3; i++) /* before the first, of none, of one, of two */
+        for (int i = 0; i < 3; i++) /* before the first: of zero, one, two members */
                 assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_array()),
                                  0);
         while (hf__json_count(array))
@@ -222,7 +222,7 @@ static void test_pretty(void **state) {
         hf__json_free(json);
 }
 
-/* Deep enough to be refused must mean: before anything has recursed into it. */
+/* A text that is refused as too deep must be refused before anything has recursed into it. */
 static void test_depth(void **state) {
         char text[2 * HF__JSON_DEPTH_MAX + 8];
         struct hf__json *json = NULL;
@@ -237,7 +237,7 @@ static void test_depth(void **state) {
         assert_int_equal(hf__json_parse(text, 2 * n + 2, &json, &offset), HF_E_INVALID);
         assert_int_equal(offset, n);
         memset(text, '[', sizeof text);
-        text[0] = text[sizeof text - 1] = '"'; /* within a string it is text */
+        text[0] = text[sizeof text - 1] = '"'; /* inside a string it is text */
         assert_int_equal(hf__json_parse(text, sizeof text, &json, NULL), 0);
         hf__json_free(json);
 }
@@ -277,8 +277,10 @@ static bool equal_texts(const char *a, const char *b) {
         return same;
 }
 
-/* The order of members says nothing, that of items does; a key that is there twice hides none that
- * is missing. */
+/*
+ * The order of members does not matter, that of items does. A duplicate key does not hide a missing
+ * one.
+ */
 static void test_equal_unordered(void **state) {
         assert_true(equal_texts("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":null}}",
                                 "{\"b\":{\"d\":null,\"c\":[1,2]},\"a\":1}"));
@@ -299,7 +301,7 @@ static struct hf__json *many_members(int n, bool backwards) {
         return json;
 }
 
-/* Members in the opposite order: minutes when each is searched for. */
+/* Members in the opposite order: it takes minutes if each one is searched for. */
 static void test_equal_is_not_quadratic(void **state) {
         struct hf__json *up = many_members(250000, false), *down = many_members(250000, true);
 
@@ -316,7 +318,7 @@ int main(void) {
                 cmocka_unit_test(test_getters),
                 cmocka_unit_test(test_building),
                 cmocka_unit_test(test_replaces_first_and_last),
-                cmocka_unit_test(test_by_place),
+                cmocka_unit_test(test_members_are_moved_and_replaced_by_position),
                 cmocka_unit_test(test_equality),
                 cmocka_unit_test(test_pretty),
                 cmocka_unit_test(test_equal_unordered),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 against the examples of FIPS 180-4 and at each length around the padding's edges. */
+/* SHA-256: the examples of FIPS 180-4, and each length around the edges of the padding. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void test_a_million_bytes(void **state) {
         free(million);
 }
 
-static void test_no_two_lengths_are_alike(void **state) {
+static void test_every_length_has_its_own_hash(void **state) {
         static uint8_t digests[200][32];
         static const uint8_t zeros[200];
 
@@ -56,7 +56,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_examples_of_the_standard),
                 cmocka_unit_test(test_a_million_bytes),
-                cmocka_unit_test(test_no_two_lengths_are_alike),
+                cmocka_unit_test(test_every_length_has_its_own_hash),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void test_appends(void **state) {
         hf__strbuf_json(&s, "q\"\\\n\x01", 5);
         assert_string_equal(s.data, "\"q\\\"\\\\\\n\\u0001\"");
         hf__strbuf_reset(&s);
-        hf__strbuf_json(&s, "\xc3\xa9\xf0\x9f\x98\x80 \xff \xc3", 10); /* the last is cut off */
+        hf__strbuf_json(&s, "\xc3\xa9\xf0\x9f\x98\x80 \xff \xc3", 10); /* the last one is cut off */
         assert_string_equal(s.data, "\"\xc3\xa9\xf0\x9f\x98\x80 \\ufffd \\ufffd\"");
         hf__strbuf_reset(&s);
         hf__strbuf_urlencode(&s, "a/b c~\xc3");

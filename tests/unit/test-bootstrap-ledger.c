@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger's text: it comes back as it was written, what is not ours survives, and what is broken
- * is named. */
+/*
+ * The ledger as text: it survives the round trip, foreign data survives, and a broken one is named.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -53,7 +54,7 @@ static void write_and_read(const struct hf__ledger *ledger, const struct hf__jso
         hf__strbuf_done(&text);
 }
 
-static void test_it_comes_back_as_it_was_written(void **state) {
+static void test_a_ledger_survives_the_round_trip(void **state) {
         struct hf__ledger ledger = {0}, back;
         struct hf__ledger_entry a = entry("ConfigMap/default/a", 'a'),
                                 a2 = entry("ConfigMap/default/a", 'c'),
@@ -85,7 +86,7 @@ static void test_it_comes_back_as_it_was_written(void **state) {
         hf__ledger_done(&back);
 }
 
-static void test_what_is_not_ours_survives(void **state) {
+static void test_foreign_data_survives(void **state) {
         struct hf__json *object = parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"ledger\","
                                         "\"namespace\":\"kube-system\",\"labels\":{\"a\":\"b\"},"
                                         "\"resourceVersion\":\"7\"},\"data\":{\"format\":\"1\","
@@ -105,8 +106,8 @@ static void test_what_is_not_ours_survives(void **state) {
         hf__json_free(object);
 }
 
-/* Readiness asks for one thing, which every format has. */
-static void test_a_newer_format_still_says_what_is_complete(void **state) {
+/* Readiness needs one thing only, which every format has. */
+static void test_completed_phases_are_read_from_a_newer_format(void **state) {
         struct hf__json *object = parse("{\"data\":{\"format\":\"2\",\"phase-0.completed\":\"9.0.0 "
                                         "then\",\"steps\":\"in another form\"}}");
         struct hf__ledger ledger;
@@ -118,7 +119,7 @@ static void test_a_newer_format_still_says_what_is_complete(void **state) {
         hf__json_free(object);
 }
 
-static void test_what_is_broken_is_named(void **state) {
+static void test_a_broken_ledger_is_named(void **state) {
         static const char *const cases[][2] = {
                 {"{\"data\":{}}", "data.format is missing"},
                 {"{}", "data.format is missing"},
@@ -151,9 +152,11 @@ static void test_what_is_broken_is_named(void **state) {
         }
 }
 
-/* A completion that nobody can read counts as one: readiness must not depend on how somebody edited
- * it. It is not overwritten. */
-static void test_a_completion_by_an_unknown_hand_counts(void **state) {
+/*
+ * A completion that cannot be parsed counts: readiness must not depend on an edit by a user. It is
+ * not overwritten.
+ */
+static void test_a_completion_without_a_version_counts(void **state) {
         struct hf__json *object =
                 parse("{\"data\":{\"format\":\"1\",\"phase-0.completed\":\"by hand\"}}");
         struct hf__ledger ledger;
@@ -176,7 +179,7 @@ static void hash_text(const char *text, hf__hash hash) {
         hf__json_free(json);
 }
 
-static void test_a_hash_is_of_the_content_alone(void **state) {
+static void test_a_hash_covers_the_content_only(void **state) {
         hf__hash a, b, c;
 
         hash_text("{\"a\":{\"x\":1,\"y\":[1,2,{\"p\":null,\"q\":true}]},\"b\":\"z\"}", a);
@@ -193,7 +196,7 @@ static void see(const char *text, struct hf__content_seen *seen) {
         assert_int_equal(hf__content_see(text, strlen(text), seen), 0);
 }
 
-static void test_bookkeeping_is_no_content(void **state) {
+static void test_server_side_fields_are_not_content(void **state) {
         struct hf__content_seen a, b, c;
 
         see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}", &a);
@@ -216,7 +219,7 @@ static void test_bookkeeping_is_no_content(void **state) {
         assert_int_equal(hf__content_see(NULL, 0, &a), HF_E_INVALID);
 }
 
-static void test_a_replacement_keeps_who_the_object_is(void **state) {
+static void test_a_replacement_keeps_the_objects_identity(void **state) {
         static const char content[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
                                       "\"name\":\"a\",\"labels\":{\"new\":"
                                       "\"1\"}},\"data\":{\"k\":\"2\"}}";
@@ -255,14 +258,14 @@ static void test_a_replacement_keeps_who_the_object_is(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_it_comes_back_as_it_was_written),
-                cmocka_unit_test(test_what_is_not_ours_survives),
-                cmocka_unit_test(test_a_newer_format_still_says_what_is_complete),
-                cmocka_unit_test(test_what_is_broken_is_named),
-                cmocka_unit_test(test_a_completion_by_an_unknown_hand_counts),
-                cmocka_unit_test(test_a_hash_is_of_the_content_alone),
-                cmocka_unit_test(test_bookkeeping_is_no_content),
-                cmocka_unit_test(test_a_replacement_keeps_who_the_object_is),
+                cmocka_unit_test(test_a_ledger_survives_the_round_trip),
+                cmocka_unit_test(test_foreign_data_survives),
+                cmocka_unit_test(test_completed_phases_are_read_from_a_newer_format),
+                cmocka_unit_test(test_a_broken_ledger_is_named),
+                cmocka_unit_test(test_a_completion_without_a_version_counts),
+                cmocka_unit_test(test_a_hash_covers_the_content_only),
+                cmocka_unit_test(test_server_side_fields_are_not_content),
+                cmocka_unit_test(test_a_replacement_keeps_the_objects_identity),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manifests: what becomes a step, and the line that names a mistake. */
+/* Manifests: which steps they become, and the message that names a mistake. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -126,8 +126,10 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
         }
 }
 
-/* Where in the file it is does not fall victim to the length of the file's name, nor one line to a
- * name of two. */
+/*
+ * A long file name does not hide the place in the file, nor does a file name with a line break make
+ * two lines of the message.
+ */
 static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
         static const char *const texts[] = {"a: 1\n---\nb: 1\n", "a: 1\n---\n b: [\n", "{\n]"};
         static const char fine[] =
@@ -149,12 +151,12 @@ static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
         }
         assert_int_equal(hf__manifest_read_text(&steps, &kinds, name, fine, strlen(fine), NULL), 0);
         assert_non_null(strstr(steps.list[0].source, "d/x y.yml: document 1, line 1"));
-        assert_true(strlen(steps.list[0].source) <
-                    160); /* as much as a message about the step shows of it */
+        /* as much of it as a message about the step shows */
+        assert_true(strlen(steps.list[0].source) < 160);
         hf__steps_done(&steps);
 }
 
-static void test_a_step_is_there_once(void **state) {
+static void test_a_duplicate_step_is_refused(void **state) {
         static const char *const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
         struct hf__steps one = {0}, two = {0}, none = {0};
         struct hf_status status = {0};
@@ -171,7 +173,7 @@ static void test_a_step_is_there_once(void **state) {
         hf__steps_done(&two);
 }
 
-static void test_there_is_a_limit(void **state) {
+static void test_the_number_of_steps_is_limited(void **state) {
         char text[160];
         struct hf__steps steps = {0};
         int r = 0;
@@ -250,8 +252,8 @@ int main(void) {
                 cmocka_unit_test(test_documents_become_steps_in_order),
                 cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
                 cmocka_unit_test(test_a_long_name_of_a_file_keeps_document_and_line),
-                cmocka_unit_test(test_a_step_is_there_once),
-                cmocka_unit_test(test_there_is_a_limit),
+                cmocka_unit_test(test_a_duplicate_step_is_refused),
+                cmocka_unit_test(test_the_number_of_steps_is_limited),
                 cmocka_unit_test(test_files_are_read_by_name),
         };
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core of bootstrap, in a world without time: a store with objects and a ledger, instances that
- * do what the core says, one thing a tick, and die at any tick, before the store has heard of it or
- * after. Every tick of every story is tried.
+ * The core of bootstrap, in a simulation without time: a store with objects and a ledger, and
+ * instances that do what the core decides, one action per tick. They die at any tick, before or
+ * after the store has got the write. Every tick of every scenario is tried.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -26,7 +26,7 @@ struct object {
         unsigned n_creates, n_replaces;
 };
 
-struct world {
+struct fixture {
         struct object objects[N_OBJECTS];
         struct hf__ledger ledger;
         unsigned n_records[N_OBJECTS], n_completes, n_ticks;
@@ -40,7 +40,7 @@ struct instance {
 
 static const char *const ids[N_OBJECTS] = {"a", "b", "c", "d"};
 
-/* A hash that is told by one letter; the server's own additions make another of it. */
+/* A hash is one letter. Fields that the server adds change it. */
 static void hash_of(char message, hf__hash hash) {
         memset(hash, message, HF__HASH_DIGITS);
         hash[HF__HASH_DIGITS] = '\0';
@@ -50,7 +50,7 @@ static void made_of(const char *hash, hf__hash made) {
         made[0] = '0';
 }
 
-/* contents: a letter per object, '.' = the version does not have it. */
+/* contents: one letter per object; '.' = this version does not have it. */
 static struct instance *instance(struct instance *instance, const char *version,
                                  const char *contents) {
         *instance = (struct instance){.version = version, .list = {.list = instance->steps}};
@@ -99,7 +99,7 @@ static void replace(struct object *object, const struct hf__step *step, bool dry
         memcpy(object->stamp, step->hash, sizeof object->stamp);
 }
 
-static void write_record(struct world *world, const struct instance *instance,
+static void write_record(struct fixture *f, const struct instance *instance,
                          const struct hf__plan *plan) {
         const struct hf__step *step = &instance->list.list[plan->step];
         struct hf__ledger_entry entry = {.step = step->id, .outcome = plan->outcome};
@@ -107,16 +107,16 @@ static void write_record(struct world *world, const struct instance *instance,
         memcpy(entry.hash, step->hash, sizeof entry.hash);
         memcpy(entry.applied, plan->applied, sizeof entry.applied);
         (void)snprintf(entry.version, sizeof entry.version, "%s", instance->version);
-        assert_int_equal(hf__ledger_add(&world->ledger, &entry), 0);
-        world->n_records[index_of(step)]++;
+        assert_int_equal(hf__ledger_add(&f->ledger, &entry), 0);
+        f->n_records[index_of(step)]++;
 }
 
-/* Does one thing to the world. */
-static void act(struct world *world, const struct instance *instance, const struct hf__plan *plan,
+/* Carries out one action. */
+static void act(struct fixture *f, const struct instance *instance, const struct hf__plan *plan,
                 struct hf__seen *seen) {
         const struct hf__step *step = &instance->list.list[plan->step];
         struct object *object =
-                plan->action == HF__PLAN_COMPLETE ? NULL : &world->objects[index_of(step)];
+                plan->action == HF__PLAN_COMPLETE ? NULL : &f->objects[index_of(step)];
 
         switch (plan->action) {
         case HF__PLAN_CREATE: create(object, step, seen); break;
@@ -124,110 +124,111 @@ static void act(struct world *world, const struct instance *instance, const stru
         case HF__PLAN_TRY: replace(object, step, true, seen); break;
         case HF__PLAN_REPLACE: replace(object, step, false, seen); break;
         case HF__PLAN_RECORD:
-                write_record(world, instance, plan);
+                write_record(f, instance, plan);
                 *seen = (struct hf__seen){0};
                 break;
         case HF__PLAN_COMPLETE:
-                assert_int_equal(hf__ledger_complete(&world->ledger, "p", instance->version, "now"),
-                                 0);
-                world->n_completes++;
+                assert_int_equal(hf__ledger_complete(&f->ledger, "p", instance->version, "now"), 0);
+                f->n_completes++;
                 break;
         case HF__PLAN_FINISHED: break;
         }
 }
 
-/* Leads until there is nothing to do, or dies at tick die_at, before or after the store heard of
- * it. True: finished. */
-static bool lead(struct world *world, const struct instance *instance, unsigned die_at,
-                 bool heard) {
+/*
+ * Leads until there is nothing left to do, or dies at tick die_at, before or after the store has
+ * got the write. True: finished.
+ */
+static bool lead(struct fixture *f, const struct instance *instance, unsigned die_at, bool heard) {
         struct hf__seen seen = {0};
         struct hf__plan plan;
 
         for (unsigned tick = 0;; tick++) {
                 assert_true(tick < 100);
-                hf__plan_next(&world->ledger, "p", &instance->list, instance->version, &seen,
-                              &plan);
+                hf__plan_next(&f->ledger, "p", &instance->list, instance->version, &seen, &plan);
                 if (plan.action == HF__PLAN_FINISHED)
                         return true;
                 if (tick == die_at && !heard)
                         return false;
-                world->n_ticks++;
-                act(world, instance, &plan, &seen);
+                f->n_ticks++;
+                act(f, instance, &plan, &seen);
                 if (tick == die_at)
                         return false;
         }
 }
 
-static void finish(struct world *world, const struct instance *instance) {
-        assert_true(lead(world, instance, FOR_EVER, false));
+static void finish(struct fixture *f, const struct instance *instance) {
+        assert_true(lead(f, instance, FOR_EVER, false));
 }
 
-static void edit(struct world *world, unsigned i, char message) {
-        world->objects[i].exists = true;
-        hash_of(message, world->objects[i].present);
+static void edit(struct fixture *f, unsigned i, char message) {
+        f->objects[i].exists = true;
+        hash_of(message, f->objects[i].present);
 }
-static void delete (struct world *world, unsigned i) { world->objects[i].exists = false; }
+static void delete (struct fixture *f, unsigned i) { f->objects[i].exists = false; }
 
-static void assert_present(const struct world *world, unsigned i, char message, bool made) {
+static void assert_present(const struct fixture *f, unsigned i, char message, bool made) {
         hf__hash hash, expected;
 
         hash_of(message, hash);
         if (made)
                 made_of(hash, expected);
-        assert_true(world->objects[i].exists);
-        assert_string_equal(world->objects[i].present, made ? expected : hash);
+        assert_true(f->objects[i].exists);
+        assert_string_equal(f->objects[i].present, made ? expected : hash);
 }
-static enum hf__outcome outcome(const struct world *world, unsigned i) {
-        const struct hf__ledger_entry *entry = hf__ledger_find(&world->ledger, ids[i]);
+static enum hf__outcome outcome(const struct fixture *f, unsigned i) {
+        const struct hf__ledger_entry *entry = hf__ledger_find(&f->ledger, ids[i]);
         assert_non_null(entry);
         return entry->outcome;
 }
 
-/* Nobody writes anything when this instance leads. */
-static void assert_quiet(struct world *world, const struct instance *instance) {
-        struct world before = *world;
-        finish(world, instance);
-        assert_memory_equal(world->objects, before.objects, sizeof before.objects);
-        assert_memory_equal(world->n_records, before.n_records, sizeof before.n_records);
-        assert_int_equal(world->n_completes, before.n_completes);
+/* This instance writes nothing when it leads. */
+static void assert_quiet(struct fixture *f, const struct instance *instance) {
+        struct fixture before = *f;
+        finish(f, instance);
+        assert_memory_equal(f->objects, before.objects, sizeof before.objects);
+        assert_memory_equal(f->n_records, before.n_records, sizeof before.n_records);
+        assert_int_equal(f->n_completes, before.n_completes);
 }
 
-static void done(struct world *world) {
-        hf__ledger_done(&world->ledger);
-        *world = (struct world){0};
+static void done(struct fixture *f) {
+        hf__ledger_done(&f->ledger);
+        *f = (struct fixture){0};
 }
 
 /* ---- an empty store ---- */
 
-static void assert_all_once(const struct world *world) {
+static void assert_all_once(const struct fixture *f) {
         for (unsigned i = 0; i < N_OBJECTS; i++) {
-                assert_int_equal(world->objects[i].n_creates, 1);
-                assert_int_equal(world->objects[i].n_replaces, 0);
-                assert_int_equal(world->n_records[i], 1);
-                assert_int_equal(outcome(world, i), HF__OUTCOME_CREATED);
-                assert_present(world, i, (char)('a' + i), true);
+                assert_int_equal(f->objects[i].n_creates, 1);
+                assert_int_equal(f->objects[i].n_replaces, 0);
+                assert_int_equal(f->n_records[i], 1);
+                assert_int_equal(outcome(f, i), HF__OUTCOME_CREATED);
+                assert_present(f, i, (char)('a' + i), true);
                 hf__hash made;
-                made_of(world->objects[i].stamp, made);
-                assert_string_equal(hf__ledger_find(&world->ledger, ids[i])->applied, made);
+                made_of(f->objects[i].stamp, made);
+                assert_string_equal(hf__ledger_find(&f->ledger, ids[i])->applied, made);
         }
-        assert_int_equal(world->n_completes, 1);
+        assert_int_equal(f->n_completes, 1);
 }
 
-static void test_each_step_is_taken_once(void **state) {
+static void test_each_step_is_applied_once(void **state) {
         struct instance v1;
-        struct world world = {0};
+        struct fixture f = {0};
 
         instance(&v1, "1.0.0", "abcd");
-        finish(&world, &v1);
-        assert_all_once(&world);
-        assert_int_equal(world.n_ticks, 2 * N_OBJECTS + 1);
-        assert_quiet(&world, &v1);
-        done(&world);
+        finish(&f, &v1);
+        assert_all_once(&f);
+        assert_int_equal(f.n_ticks, 2 * N_OBJECTS + 1);
+        assert_quiet(&f, &v1);
+        done(&f);
 }
 
-/* The leader dies at every tick, and its successor at every tick of its own, each before and after
- * the store heard. */
-static void test_each_step_is_taken_once_whatever_dies(void **state) {
+/*
+ * The leader dies at every tick, and its successor at every tick of its own, each before and after
+ * the store has got the write.
+ */
+static void test_each_step_is_applied_once_with_crashes_anywhere(void **state) {
         struct instance v1;
         unsigned n = 0;
 
@@ -235,230 +236,232 @@ static void test_each_step_is_taken_once_whatever_dies(void **state) {
         for (unsigned first = 0; first < 2 * N_OBJECTS + 1; first++)
                 for (unsigned second = 0; second < 20; second++)
                         for (unsigned heard = 0; heard < 4; heard++) {
-                                struct world world = {0};
-                                (void)lead(&world, &v1, first, heard & 1);
-                                (void)lead(&world, &v1, second, heard & 2);
-                                finish(&world, &v1);
-                                assert_all_once(&world);
-                                done(&world);
+                                struct fixture f = {0};
+                                (void)lead(&f, &v1, first, heard & 1);
+                                (void)lead(&f, &v1, second, heard & 2);
+                                finish(&f, &v1);
+                                assert_all_once(&f);
+                                done(&f);
                                 n++;
                         }
         assert_int_equal(n, 9 * 20 * 4);
 }
 
-/* ---- what users do ---- */
+/* ---- changes by users ---- */
 
-static void test_what_is_there_already_stays(void **state) {
+static void test_existing_objects_are_kept(void **state) {
         struct instance v1, v2;
-        struct world world = {0};
+        struct fixture f = {0};
 
         instance(&v1, "1.0.0", "abcd");
         instance(&v2, "2.0.0", "ebcd");
-        edit(&world, 0, 'f');
-        finish(&world, &v1);
-        assert_int_equal(outcome(&world, 0), HF__OUTCOME_FOUND);
-        finish(&world, &v2);
-        assert_present(&world, 0, 'f', false);
-        assert_int_equal(outcome(&world, 0), HF__OUTCOME_KEPT);
-        assert_int_equal(world.objects[0].n_creates + world.objects[0].n_replaces, 0);
-        done(&world);
+        edit(&f, 0, 'f');
+        finish(&f, &v1);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_FOUND);
+        finish(&f, &v2);
+        assert_present(&f, 0, 'f', false);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_KEPT);
+        assert_int_equal(f.objects[0].n_creates + f.objects[0].n_replaces, 0);
+        done(&f);
 }
 
-/* A story of an upgrade: a stays as it is, b is edited, c deleted, d changes; the upgrader dies at
- * every tick. */
+/*
+ * An upgrade: a stays the same, b is edited, c is deleted, d changes. The upgrading instance dies
+ * at every tick.
+ */
 static void upgrade_with_death_at(unsigned die_at, bool heard, bool older_in_between) {
         struct instance v1, v2;
-        struct world world = {0};
+        struct fixture f = {0};
 
         instance(&v1, "1.0.0", "abcd");
         instance(&v2, "1.1.0-rc.1", "a345");
-        finish(&world, &v1);
-        edit(&world, 1, 'e');
-        delete (&world, 2);
-        assert_quiet(&world, &v1);
-        (void)lead(&world, &v2, die_at, heard);
+        finish(&f, &v1);
+        edit(&f, 1, 'e');
+        delete (&f, 2);
+        assert_quiet(&f, &v1);
+        (void)lead(&f, &v2, die_at, heard);
         if (older_in_between)
-                finish(&world, &v1);
-        finish(&world, &v2);
-        assert_present(&world, 0, 'a', true);
-        assert_present(&world, 1, 'e', false);
-        assert_false(world.objects[2].exists);
-        assert_present(&world, 3, '5', true);
-        assert_int_equal(outcome(&world, 0), HF__OUTCOME_CREATED);
-        assert_int_equal(outcome(&world, 1), HF__OUTCOME_KEPT);
-        assert_int_equal(outcome(&world, 2), HF__OUTCOME_DELETED);
-        assert_int_equal(outcome(&world, 3), HF__OUTCOME_UPDATED);
+                finish(&f, &v1);
+        finish(&f, &v2);
+        assert_present(&f, 0, 'a', true);
+        assert_present(&f, 1, 'e', false);
+        assert_false(f.objects[2].exists);
+        assert_present(&f, 3, '5', true);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_CREATED);
+        assert_int_equal(outcome(&f, 1), HF__OUTCOME_KEPT);
+        assert_int_equal(outcome(&f, 2), HF__OUTCOME_DELETED);
+        assert_int_equal(outcome(&f, 3), HF__OUTCOME_UPDATED);
         for (unsigned i = 0; i < N_OBJECTS; i++) {
-                assert_int_equal(world.objects[i].n_creates, 1);
-                assert_int_equal(world.objects[i].n_replaces, i == 3);
-                assert_int_equal(world.n_records[i], i == 0 ? 1 : 2);
+                assert_int_equal(f.objects[i].n_creates, 1);
+                assert_int_equal(f.objects[i].n_replaces, i == 3);
+                assert_int_equal(f.n_records[i], i == 0 ? 1 : 2);
         }
-        assert_int_equal(world.n_completes, 2);
-        assert_quiet(&world, &v1); /* the older one undoes nothing */
-        assert_quiet(&world, &v2);
-        done(&world);
+        assert_int_equal(f.n_completes, 2);
+        assert_quiet(&f, &v1); /* the older version undoes nothing */
+        assert_quiet(&f, &v2);
+        done(&f);
 }
 
-static void test_an_upgrade_applies_what_changed_and_nobody_touched(void **state) {
+static void test_an_upgrade_applies_changes_to_objects_that_nobody_edited(void **state) {
         for (unsigned die_at = 0; die_at < 12; die_at++)
                 for (unsigned i = 0; i < 4; i++)
                         upgrade_with_death_at(die_at, i & 1, i & 2);
 }
 
-static void test_an_edit_between_a_write_and_its_record_is_seen_as_one(void **state) {
+static void test_an_edit_before_the_write_is_recorded_is_detected(void **state) {
         struct instance v1, v2, v3;
-        struct world world = {0};
+        struct fixture f = {0};
 
         instance(&v1, "1.0.0", "a");
         instance(&v2, "2.0.0", "b");
         instance(&v3, "3.0.0", "c");
-        assert_false(lead(&world, &v1, 0, true)); /* created, not recorded */
-        edit(&world, 0, 'e');
-        finish(&world, &v1);
-        assert_int_equal(outcome(&world, 0), HF__OUTCOME_CREATED);
-        finish(&world, &v2);
-        assert_present(&world, 0, 'e', false);
-        assert_int_equal(outcome(&world, 0), HF__OUTCOME_KEPT);
-        /* The same of a replacement. */
-        edit(&world, 0, 'a');
-        world.objects[0].present[0] =
-                '0'; /* the user put it back as it was applied: it is ours again */
-        assert_false(lead(&world, &v3, 1, true));
-        assert_present(&world, 0, 'c', true);
-        edit(&world, 0, 'f');
-        finish(&world, &v3);
-        assert_present(&world, 0, 'f', false);
-        assert_int_equal(outcome(&world, 0), HF__OUTCOME_UPDATED);
+        assert_false(lead(&f, &v1, 0, true)); /* created, but not recorded */
+        edit(&f, 0, 'e');
+        finish(&f, &v1);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_CREATED);
+        finish(&f, &v2);
+        assert_present(&f, 0, 'e', false);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_KEPT);
+        /* The same with a replacement. */
+        edit(&f, 0, 'a');
+        /* the user restored what was applied: it is ours again */
+        f.objects[0].present[0] = '0';
+        assert_false(lead(&f, &v3, 1, true));
+        assert_present(&f, 0, 'c', true);
+        edit(&f, 0, 'f');
+        finish(&f, &v3);
+        assert_present(&f, 0, 'f', false);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_UPDATED);
         instance(&v1, "4.0.0", "d");
-        finish(&world, &v1);
-        assert_present(&world, 0, 'f', false);
-        done(&world);
+        finish(&f, &v1);
+        assert_present(&f, 0, 'f', false);
+        done(&f);
 }
 
-static void test_what_was_deleted_stays_deleted_and_what_was_made_again_stays_too(void **state) {
+static void test_deleted_and_recreated_objects_are_left_alone(void **state) {
         struct instance v1, v2, v3;
-        struct world world = {0};
+        struct fixture f = {0};
 
         instance(&v1, "1.0.0", "a");
-        finish(&world, instance(&v1, "1.0.0", "a"));
-        delete (&world, 0);
-        assert_quiet(&world, &v1);
-        finish(&world, instance(&v2, "2.0.0", "b"));
-        assert_false(world.objects[0].exists);
-        world.objects[0].stamp[0] = '\0';
-        edit(&world, 0, 'e');
-        finish(&world, instance(&v3, "3.0.0", "c"));
-        assert_present(&world, 0, 'e', false);
-        done(&world);
+        finish(&f, instance(&v1, "1.0.0", "a"));
+        delete (&f, 0);
+        assert_quiet(&f, &v1);
+        finish(&f, instance(&v2, "2.0.0", "b"));
+        assert_false(f.objects[0].exists);
+        f.objects[0].stamp[0] = '\0';
+        edit(&f, 0, 'e');
+        finish(&f, instance(&v3, "3.0.0", "c"));
+        assert_present(&f, 0, 'e', false);
+        done(&f);
 }
 
 /* ---- mixed versions ---- */
 
-static void test_an_older_one_finds_a_phase_that_a_newer_one_completed(void **state) {
+static void test_an_older_version_skips_a_phase_that_a_newer_one_completed(void **state) {
         struct instance v1, v2;
-        struct world world = {0};
+        struct fixture f = {0};
 
-        finish(&world, instance(&v2, "2.0.0", "a.cd"));
-        assert_quiet(&world, instance(&v1, "1.9.9", "abce"));
-        assert_false(world.objects[1].exists); /* the newer one does without it, and so it stays */
-        done(&world);
+        finish(&f, instance(&v2, "2.0.0", "a.cd"));
+        assert_quiet(&f, instance(&v1, "1.9.9", "abce"));
+        assert_false(f.objects[1].exists); /* the newer version does not have it, so it stays */
+        done(&f);
 }
 
-static void test_an_older_one_takes_over_in_the_middle_of_a_newer_ones_first_run(void **state) {
+static void test_an_older_version_takes_over_during_a_newer_ones_first_run(void **state) {
         struct instance v1, v2;
 
         for (unsigned die_at = 0; die_at < 9; die_at++)
                 for (unsigned heard = 0; heard < 2; heard++) {
-                        struct world world = {0};
+                        struct fixture f = {0};
                         instance(&v1, "1.0.0", "abcd");
                         instance(&v2, "2.0.0", "efcd");
-                        (void)lead(&world, &v2, die_at, heard);
-                        bool newer_completed = world.n_completes > 0;
-                        finish(&world, &v1);
-                        assert_int_equal(world.n_completes,
-                                         1); /* a phase is complete: instances become ready */
-                        finish(&world, &v2);
-                        assert_quiet(&world, &v1);
-                        assert_quiet(&world, &v2);
-                        assert_int_equal(world.n_completes, newer_completed ? 1 : 2);
-                        /* What the newer one had written but not recorded is somebody's for the
-                         * older one, and stays. */
-                        assert_present(&world, 0, 'e', true);
-                        assert_present(&world, 1, 'f', true);
+                        (void)lead(&f, &v2, die_at, heard);
+                        bool newer_completed = f.n_completes > 0;
+                        finish(&f, &v1);
+                        /* a phase is complete: instances become ready */
+                        assert_int_equal(f.n_completes, 1);
+                        finish(&f, &v2);
+                        assert_quiet(&f, &v1);
+                        assert_quiet(&f, &v2);
+                        assert_int_equal(f.n_completes, newer_completed ? 1 : 2);
+                        /*
+                         * To the older version, an object that the newer one wrote but did not
+                         * record belongs to somebody else, and stays.
+                         */
+                        assert_present(&f, 0, 'e', true);
+                        assert_present(&f, 1, 'f', true);
                         for (unsigned i = 0; i < N_OBJECTS; i++)
-                                assert_int_equal(world.objects[i].n_creates, 1);
-                        done(&world);
+                                assert_int_equal(f.objects[i].n_creates, 1);
+                        done(&f);
                 }
 }
 
-static void test_equal_versions_with_other_contents_do_not_fight(void **state) {
+static void test_equal_versions_with_different_contents_do_not_fight(void **state) {
         struct instance old, new;
-        struct world world = {0};
+        struct fixture f = {0};
 
         instance(&old, "1.0.0", "a");
         instance(&new, "1.0.0", "b");
-        finish(&world, &old);
-        finish(&world, &new);
-        assert_present(&world, 0, 'b', true);
+        finish(&f, &old);
+        finish(&f, &new);
+        assert_present(&f, 0, 'b', true);
         for (unsigned i = 0; i < 5; i++) {
-                assert_quiet(&world, &old);
-                assert_quiet(&world, &new);
+                assert_quiet(&f, &old);
+                assert_quiet(&f, &new);
         }
-        /* A newer version may go back to a content of before. */
-        finish(&world, instance(&old, "1.0.1", "a"));
-        assert_present(&world, 0, 'a', true);
-        assert_quiet(&world, &new);
-        done(&world);
+        /* A newer version may return to a previous content. */
+        finish(&f, instance(&old, "1.0.1", "a"));
+        assert_present(&f, 0, 'a', true);
+        assert_quiet(&f, &new);
+        done(&f);
 }
 
 static void test_history_of_contents_is_bounded(void **state) {
         struct instance one;
-        struct world world = {0};
+        struct fixture f = {0};
         const char *const contents[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c"};
 
         for (unsigned i = 0; i < 12; i++)
-                finish(&world, instance(&one, "1.0.0", contents[i]));
-        assert_int_equal(hf__ledger_find(&world.ledger, "a")->n_superseded, HF__SUPERSEDED_MAX);
-        assert_quiet(&world, instance(&one, "1.0.0", "5"));
-        assert_int_equal(world.n_completes, 1); /* the same version completes a phase once */
-        done(&world);
+                finish(&f, instance(&one, "1.0.0", contents[i]));
+        assert_int_equal(hf__ledger_find(&f.ledger, "a")->n_superseded, HF__SUPERSEDED_MAX);
+        assert_quiet(&f, instance(&one, "1.0.0", "5"));
+        assert_int_equal(f.n_completes, 1); /* the same version completes a phase once */
+        done(&f);
 }
 
-static void test_steps_that_come_later_are_taken_too(void **state) {
+static void test_steps_added_later_are_applied(void **state) {
         struct instance one;
-        struct world world = {0};
+        struct fixture f = {0};
 
-        finish(&world, instance(&one, "1.0.0", "ab"));
-        finish(&world, instance(&one, "1.0.0", "abcd"));
-        assert_all_once(&world);
-        done(&world);
+        finish(&f, instance(&one, "1.0.0", "ab"));
+        finish(&f, instance(&one, "1.0.0", "abcd"));
+        assert_all_once(&f);
+        done(&f);
 }
 
-static void test_a_completion_of_unknown_version_does_not_hold_anybody_up(void **state) {
+static void test_a_completion_of_an_unknown_version_blocks_nothing(void **state) {
         struct instance one;
-        struct world world = {.ledger = {.n_completed = 1, .completed = {{.phase = "p"}}}};
+        struct fixture f = {.ledger = {.n_completed = 1, .completed = {{.phase = "p"}}}};
 
-        finish(&world, instance(&one, "1.0.0", "abcd"));
-        assert_all_once(&world);
-        done(&world);
+        finish(&f, instance(&one, "1.0.0", "abcd"));
+        assert_all_once(&f);
+        done(&f);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_step_is_taken_once),
-                cmocka_unit_test(test_each_step_is_taken_once_whatever_dies),
-                cmocka_unit_test(test_what_is_there_already_stays),
-                cmocka_unit_test(test_an_upgrade_applies_what_changed_and_nobody_touched),
-                cmocka_unit_test(test_an_edit_between_a_write_and_its_record_is_seen_as_one),
-                cmocka_unit_test(
-                        test_what_was_deleted_stays_deleted_and_what_was_made_again_stays_too),
-                cmocka_unit_test(test_an_older_one_finds_a_phase_that_a_newer_one_completed),
-                cmocka_unit_test(
-                        test_an_older_one_takes_over_in_the_middle_of_a_newer_ones_first_run),
-                cmocka_unit_test(test_equal_versions_with_other_contents_do_not_fight),
+                cmocka_unit_test(test_each_step_is_applied_once),
+                cmocka_unit_test(test_each_step_is_applied_once_with_crashes_anywhere),
+                cmocka_unit_test(test_existing_objects_are_kept),
+                cmocka_unit_test(test_an_upgrade_applies_changes_to_objects_that_nobody_edited),
+                cmocka_unit_test(test_an_edit_before_the_write_is_recorded_is_detected),
+                cmocka_unit_test(test_deleted_and_recreated_objects_are_left_alone),
+                cmocka_unit_test(test_an_older_version_skips_a_phase_that_a_newer_one_completed),
+                cmocka_unit_test(test_an_older_version_takes_over_during_a_newer_ones_first_run),
+                cmocka_unit_test(test_equal_versions_with_different_contents_do_not_fight),
                 cmocka_unit_test(test_history_of_contents_is_bounded),
-                cmocka_unit_test(test_steps_that_come_later_are_taken_too),
-                cmocka_unit_test(test_a_completion_of_unknown_version_does_not_hold_anybody_up),
+                cmocka_unit_test(test_steps_added_later_are_applied),
+                cmocka_unit_test(test_a_completion_of_an_unknown_version_blocks_nothing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shell of bootstrap over a fake API: every write's reply lost, or the write itself, one after
- * the other; the hook; giving way.
+ * The shell of bootstrap over the fake API server: every write fails once, or its reply is lost;
+ * the hook; releasing after failures.
  */
 #undef NDEBUG
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "fake_api.h"
+#include "base/thread.h"
+#include "fake_api_client.h"
 
 #include <holdfast/bootstrap.h>
 #include <holdfast/health.h>
@@ -23,14 +27,16 @@
 
 enum fault { FAULT_NONE, FAULT_REPLY_LOST, FAULT_NOT_SENT, FAULT_REFUSED };
 
-/* The client of the elector: Lease traffic as it is, other writes with a fault. Dry runs it answers
- * itself: the fake has none. */
+/*
+ * The elector's client: requests for Leases pass, other writes have the fault. It serves dry runs
+ * itself, because the fake server has none.
+ */
 struct split {
         struct hf_client base; /* first */
-        struct fake_client *inner;
+        struct fake_api_client *inner;
         enum fault fault;
-        atomic_int countdown; /* to the write that has the fault; < 0: none has. FAULT_REFUSED: all
-                                 have */
+        /* to the write that has the fault; < 0: none has it. FAULT_REFUSED: all have it */
+        atomic_int countdown;
         atomic_bool hit;
 };
 
@@ -100,7 +106,7 @@ static void split_free(struct hf_client *self) {
 
 /* ---- an instance ---- */
 
-struct world {
+struct fixture {
         struct fake_api *api;
         struct hf_host host;
         struct split client;
@@ -110,34 +116,34 @@ struct world {
         struct hf_hooks *hooks;
         pthread_mutex_t mu;
         pthread_cond_t changed;
-        unsigned points[HF_BOOTSTRAP_GAVE_WAY + 1]; /* guarded by mu: how often each came */
+        unsigned points[HF_BOOTSTRAP_GAVE_WAY + 1]; /* guarded by mu: how often each was reached */
 };
 
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
-        struct world *w = ctx;
-        pthread_mutex_lock(&w->mu);
-        w->points[point]++;
-        pthread_cond_broadcast(&w->changed);
-        pthread_mutex_unlock(&w->mu);
+        struct fixture *f = ctx;
+        pthread_mutex_lock(&f->mu);
+        f->points[point]++;
+        pthread_cond_broadcast(&f->changed);
+        pthread_mutex_unlock(&f->mu);
 }
 
-static void await_point(struct world *w, enum hf_bootstrap_point point, unsigned n) {
+static void await_point(struct fixture *f, enum hf_bootstrap_point point, unsigned n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
 
-        pthread_mutex_lock(&w->mu);
-        while (w->points[point] < n && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &w->changed, &w->mu, until);
-        assert_true(w->points[point] >= n);
-        pthread_mutex_unlock(&w->mu);
+        pthread_mutex_lock(&f->mu);
+        while (f->points[point] < n && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &f->changed, &f->mu, until);
+        assert_true(f->points[point] >= n);
+        pthread_mutex_unlock(&f->mu);
 }
 
 #define CONFIGMAP(name)                                                                            \
         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name             \
         "\",\"namespace\":\"default\"},\"data\":{\"k\":\"v\"}}"
 
-static int bootstrap_new(struct world *w, hf_nsec patience, hf_nsec give_way_after) {
+static int bootstrap_new(struct fixture *f, hf_nsec patience, hf_nsec give_way_after) {
         static const struct hf_bootstrap_kind kinds[] = {{"v1", "ConfigMap", "configmaps", true}};
         static const struct hf_bootstrap_manifest manifests[] = {
                 {"a.json", CONFIGMAP("a"), sizeof CONFIGMAP("a") - 1},
@@ -162,41 +168,41 @@ static int bootstrap_new(struct world *w, hf_nsec patience, hf_nsec give_way_aft
                                                    .one_revision = true,
                                                    .give_way_after = give_way_after,
                                                    .on_progress = on_progress,
-                                                   .ctx = w};
-        return hf_bootstrap_new(&w->host, &config, &w->bootstrap, NULL);
+                                                   .ctx = f};
+        return hf_bootstrap_new(&f->host, &config, &f->bootstrap, NULL);
 }
 
-static struct world *world_new(enum fault fault, int countdown, hf_nsec patience,
-                               hf_nsec give_way_after) {
+static struct fixture *fixture_new(enum fault fault, int countdown, hf_nsec patience,
+                                   hf_nsec give_way_after) {
         static const struct hf_client_ops ops = {split_call, split_cancel, split_watch,
                                                  split_watch_cancel, split_free};
-        struct world *w = calloc(1, sizeof *w);
+        struct fixture *f = calloc(1, sizeof *f);
 
-        assert_non_null(w);
-        assert_int_equal(hf__mutex_init(&w->mu), 0);
-        assert_int_equal(hf_cond_init(&w->changed), 0);
-        w->api = fake_api_new();
-        w->host.size = sizeof w->host;
-        assert_int_equal(hf_health_new(&w->host.health), 0);
-        assert_int_equal(hf_metrics_new(&w->host.metrics), 0);
-        w->client = (struct split){.base = {.ops = &ops, .host = &w->host},
-                                   .inner = fake_client_new(w->api),
+        assert_non_null(f);
+        assert_int_equal(hf__mutex_init(&f->mu), 0);
+        assert_int_equal(hf_cond_init(&f->changed), 0);
+        f->api = fake_api_new();
+        f->host.size = sizeof f->host;
+        assert_int_equal(hf_health_new(&f->host.health), 0);
+        assert_int_equal(hf_metrics_new(&f->host.metrics), 0);
+        f->client = (struct split){.base = {.ops = &ops, .host = &f->host},
+                                   .inner = fake_api_client_new(f->api),
                                    .fault = fault};
-        atomic_store(&w->client.countdown, countdown);
-        assert_int_equal(bootstrap_new(w, patience, give_way_after), 0);
-        assert_int_equal(hf_electors_new(&w->host, &w->electors), 0);
-        assert_int_equal(hf_hooks_new(&w->host, &w->client.base, &w->hooks), 0);
-        return w;
+        atomic_store(&f->client.countdown, countdown);
+        assert_int_equal(bootstrap_new(f, patience, give_way_after), 0);
+        assert_int_equal(hf_electors_new(&f->host, &f->electors), 0);
+        assert_int_equal(hf_hooks_new(&f->host, &f->client.base, &f->hooks), 0);
+        return f;
 }
 
-static void add_elector(struct world *w) {
+static void add_elector(struct fixture *f) {
         size_t n;
-        const struct hf_controller *controllers = hf_bootstrap_controllers(w->bootstrap, &n);
+        const struct hf_controller *controllers = hf_bootstrap_controllers(f->bootstrap, &n);
         const struct hf_elector_config config = {.size = sizeof config,
                                                  .ns = "default",
                                                  .name = "lead",
                                                  .identity = "me",
-                                                 .client = &w->client.base,
+                                                 .client = &f->client.base,
                                                  .timing = {.lease_duration = 4 * HF_NSEC_PER_SEC,
                                                             .renew_deadline = 2 * HF_NSEC_PER_SEC,
                                                             .retry_period = 50 * HF_NSEC_PER_MSEC},
@@ -204,85 +210,85 @@ static void add_elector(struct world *w) {
                                                  .n_controllers = n};
         assert_int_equal(n, 2);
         assert_string_equal(controllers[1].after[0], "bootstrap-zero");
-        assert_int_equal(hf_electors_add(w->electors, &config, &w->elector, NULL), 0);
-        hf_bootstrap_set_elector(w->bootstrap, w->elector);
+        assert_int_equal(hf_electors_add(f->electors, &config, &f->elector, NULL), 0);
+        hf_bootstrap_set_elector(f->bootstrap, f->elector);
 }
 
-static void install(struct world *w) {
+static void install(struct fixture *f) {
         static const char *const after[] = {"start-controllers", NULL};
-        add_elector(w);
-        assert_int_equal(hf_controllers_install(w->hooks, w->electors, NULL, NULL), 0);
-        assert_int_equal(hf_bootstrap_install(w->bootstrap, w->hooks, after, NULL), 0);
+        add_elector(f);
+        assert_int_equal(hf_controllers_install(f->hooks, f->electors, NULL, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, after, NULL), 0);
 }
 
-static void world_free(struct world *w) {
+static void fixture_free(struct fixture *f) {
         struct hf_status status = {0};
-        (void)hf_hooks_stop(w->hooks, &status);
-        hf_hooks_stopped(w->hooks);
-        hf_hooks_free(w->hooks);
-        hf_electors_free(w->electors);
-        hf_bootstrap_free(w->bootstrap);
-        hf_client_free(&w->client.base);
-        fake_api_free(w->api);
-        assert_int_equal(hf_health_each(w->host.health, HF_READYZ | HF_HEALTHZ, NULL, NULL), 0);
-        hf_health_free(w->host.health);
-        hf_metrics_free(w->host.metrics);
-        pthread_cond_destroy(&w->changed);
-        pthread_mutex_destroy(&w->mu);
-        free(w);
+        (void)hf_hooks_stop(f->hooks, &status);
+        hf_hooks_stopped(f->hooks);
+        hf_hooks_free(f->hooks);
+        hf_electors_free(f->electors);
+        hf_bootstrap_free(f->bootstrap);
+        hf_client_free(&f->client.base);
+        fake_api_free(f->api);
+        assert_int_equal(hf_health_each(f->host.health, HF_READYZ | HF_HEALTHZ, NULL, NULL), 0);
+        hf_health_free(f->host.health);
+        hf_metrics_free(f->host.metrics);
+        pthread_cond_destroy(&f->changed);
+        pthread_mutex_destroy(&f->mu);
+        free(f);
 }
 
-static unsigned n_commits(struct world *w, const char *key) {
+static unsigned n_commits(struct fixture *f, const char *key) {
         unsigned n = 0;
-        pthread_mutex_lock(&w->api->mu);
-        for (size_t i = 0; i < w->api->n_commits; i++)
-                n += strcmp(w->api->commits[i].key, key) == 0 &&
-                     w->api->commits[i].holder[0] != '-';
-        pthread_mutex_unlock(&w->api->mu);
+        pthread_mutex_lock(&f->api->mu);
+        for (size_t i = 0; i < f->api->store.n_commits; i++)
+                n += strcmp(f->api->store.commits[i].key, key) == 0 &&
+                     f->api->store.commits[i].holder[0] != '-';
+        pthread_mutex_unlock(&f->api->mu);
         return n;
 }
 
-static void assert_fenced(struct world *w) {
-        pthread_mutex_lock(&w->api->mu);
-        for (size_t i = 0; i < w->api->n_commits; i++)
-                if (strncmp(w->api->commits[i].key, "configmaps/", 11) == 0)
-                        assert_string_equal(w->api->commits[i].fence_identity, "me");
-        pthread_mutex_unlock(&w->api->mu);
+static void assert_fenced(struct fixture *f) {
+        pthread_mutex_lock(&f->api->mu);
+        for (size_t i = 0; i < f->api->store.n_commits; i++)
+                if (strncmp(f->api->store.commits[i].key, "configmaps/", 11) == 0)
+                        assert_string_equal(f->api->store.commits[i].fence_identity, "me");
+        pthread_mutex_unlock(&f->api->mu);
 }
 
 /* ---- faults ---- */
 
-/* True: the fault was met. */
+/* True: a request met the fault. */
 static bool once(enum fault fault, int countdown) {
-        struct world *w = world_new(fault, countdown, 0, 0);
+        struct fixture *f = fixture_new(fault, countdown, 0, 0);
         struct hf_bootstrap_info info;
 
-        install(w);
-        assert_int_equal(hf_hooks_start(w->hooks, NULL), 0);
+        install(f);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         for (size_t i = 0; i < 2; i++) {
-                hf_bootstrap_info(w->bootstrap, i, &info);
+                hf_bootstrap_info(f->bootstrap, i, &info);
                 assert_true(info.complete);
                 assert_int_equal(info.n_steps, 1);
         }
-        assert_int_equal(n_commits(w, "configmaps/default/a"), 1);
-        assert_int_equal(n_commits(w, "configmaps/default/b"), 1);
-        assert_int_equal(n_commits(w, "configmaps/kube-system/holdfast-bootstrap"),
-                         4); /* two records, two completions */
-        assert_fenced(w);
-        bool hit = atomic_load(&w->client.hit);
-        world_free(w);
+        assert_int_equal(n_commits(f, "configmaps/default/a"), 1);
+        assert_int_equal(n_commits(f, "configmaps/default/b"), 1);
+        /* two records, two completions */
+        assert_int_equal(n_commits(f, "configmaps/kube-system/holdfast-bootstrap"), 4);
+        assert_fenced(f);
+        bool hit = atomic_load(&f->client.hit);
+        fixture_free(f);
         return hit;
 }
 
-static void test_each_write_fails_once(void **state) {
+static void test_each_write_may_fail_once(void **state) {
         int n = 0;
 
         while (once(FAULT_NOT_SENT, n))
                 n++;
-        assert_int_equal(n, 6); /* two objects, four times the ledger */
+        assert_int_equal(n, 6); /* two objects, the ledger four times */
 }
 
-static void test_each_reply_is_lost_once(void **state) {
+static void test_each_reply_may_be_lost_once(void **state) {
         int n = 0;
 
         while (once(FAULT_REPLY_LOST, n))
@@ -293,122 +299,116 @@ static void test_each_reply_is_lost_once(void **state) {
 /* ---- the hook ---- */
 
 static void *shut_down(void *ctx) {
-        struct world *w = ctx;
-        /* The hook watches: it waits. */
-        pthread_mutex_lock(&w->api->mu);
-        while (!w->api->watches)
-                pthread_cond_wait(&w->api->changed, &w->api->mu);
-        pthread_mutex_unlock(&w->api->mu);
-        hf_hooks_shut_down(w->hooks);
+        struct fixture *f = ctx;
+        /* The hook waits once it watches. */
+        fake_api_await_watch(f->api, 1);
+        hf_hooks_shut_down(f->hooks);
         return NULL;
 }
 
-static void test_a_hook_waits_until_it_is_told_to_stop(void **state) {
-        struct world *w = world_new(FAULT_NONE, -1, 0, 0);
+static void test_a_hook_waits_until_the_shutdown(void **state) {
+        struct fixture *f = fixture_new(FAULT_NONE, -1, 0, 0);
         struct hf_status status = {0};
         pthread_t thread;
 
-        assert_int_equal(hf_bootstrap_install(w->bootstrap, w->hooks, NULL, NULL), 0);
-        assert_int_equal(hf_health_each(w->host.health, HF_READYZ, NULL, NULL),
-                         4); /* both hooks, both phases */
-        assert_int_equal(hf_health_each(w->host.health, HF_LIVEZ, NULL, NULL),
-                         2); /* the hooks alone */
-        assert_int_equal(pthread_create(&thread, NULL, shut_down, w), 0);
-        assert_int_equal(hf_hooks_start(w->hooks, &status), HF_E_CANCELED);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, NULL), 0);
+        /* both hooks, both phases */
+        assert_int_equal(hf_health_each(f->host.health, HF_READYZ, NULL, NULL), 4);
+        /* only the hooks */
+        assert_int_equal(hf_health_each(f->host.health, HF_LIVEZ, NULL, NULL), 2);
+        assert_int_equal(pthread_create(&thread, NULL, shut_down, f), 0);
+        assert_int_equal(hf_hooks_start(f->hooks, &status), HF_E_CANCELED);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        (void)hf_hooks_stop(w->hooks, &status);
-        world_free(w);
+        (void)hf_hooks_stop(f->hooks, &status);
+        fixture_free(f);
 }
 
 static void *complete(void *ctx) {
-        struct world *w = ctx;
-        pthread_mutex_lock(&w->api->mu);
-        while (!w->api->watches)
-                pthread_cond_wait(&w->api->changed, &w->api->mu);
-        pthread_mutex_unlock(&w->api->mu);
-        fake_put(w->api, "configmaps/kube-system/holdfast-bootstrap",
-                 "{\"metadata\":{},\"data\":{\"format\":\"1\"}}");
-        fake_put(w->api, "configmaps/kube-system/holdfast-bootstrap",
-                 "{\"metadata\":{},\"data\":{\"format\":\"77\",\"zero.completed\":\"9.0.0 "
-                 "now\",\"one.completed\":\"9.0.0 now\"}}");
+        struct fixture *f = ctx;
+        fake_api_await_watch(f->api, 1);
+        fake_api_put(f->api, "configmaps/kube-system/holdfast-bootstrap",
+                     "{\"metadata\":{},\"data\":{\"format\":\"1\"}}");
+        fake_api_put(f->api, "configmaps/kube-system/holdfast-bootstrap",
+                     "{\"metadata\":{},\"data\":{\"format\":\"77\",\"zero.completed\":\"9.0.0 "
+                     "now\",\"one.completed\":\"9.0.0 now\"}}");
         return NULL;
 }
 
-/* Who does not contend is ready by others' work, of whatever version. */
-static void test_a_hook_is_done_when_anybody_has_completed_the_phase(void **state) {
-        struct world *w = world_new(FAULT_NONE, -1, 0, 0);
+/* A process that does not contend becomes ready by the work of others, of whatever version. */
+static void test_a_hook_is_done_when_another_process_completes_the_phase(void **state) {
+        struct fixture *f = fixture_new(FAULT_NONE, -1, 0, 0);
         pthread_t thread;
 
-        assert_int_equal(hf_bootstrap_install(w->bootstrap, w->hooks, NULL, NULL), 0);
-        assert_int_equal(pthread_create(&thread, NULL, complete, w), 0);
-        assert_int_equal(hf_hooks_start(w->hooks, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, NULL), 0);
+        assert_int_equal(pthread_create(&thread, NULL, complete, f), 0);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_int_equal(hf_health_each(w->host.health, HF_READYZ, NULL, NULL), 0);
-        world_free(w);
+        assert_int_equal(hf_health_each(f->host.health, HF_READYZ, NULL, NULL), 0);
+        fixture_free(f);
 }
 
-static void test_a_hook_with_patience_lets_go(void **state) {
-        struct world *w = world_new(FAULT_NONE, -1, 1, 0);
+static void test_a_hook_with_a_time_limit_lets_the_start_go_on(void **state) {
+        struct fixture *f = fixture_new(FAULT_NONE, -1, 1, 0);
         struct hf_bootstrap_info info;
 
-        assert_int_equal(hf_bootstrap_install(w->bootstrap, w->hooks, NULL, NULL), 0);
-        assert_int_equal(hf_hooks_start(w->hooks, NULL), 0);
-        hf_bootstrap_info(w->bootstrap, 0, &info);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, NULL), 0);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        hf_bootstrap_info(f->bootstrap, 0, &info);
         assert_false(info.complete);
-        world_free(w);
+        fixture_free(f);
 }
 
 /* ---- the ledger is deleted ---- */
 
-/* Who begins afterwards would never be ready else, for as long as the same one leads. */
-static void test_a_deleted_ledger_is_made_anew_in_the_same_term(void **state) {
-        struct world *w = world_new(FAULT_NONE, -1, 0, 0);
+/* Otherwise a process that starts later would not become ready while the same leader leads. */
+static void test_a_deleted_ledger_is_recreated_in_the_same_term(void **state) {
+        struct fixture *f = fixture_new(FAULT_NONE, -1, 0, 0);
         struct hf_leader_info info;
 
-        install(w);
-        assert_int_equal(hf_hooks_start(w->hooks, NULL), 0);
-        await_point(w, HF_BOOTSTRAP_COMPLETE, 2);
-        fake_delete(w->api, "configmaps/kube-system/holdfast-bootstrap");
-        await_point(w, HF_BOOTSTRAP_COMPLETE, 4);
-        hf_elector_info(w->elector, &info);
+        install(f);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        await_point(f, HF_BOOTSTRAP_COMPLETE, 2);
+        fake_api_delete(f->api, "configmaps/kube-system/holdfast-bootstrap");
+        await_point(f, HF_BOOTSTRAP_COMPLETE, 4);
+        hf_elector_info(f->elector, &info);
         assert_int_equal(info.n_terms, 1);
-        assert_int_equal(n_commits(w, "configmaps/default/a"), 1);
-        assert_int_equal(n_commits(w, "configmaps/default/b"), 1);
-        world_free(w);
+        assert_int_equal(n_commits(f, "configmaps/default/a"), 1);
+        assert_int_equal(n_commits(f, "configmaps/default/b"), 1);
+        fixture_free(f);
 }
 
-/* ---- giving way ---- */
+/* ---- releasing after failures ---- */
 
-static void test_a_leader_that_keeps_failing_gives_way_and_tries_again(void **state) {
-        struct world *w = world_new(FAULT_REFUSED, -1, 1, 1);
+static void test_a_leader_that_keeps_failing_releases_and_tries_again(void **state) {
+        struct fixture *f = fixture_new(FAULT_REFUSED, -1, 1, 1);
         struct hf_leader_info info;
 
-        install(w);
-        assert_int_equal(hf_hooks_start(w->hooks, NULL), 0);
-        await_point(w, HF_BOOTSTRAP_GAVE_WAY, 2);
-        hf_elector_info(w->elector, &info);
+        install(f);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        await_point(f, HF_BOOTSTRAP_GAVE_WAY, 2);
+        hf_elector_info(f->elector, &info);
         assert_true(info.n_terms >= 2);
-        assert_int_equal(n_commits(w, "configmaps/default/a"), 0);
-        pthread_mutex_lock(&w->api->mu);
+        assert_int_equal(n_commits(f, "configmaps/default/a"), 0);
+        pthread_mutex_lock(&f->api->mu);
         unsigned n_released = 0, n_events = 0;
-        for (size_t i = 0; i < w->api->n_commits; i++) {
-                n_released += strcmp(w->api->commits[i].key, "leases/default/lead") == 0 &&
-                              !w->api->commits[i].holder[0];
-                n_events += strncmp(w->api->commits[i].key,
+        for (size_t i = 0; i < f->api->store.n_commits; i++) {
+                n_released += strcmp(f->api->store.commits[i].key, "leases/default/lead") == 0 &&
+                              !f->api->store.commits[i].holder[0];
+                n_events += strncmp(f->api->store.commits[i].key,
                                     "events/kube-system/holdfast-bootstrap.", 38) == 0;
         }
-        pthread_mutex_unlock(&w->api->mu);
+        pthread_mutex_unlock(&f->api->mu);
         assert_true(n_released >= 1);
         assert_true(n_events >= 2);
-        pthread_mutex_lock(&w->mu);
-        assert_int_equal(w->points[HF_BOOTSTRAP_APPLIED], 0);
-        pthread_mutex_unlock(&w->mu);
-        world_free(w);
+        pthread_mutex_lock(&f->mu);
+        assert_int_equal(f->points[HF_BOOTSTRAP_APPLIED], 0);
+        pthread_mutex_unlock(&f->mu);
+        fixture_free(f);
 }
 
-/* ---- what is refused at once ---- */
+/* ---- configurations that are refused ---- */
 
-static void test_a_configuration_that_makes_no_sense(void **state) {
+static void test_bad_configurations_are_refused(void **state) {
         static const struct hf_bootstrap_kind kinds[] = {{"v1", "ConfigMap", "configmaps", true}};
         const struct hf_bootstrap_phase good = {.name = "a"},
                                         twice[] = {{.name = "a"}, {.name = "a"}},
@@ -449,14 +449,14 @@ static void test_a_configuration_that_makes_no_sense(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_write_fails_once),
-                cmocka_unit_test(test_each_reply_is_lost_once),
-                cmocka_unit_test(test_a_hook_waits_until_it_is_told_to_stop),
-                cmocka_unit_test(test_a_hook_is_done_when_anybody_has_completed_the_phase),
-                cmocka_unit_test(test_a_hook_with_patience_lets_go),
-                cmocka_unit_test(test_a_deleted_ledger_is_made_anew_in_the_same_term),
-                cmocka_unit_test(test_a_leader_that_keeps_failing_gives_way_and_tries_again),
-                cmocka_unit_test(test_a_configuration_that_makes_no_sense),
+                cmocka_unit_test(test_each_write_may_fail_once),
+                cmocka_unit_test(test_each_reply_may_be_lost_once),
+                cmocka_unit_test(test_a_hook_waits_until_the_shutdown),
+                cmocka_unit_test(test_a_hook_is_done_when_another_process_completes_the_phase),
+                cmocka_unit_test(test_a_hook_with_a_time_limit_lets_the_start_go_on),
+                cmocka_unit_test(test_a_deleted_ledger_is_recreated_in_the_same_term),
+                cmocka_unit_test(test_a_leader_that_keeps_failing_releases_and_tries_again),
+                cmocka_unit_test(test_bad_configurations_are_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,38 +13,40 @@
 
 #include <holdfast/client.h>
 
-#include "api-fake.c"
+#include "fake_api_client.h"
 
-static const struct hf_host host = {.size = sizeof host};
 static const struct hf_request list = {.verb = HF_VERB_LIST,
                                        .resource = {.group = "",
                                                     .version = "v1",
                                                     .plural = "things"}};
 
-static void test_an_answer_comes_back(void **state) {
-        struct api_fake *fake = api_fake_new(&host);
-        struct hf_client *client = api_fake_client(fake);
+static void test_a_response_is_returned(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *fake = fake_api_client_new(api);
+        struct hf_client *client = &fake->base;
         struct hf_status status = {0};
         char *body = NULL;
         size_t n = 0;
 
-        api_fake_put(fake, "a", "one", "1");
+        fake_api_put_thing(api, "a", "one", "1");
         assert_int_equal(hf_client_do(client, &list, hf_cancel_never(), &body, &n, &status), 0);
         assert_int_equal(strlen(body), n);
         assert_non_null(strstr(body, "\"one\""));
         free(body);
         assert_int_equal(hf_client_do(client, &list, hf_cancel_never(), NULL, NULL, NULL), 0);
-        api_fake_fail_lists(fake, 1, HF_E_FORBIDDEN);
+        fake_api_client_refuse(fake, HF_E_FORBIDDEN, 1);
         body = NULL;
         assert_int_equal(hf_client_do(client, &list, hf_cancel_never(), &body, &n, &status),
                          HF_E_FORBIDDEN);
         assert_null(body);
         assert_int_equal(status.error, HF_E_FORBIDDEN);
         hf_client_free(client);
+        fake_api_free(api);
 }
 
 static void test_misuse_is_refused(void **state) {
-        struct hf_client *client = api_fake_client(api_fake_new(&host));
+        struct fake_api *api = fake_api_new();
+        struct hf_client *client = &fake_api_client_new(api)->base;
         struct hf_request request = list;
 
         request.verb = HF_VERB_GET; /* without a name */
@@ -56,6 +58,7 @@ static void test_misuse_is_refused(void **state) {
         assert_int_equal(hf_client_do(client, &list, NULL, NULL, NULL, NULL), -EINVAL);
         assert_null(hf_client_free(NULL));
         hf_client_free(client);
+        fake_api_free(api);
 }
 
 static void *fire(void *ctx) {
@@ -64,13 +67,14 @@ static void *fire(void *ctx) {
 }
 
 static void test_a_token_ends_the_wait(void **state) {
-        struct api_fake *fake = api_fake_new(&host);
-        struct hf_client *client = api_fake_client(fake);
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *fake = fake_api_client_new(api);
+        struct hf_client *client = &fake->base;
         struct hf_status status = {0};
 
-        api_fake_hold_calls(fake, true);
-        for (int i = 0; i < 50;
-             i++) { /* the late answer and the leaving caller meet in all orders */
+        fake_api_client_hold_requests(fake, true);
+        /* the late response and the returning caller meet in every order */
+        for (int i = 0; i < 50; i++) {
                 struct hf_cancel *token = NULL;
                 pthread_t thread;
                 assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
@@ -79,10 +83,10 @@ static void test_a_token_ends_the_wait(void **state) {
                                  HF_E_CANCELED);
                 assert_int_equal(status.error, HF_E_CANCELED);
                 pthread_join(thread, NULL);
-                unsigned n = api_fake_n_lists(fake);
+                unsigned n = fake_api_n_lists(api);
                 assert_int_equal(hf_client_do(client, &list, token, NULL, NULL, NULL),
                                  HF_E_CANCELED);
-                assert_int_equal(api_fake_n_lists(fake), n); /* nothing is sent once it has fired */
+                assert_int_equal(fake_api_n_lists(api), n); /* nothing is sent after it has fired */
                 hf_cancel_unref(token);
         }
         struct hf_cancel *token = NULL;
@@ -91,11 +95,12 @@ static void test_a_token_ends_the_wait(void **state) {
         assert_int_equal(hf_client_do(client, &list, token, NULL, NULL, NULL), HF_E_CANCELED);
         hf_cancel_unref(token);
         hf_client_free(client);
+        fake_api_free(api);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_answer_comes_back),
+                cmocka_unit_test(test_a_response_is_returned),
                 cmocka_unit_test(test_misuse_is_refused),
                 cmocka_unit_test(test_a_token_ends_the_wait),
         };

@@ -15,7 +15,7 @@ static int parse(const char *text, struct hf_fence *ret_fence) {
         return hf_fence_parse(text, strlen(text), ret_fence);
 }
 
-static void test_it_round_trips(void **state) {
+static void test_a_fence_survives_the_round_trip(void **state) {
         const struct hf_fence fence = {.ns = "kube-system",
                                        .name = "controllers",
                                        .term = 1234,
@@ -32,7 +32,7 @@ static void test_it_round_trips(void **state) {
         assert_int_equal(hf_fence_format(&fence, text, (size_t)n + 1), n);
 }
 
-static void test_two_leases_round_trip(void **state) {
+static void test_a_fence_of_two_leases_survives_the_round_trip(void **state) {
         const struct hf_fence fence = {.ns = "a",
                                        .name = "new",
                                        .term = 12,
@@ -47,13 +47,13 @@ static void test_two_leases_round_trip(void **state) {
         assert_string_equal(text, "a/new;12,b/old;18446744073709551615;h;5,x/y;6;b");
         assert_int_equal(hf_fence_parse(text, (size_t)n, &back), 0);
         assert_memory_equal(&back, &fence, sizeof fence);
-        /* An identity may look like anything: what counts is what stands behind the first term. */
+        /* An identity may contain anything; the first term separates. */
         assert_int_equal(parse("a/b;1;2,c/d;3;e", &back), 0);
         assert_true(back.term == 1 && back.also_term == 0);
         assert_string_equal(back.identity, "2,c/d;3;e");
 }
 
-static void test_what_would_break_a_header_is_not_written(void **state) {
+static void test_values_that_would_break_a_header_are_refused(void **state) {
         const struct hf_fence bad[] = {
                 {.ns = "a", .name = "b", .term = 0, .identity = "c"},
                 {.ns = "", .name = "b", .term = 1, .identity = "c"},
@@ -135,9 +135,9 @@ static void test_sizes_end_at_their_limits(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_it_round_trips),
-                cmocka_unit_test(test_two_leases_round_trip),
-                cmocka_unit_test(test_what_would_break_a_header_is_not_written),
+                cmocka_unit_test(test_a_fence_survives_the_round_trip),
+                cmocka_unit_test(test_a_fence_of_two_leases_survives_the_round_trip),
+                cmocka_unit_test(test_values_that_would_break_a_header_are_refused),
                 cmocka_unit_test(test_bad_values_are_refused),
                 cmocka_unit_test(test_sizes_end_at_their_limits),
         };

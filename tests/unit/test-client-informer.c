@@ -17,20 +17,21 @@
 
 #include <holdfast/informer.h>
 
-#include "api-fake.c"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
+#include "fake_api_client.h"
 
 static const struct hf_host host = {.size = sizeof host};
 
-/* What a handler was told: the events as one text, and the state they add up to. */
+/* What a handler was called with: the events as one text, and the state that results from them. */
 struct told {
         pthread_mutex_t mu;
         char text[1 << 16];
         size_t n;
         unsigned n_events;
-        char state[64][80]; /* "ns/name" while it is there */
-        bool wrong;         /* an ADDED of what is there, or another event of what is not */
+        char state[64][80]; /* "ns/name" while the object exists */
+        /* an ADDED event of an existing object, or another event of a missing one */
+        bool wrong;
 };
 
 static void told_handler(void *ctx, enum hf_event_type type, const char *ns, const char *name,
@@ -70,218 +71,222 @@ static void assert_told(struct told *told, const char *text) {
         pthread_mutex_unlock(&told->mu);
 }
 
-struct world {
-        struct api_fake *fake;
-        struct hf_client *client;
+struct fixture {
+        struct fake_api *api;
+        struct fake_api_client *client;
         struct hf_informer *informer;
         struct told told;
 };
 
-static void setup_with(struct world *w, bool one_revision) {
-        memset(w, 0, sizeof *w);
-        pthread_mutex_init(&w->told.mu, NULL);
-        w->fake = api_fake_new(&host);
-        w->client = api_fake_client(w->fake);
+static void setup_with(struct fixture *f, bool one_revision) {
+        memset(f, 0, sizeof *f);
+        pthread_mutex_init(&f->told.mu, NULL);
+        f->api = fake_api_new();
+        f->client = fake_api_client_new(f->api);
         const struct hf_informer_config config = {
                 .size = sizeof config,
-                .client = w->client,
+                .client = &f->client->base,
                 .resource = {.group = "", .version = "v1", .plural = "things"},
                 .query = one_revision ? "labelSelector=x" : NULL,
                 .one_revision = one_revision,
         };
-        assert_int_equal(hf_informer_new(&host, &config, &w->informer), 0);
+        assert_int_equal(hf_informer_new(&host, &config, &f->informer), 0);
 }
 
-static void setup(struct world *w) { setup_with(w, false); }
+static void setup(struct fixture *f) { setup_with(f, false); }
 
-static void teardown(struct world *w) {
-        hf_informer_free(w->informer);
-        hf_client_free(w->client);
-        pthread_mutex_destroy(&w->told.mu);
+static void teardown(struct fixture *f) {
+        hf_informer_free(f->informer);
+        hf_client_free(&f->client->base);
+        fake_api_free(f->api);
+        pthread_mutex_destroy(&f->told.mu);
 }
 
-static void wait_for(struct world *w, uint64_t revision) {
+static void wait_for(struct fixture *f, uint64_t revision) {
         char text[24];
         snprintf(text, sizeof text, "%llu", (unsigned long long)revision);
-        assert_int_equal(hf_informer_wait(w->informer, revision ? text : NULL, hf_cancel_never()),
+        assert_int_equal(hf_informer_wait(f->informer, revision ? text : NULL, hf_cancel_never()),
                          0);
 }
 
-static struct world w;
+static struct fixture f;
 
 static void test_it_lists_then_watches(void **state) {
         struct hf_informer_handler *handler = NULL;
         char *object = NULL;
         size_t n = 0;
 
-        setup(&w);
-        api_fake_put(w.fake, "a", "one", "1");
-        api_fake_put(w.fake, "", "cluster", "1");
-        assert_false(hf_informer_synced(w.informer));
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        assert_true(hf_informer_synced(w.informer));
-        assert_int_equal(hf_informer_count(w.informer), 2);
-        wait_for(&w, api_fake_put(w.fake, "b", "two", "2"));
-        wait_for(&w, api_fake_put(w.fake, "a", "one", "3"));
-        assert_int_equal(hf_informer_get(w.informer, "a", "one", &object, &n), 0);
+        setup(&f);
+        fake_api_put_thing(f.api, "a", "one", "1");
+        fake_api_put_thing(f.api, "", "cluster", "1");
+        assert_false(hf_informer_synced(f.informer));
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        assert_true(hf_informer_synced(f.informer));
+        assert_int_equal(hf_informer_count(f.informer), 2);
+        wait_for(&f, fake_api_put_thing(f.api, "b", "two", "2"));
+        wait_for(&f, fake_api_put_thing(f.api, "a", "one", "3"));
+        assert_int_equal(hf_informer_get(f.informer, "a", "one", &object, &n), 0);
         assert_int_equal(strlen(object), n);
         assert_non_null(strstr(object, "\"v\":\"3\""));
         free(object);
-        assert_int_equal(hf_informer_get(w.informer, "", "cluster", &object, &n), 0);
+        assert_int_equal(hf_informer_get(f.informer, "", "cluster", &object, &n), 0);
         free(object);
-        wait_for(&w, api_fake_delete(w.fake, "a", "one"));
-        assert_int_equal(hf_informer_get(w.informer, "a", "one", &object, &n), HF_E_NOT_FOUND);
-        assert_told(&w.told, "+a/one +/cluster +b/two ~a/one -a/one ");
-        hf_informer_remove_handler(w.informer, handler);
-        teardown(&w);
+        wait_for(&f, fake_api_delete_thing(f.api, "a", "one"));
+        assert_int_equal(hf_informer_get(f.informer, "a", "one", &object, &n), HF_E_NOT_FOUND);
+        assert_told(&f.told, "+a/one +/cluster +b/two ~a/one -a/one ");
+        hf_informer_remove_handler(f.informer, handler);
+        teardown(&f);
 }
 
-static void test_a_new_handler_gets_what_is_there(void **state) {
+static void test_a_new_handler_gets_the_present_objects(void **state) {
         struct hf_informer_handler *handler = NULL;
 
-        setup(&w);
+        setup(&f);
         for (int i = 0; i < 3; i++) {
                 char name[8];
                 snprintf(name, sizeof name, "n%d", i);
-                api_fake_put(w.fake, "a", name, "1");
+                fake_api_put_thing(f.api, "a", name, "1");
         }
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_informer_n_handlers(w.informer), 1);
-        wait_for(&w, api_fake_delete(w.fake, "a", "n1")); /* told after the replay */
-        assert_told(&w.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
-        hf_informer_remove_handler(w.informer, handler);
-        assert_int_equal(hf_informer_n_handlers(w.informer), 0);
-        wait_for(&w, api_fake_put(w.fake, "a", "later", "1"));
-        assert_told(&w.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
-        teardown(&w);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_n_handlers(f.informer), 1);
+        wait_for(&f, fake_api_delete_thing(f.api, "a", "n1")); /* called after the replay */
+        assert_told(&f.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
+        hf_informer_remove_handler(f.informer, handler);
+        assert_int_equal(hf_informer_n_handlers(f.informer), 0);
+        wait_for(&f, fake_api_put_thing(f.api, "a", "later", "1"));
+        assert_told(&f.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
+        teardown(&f);
 }
 
 static void test_a_quiet_collection_learns_its_revision(void **state) {
-        setup(&w);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        wait_for(&w, api_fake_other_writes(w.fake, 10));
-        assert_int_equal(api_fake_n_lists(w.fake), 2);
-        api_fake_await_watch(w.fake, 1);
-        assert_int_equal(api_fake_n_watches(w.fake), 1); /* the watch goes on */
-        teardown(&w);
+        setup(&f);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        wait_for(&f, fake_api_write_elsewhere(f.api, 10));
+        assert_int_equal(fake_api_n_lists(f.api), 2);
+        fake_api_await_watch(f.api, 1);
+        assert_int_equal(fake_api_n_watches(f.api), 1); /* the watch goes on */
+        teardown(&f);
 }
 
-/* A list for who waits names the revision where the server's collections share one; the first list
- * and one after a failure do not. */
+/*
+ * A probe for a caller that waits names the revision if the server's collections share one. The
+ * first list, and a list after a failure, do not.
+ */
 static void test_a_probe_names_a_shared_revision(void **state) {
         char query[160], expected[160];
 
-        setup_with(&w, true);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        api_fake_last_query(w.fake, query);
+        setup_with(&f, true);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        fake_api_last_list_query(f.api, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
-        api_fake_await_watch(w.fake, 1);
-        uint64_t revision = api_fake_other_writes(w.fake, 10);
-        wait_for(&w, revision);
-        api_fake_last_query(w.fake, query);
+        fake_api_await_watch(f.api, 1);
+        uint64_t revision = fake_api_write_elsewhere(f.api, 10);
+        wait_for(&f, revision);
+        fake_api_last_list_query(f.api, query);
         snprintf(expected, sizeof expected,
                  "labelSelector=x&limit=500&resourceVersion=%llu&resourceVersionMatch=NotOlderThan",
                  (unsigned long long)revision);
         assert_string_equal(query, expected);
-        api_fake_fail_lists(w.fake, 1, HF_E_TIMEOUT);
-        wait_for(&w, api_fake_other_writes(w.fake, 10));
-        api_fake_last_query(w.fake, query);
+        fake_api_client_refuse(f.client, HF_E_TIMEOUT, 1);
+        wait_for(&f, fake_api_write_elsewhere(f.api, 10));
+        fake_api_last_list_query(f.api, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
-        teardown(&w);
+        teardown(&f);
 }
 
 static void test_a_probe_overtakes_a_slow_watch(void **state) {
         struct hf_informer_handler *handler = NULL;
 
-        setup(&w);
-        api_fake_put(w.fake, "a", "old", "1");
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        api_fake_await_watch(w.fake, 1);
-        api_fake_mute_watches(w.fake, true);
-        api_fake_put(w.fake, "a", "new", "1");
-        api_fake_put(w.fake, "a", "new", "2");
-        wait_for(&w, api_fake_delete(w.fake, "a", "old"));
-        assert_told(&w.told, "+a/old +a/new -a/old ");
-        api_fake_mute_watches(w.fake, false); /* the late events of the above say nothing new */
-        wait_for(&w, api_fake_put(w.fake, "a", "new", "3"));
-        assert_told(&w.told, "+a/old +a/new -a/old ~a/new ");
-        teardown(&w);
+        setup(&f);
+        fake_api_put_thing(f.api, "a", "old", "1");
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        fake_api_await_watch(f.api, 1);
+        fake_api_client_hold_events(f.client, true);
+        fake_api_put_thing(f.api, "a", "new", "1");
+        fake_api_put_thing(f.api, "a", "new", "2");
+        wait_for(&f, fake_api_delete_thing(f.api, "a", "old"));
+        assert_told(&f.told, "+a/old +a/new -a/old ");
+        /* the late events of these writes change nothing */
+        fake_api_client_hold_events(f.client, false);
+        wait_for(&f, fake_api_put_thing(f.api, "a", "new", "3"));
+        assert_told(&f.told, "+a/old +a/new -a/old ~a/new ");
+        teardown(&f);
 }
 
-static void test_an_ended_watch_goes_on_where_it_was(void **state) {
+static void test_an_ended_watch_is_resumed_where_it_was(void **state) {
         struct hf_informer_handler *handler = NULL;
 
-        setup(&w);
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        api_fake_await_watch(w.fake, 1);
-        api_fake_other_writes(w.fake, 5);
-        api_fake_bookmark(w.fake);
-        api_fake_put(w.fake, "a", "one", "1");
-        api_fake_end_watches(w.fake, 0);
-        api_fake_await_watch(w.fake, 2);
-        api_fake_put(w.fake, "a", "two", "1");
-        api_fake_end_watches(w.fake, HF_E_TIMEOUT);
-        api_fake_await_watch(w.fake, 3);
-        api_fake_put(w.fake, "a", "three", "1");
-        struct told *told = &w.told;
-        for (bool done = false; !done;) { /* without hf_informer_wait, which might list */
+        setup(&f);
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        fake_api_await_watch(f.api, 1);
+        fake_api_write_elsewhere(f.api, 5);
+        fake_api_send_bookmarks(f.api);
+        fake_api_put_thing(f.api, "a", "one", "1");
+        fake_api_end_watches(f.api, 0, NULL);
+        fake_api_await_watch(f.api, 2);
+        fake_api_put_thing(f.api, "a", "two", "1");
+        fake_api_end_watches(f.api, HF_E_TIMEOUT, NULL);
+        fake_api_await_watch(f.api, 3);
+        fake_api_put_thing(f.api, "a", "three", "1");
+        struct told *told = &f.told;
+        for (bool done = false; !done;) { /* without hf_informer_wait, which may list */
                 pthread_mutex_lock(&told->mu);
                 done = told->n_events == 3;
                 pthread_mutex_unlock(&told->mu);
                 if (!done)
                         sched_yield();
         }
-        assert_told(&w.told, "+a/one +a/two +a/three ");
-        assert_int_equal(api_fake_n_lists(w.fake), 1);
-        teardown(&w);
+        assert_told(&f.told, "+a/one +a/two +a/three ");
+        assert_int_equal(fake_api_n_lists(f.api), 1);
+        teardown(&f);
 }
 
 static void test_lost_history_is_listed_again(void **state) {
         struct hf_informer_handler *handler = NULL;
 
-        setup(&w);
-        api_fake_put(w.fake, "a", "changes", "1");
-        api_fake_put(w.fake, "a", "goes", "1");
-        api_fake_put(w.fake, "a", "stays", "1");
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        api_fake_await_watch(w.fake, 1);
-        api_fake_mute_watches(w.fake, true);
-        api_fake_put(w.fake, "a", "changes", "2");
-        api_fake_delete(w.fake, "a", "goes");
-        uint64_t last = api_fake_put(w.fake, "a", "comes", "1");
-        api_fake_compact(w.fake); /* the open watch is behind it: HF_E_GONE */
-        api_fake_mute_watches(w.fake, false);
-        wait_for(&w, last);
-        assert_int_equal(hf_informer_count(w.informer), 3);
-        assert_int_equal(w.told.n_events, 6);
-        assert_false(w.told.wrong);
-        assert_non_null(strstr(w.told.text, "~a/changes"));
-        assert_non_null(strstr(w.told.text, "-a/goes"));
-        assert_non_null(strstr(w.told.text, "+a/comes"));
-        teardown(&w);
+        setup(&f);
+        fake_api_put_thing(f.api, "a", "changes", "1");
+        fake_api_put_thing(f.api, "a", "goes", "1");
+        fake_api_put_thing(f.api, "a", "stays", "1");
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        fake_api_await_watch(f.api, 1);
+        fake_api_client_hold_events(f.client, true);
+        fake_api_put_thing(f.api, "a", "changes", "2");
+        fake_api_delete_thing(f.api, "a", "goes");
+        uint64_t last = fake_api_put_thing(f.api, "a", "comes", "1");
+        fake_api_compact(f.api); /* the open watch is behind it: HF_E_GONE */
+        fake_api_client_hold_events(f.client, false);
+        wait_for(&f, last);
+        assert_int_equal(hf_informer_count(f.informer), 3);
+        assert_int_equal(f.told.n_events, 6);
+        assert_false(f.told.wrong);
+        assert_non_null(strstr(f.told.text, "~a/changes"));
+        assert_non_null(strstr(f.told.text, "-a/goes"));
+        assert_non_null(strstr(f.told.text, "+a/comes"));
+        teardown(&f);
 }
 
 static void test_failing_lists_are_tried_again(void **state) {
-        setup(&w);
-        api_fake_put(w.fake, "a", "one", "1");
-        api_fake_fail_lists(w.fake, 2, HF_E_UNAVAILABLE);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        assert_int_equal(api_fake_n_lists(w.fake), 3);
-        assert_int_equal(hf_informer_count(w.informer), 1);
-        teardown(&w);
+        setup(&f);
+        fake_api_put_thing(f.api, "a", "one", "1");
+        fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 2);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        assert_int_equal(fake_api_n_lists(f.api), 3);
+        assert_int_equal(hf_informer_count(f.informer), 1);
+        teardown(&f);
 }
 
 static void *fire_soon(void *ctx) {
@@ -289,40 +294,41 @@ static void *fire_soon(void *ctx) {
         return NULL;
 }
 
-static void test_waiting_ends_by_its_token(void **state) { /* PN11, PN12 */
+/* PN11, PN12 */
+static void test_waiting_ends_by_its_token(void **state) {
         struct hf_cancel *token = NULL;
         pthread_t thread;
 
-        setup(&w);
-        assert_int_equal(hf_informer_wait(w.informer, "not a number", hf_cancel_never()), -EINVAL);
+        setup(&f);
+        assert_int_equal(hf_informer_wait(f.informer, "not a number", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        api_fake_hold_calls(w.fake, true); /* a list would be as good as the revision */
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        fake_api_client_hold_requests(f.client, true); /* a list would count as the revision */
         assert_int_equal(pthread_create(&thread, NULL, fire_soon, token), 0);
-        assert_int_equal(hf_informer_wait(w.informer, "1000000", token), HF_E_CANCELED);
+        assert_int_equal(hf_informer_wait(f.informer, "1000000", token), HF_E_CANCELED);
         pthread_join(thread, NULL);
         hf_cancel_unref(token);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
         hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
-        assert_int_equal(hf_informer_wait(w.informer, "1000000", token), HF_E_CANCELED);
+        assert_int_equal(hf_informer_wait(f.informer, "1000000", token), HF_E_CANCELED);
         hf_cancel_unref(token);
-        teardown(&w);
+        teardown(&f);
 }
 
-static void test_it_is_freed_in_the_middle_of_things(void **state) {
-        setup(&w); /* never started */
-        teardown(&w);
-        setup(&w); /* its list is never answered */
-        api_fake_hold_calls(w.fake, true);
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        teardown(&w);
-        setup(&w); /* with events waiting */
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
+static void test_it_can_be_freed_at_any_time(void **state) {
+        setup(&f); /* never started */
+        teardown(&f);
+        setup(&f); /* its list never gets a response */
+        fake_api_client_hold_requests(f.client, true);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        teardown(&f);
+        setup(&f); /* while events are waiting */
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
         for (int i = 0; i < 100; i++)
-                api_fake_put(w.fake, "a", "one", "x");
-        teardown(&w);
+                fake_api_put_thing(f.api, "a", "one", "x");
+        teardown(&f);
 }
 
 /* ---- removing a handler that runs ---- */
@@ -345,22 +351,22 @@ static void gated_handler(void *ctx, enum hf_event_type type, const char *ns, co
 }
 
 static void *remove_it(void *ctx) {
-        hf_informer_remove_handler(w.informer, ctx);
+        hf_informer_remove_handler(f.informer, ctx);
         pthread_mutex_lock(&gate.mu);
         bool left = gate.left;
         pthread_mutex_unlock(&gate.mu);
         return left ? ctx : NULL;
 }
 
-/* Once the remover has marked it, a handler that runs must still be in the list. */
+/* After the remover has marked it, a running handler must still be in the list. */
 static void await_removal_begun(const struct hf_informer_handler *handler) {
         for (bool begun = false; !begun; sched_yield()) {
                 const struct hf_informer_handler *h;
-                pthread_mutex_lock(&w.informer->mu);
-                for (h = w.informer->handlers; h && h != handler; h = h->next)
+                pthread_mutex_lock(&f.informer->mu);
+                for (h = f.informer->handlers; h && h != handler; h = h->next)
                         ;
                 begun = !h || h->removed;
-                pthread_mutex_unlock(&w.informer->mu);
+                pthread_mutex_unlock(&f.informer->mu);
                 assert_non_null(h);
         }
 }
@@ -370,36 +376,39 @@ static void test_removing_waits_for_a_running_handler(void **state) {
         pthread_t thread;
         void *left = NULL;
 
-        setup(&w);
-        api_fake_put(w.fake, "a", "one", "1");
-        api_fake_put(w.fake, "a", "two", "1");
-        assert_int_equal(hf_informer_start(w.informer), 0);
-        wait_for(&w, 0);
-        assert_int_equal(hf_informer_add_handler(w.informer, gated_handler, NULL, &handler), 0);
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &other), 0);
+        setup(&f);
+        fake_api_put_thing(f.api, "a", "one", "1");
+        fake_api_put_thing(f.api, "a", "two", "1");
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(&f, 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, gated_handler, NULL, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &other), 0);
         pthread_mutex_lock(&gate.mu);
         while (!gate.inside)
                 pthread_cond_wait(&gate.cond, &gate.mu);
         pthread_mutex_unlock(&gate.mu);
         assert_int_equal(pthread_create(&thread, NULL, remove_it, handler), 0);
         await_removal_begun(handler);
-        hf_informer_remove_handler(w.informer, other); /* one that is not running goes at once */
+        /* a handler that is not running is removed at once */
+        hf_informer_remove_handler(f.informer, other);
         pthread_mutex_lock(&gate.mu);
         gate.may_leave = true;
         pthread_cond_broadcast(&gate.cond);
         pthread_mutex_unlock(&gate.mu);
         pthread_join(thread, &left);
         assert_ptr_equal(left, handler);
-        assert_int_equal(hf_informer_n_handlers(w.informer), 0);
-        teardown(&w);
+        assert_int_equal(hf_informer_n_handlers(f.informer), 0);
+        teardown(&f);
 }
 
 /* ---- everything at once ---- */
 
 #define N_WRITES 400
 
-/* As often as the other side writes, and no more: endless compactions would be a server that fails,
- * and be backed off from. */
+/*
+ * As often as the other thread writes, and not more: endless compactions would look like a failing
+ * server, and lead to a backoff.
+ */
 static void *disturb(void *ctx) {
         unsigned seed = 7;
 
@@ -409,14 +418,14 @@ static void *disturb(void *ctx) {
                 while (sem_wait(ctx) != 0)
                         ;
                 pthread_mutex_init(&told->mu, NULL);
-                assert(hf_informer_add_handler(w.informer, told_handler, told, &handler) == 0);
+                assert(hf_informer_add_handler(f.informer, told_handler, told, &handler) == 0);
                 switch (rand_r(&seed) % 4) {
-                case 0: api_fake_end_watches(w.fake, 0); break;
-                case 1: api_fake_bookmark(w.fake); break;
-                case 2: api_fake_compact(w.fake); break;
-                default: (void)hf_informer_count(w.informer); break;
+                case 0: fake_api_end_watches(f.api, 0, NULL); break;
+                case 1: fake_api_send_bookmarks(f.api); break;
+                case 2: fake_api_compact(f.api); break;
+                default: (void)hf_informer_count(f.informer); break;
                 }
-                hf_informer_remove_handler(w.informer, handler);
+                hf_informer_remove_handler(f.informer, handler);
                 assert(!told->wrong);
                 pthread_mutex_destroy(&told->mu);
                 free(told);
@@ -436,55 +445,54 @@ static void test_it_stays_equal_to_the_server(void **state) {
         uint64_t last = 0;
         size_t n_each = 0, n_told = 0;
 
-        setup(&w);
+        setup(&f);
         assert_int_equal(sem_init(&written, 0, 0), 0);
-        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
         assert_int_equal(pthread_create(&thread, NULL, disturb, &written), 0);
         for (int i = 0; i < N_WRITES; i++) {
                 char name[16], value[16];
                 snprintf(name, sizeof name, "n%d", rand_r(&seed) % 20);
                 snprintf(value, sizeof value, "%d", i);
-                last = rand_r(&seed) % 4 == 0 ? api_fake_delete(w.fake, "a", name)
-                                              : api_fake_put(w.fake, "a", name, value);
+                last = rand_r(&seed) % 4 == 0 ? fake_api_delete_thing(f.api, "a", name)
+                                              : fake_api_put_thing(f.api, "a", name, value);
                 sem_post(&written);
                 if (i % 50 == 0)
-                        wait_for(&w, last);
+                        wait_for(&f, last);
         }
         pthread_join(thread, NULL);
-        wait_for(&w, last);
-        assert_false(w.told.wrong);
-        assert_int_equal(hf_informer_count(w.informer), w.fake->n_objects);
-        hf_informer_each(w.informer, count_each, &n_each);
-        assert_int_equal(n_each, w.fake->n_objects);
+        wait_for(&f, last);
+        assert_false(f.told.wrong);
+        assert_int_equal(hf_informer_count(f.informer), f.api->store.n_objects);
+        hf_informer_each(f.informer, count_each, &n_each);
+        assert_int_equal(n_each, f.api->store.n_objects);
         for (size_t i = 0; i < 64; i++)
-                n_told += w.told.state[i][0] ? 1 : 0;
-        assert_int_equal(n_told, w.fake->n_objects);
-        for (size_t i = 0; i < w.fake->n_objects; i++) {
-                char *object = NULL, expected[80];
-                assert_int_equal(hf_informer_get(w.informer, "a", w.fake->objects[i].name, &object,
-                                                 NULL),
-                                 0);
-                snprintf(expected, sizeof expected, "\"v\":\"%s\"", w.fake->objects[i].value);
-                assert_non_null(strstr(object, expected));
+                n_told += f.told.state[i][0] ? 1 : 0;
+        assert_int_equal(n_told, f.api->store.n_objects);
+        for (size_t i = 0; i < f.api->store.n_objects; i++) {
+                const struct fake_object *there = f.api->store.objects[i];
+                char *object = NULL;
+                const char *name = there->key + strlen("things/a/");
+                assert_int_equal(hf_informer_get(f.informer, "a", name, &object, NULL), 0);
+                assert_string_equal(object, there->text->data);
                 free(object);
         }
         sem_destroy(&written);
-        teardown(&w);
+        teardown(&f);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_lists_then_watches),
-                cmocka_unit_test(test_a_new_handler_gets_what_is_there),
+                cmocka_unit_test(test_a_new_handler_gets_the_present_objects),
                 cmocka_unit_test(test_a_quiet_collection_learns_its_revision),
                 cmocka_unit_test(test_a_probe_names_a_shared_revision),
                 cmocka_unit_test(test_a_probe_overtakes_a_slow_watch),
-                cmocka_unit_test(test_an_ended_watch_goes_on_where_it_was),
+                cmocka_unit_test(test_an_ended_watch_is_resumed_where_it_was),
                 cmocka_unit_test(test_lost_history_is_listed_again),
                 cmocka_unit_test(test_failing_lists_are_tried_again),
                 cmocka_unit_test(test_waiting_ends_by_its_token),
-                cmocka_unit_test(test_it_is_freed_in_the_middle_of_things),
+                cmocka_unit_test(test_it_can_be_freed_at_any_time),
                 cmocka_unit_test(test_removing_waits_for_a_running_handler),
                 cmocka_unit_test(test_it_stays_equal_to_the_server),
         };

@@ -143,8 +143,8 @@ static void test_files_are_relative_to_the_kubeconfig(void **state) {
         if (hf__kubeconfig_load(path, &config, &status) != 0)
                 fail_msg("%s", status.message);
         assert_string_equal(config.rest.ca_pem, "the CA\n");
-        assert_null(
-                config.rest.bearer_token); /* the file comes before it, and is read by the client */
+        /* the file takes precedence, and the client reads it */
+        assert_null(config.rest.bearer_token);
         snprintf(command, sizeof command, "%s/token", dir);
         assert_string_equal(config.rest.token_file, command);
         hf__kubeconfig_done(&config);
@@ -176,7 +176,7 @@ static void expect_server(const char *variable, const char *server, const char *
         hf__kubeconfig_done(&config);
 }
 
-static void test_several_files_count_as_one(void **state) {
+static void test_several_files_are_merged(void **state) {
         char dir[] = "/tmp/hf-kubeconfig-XXXXXX", list[1024], path[256];
         struct hf__kubeconfig config;
         struct hf_status status = {0};
@@ -191,8 +191,8 @@ static void test_several_files_count_as_one(void **state) {
                         "tls-server-name: x\n" USER "    token: third\n");
         write_file(dir, "4", "current-context: nowhere\n");
         snprintf(list, sizeof list, "%s/1:%s/gone::%s/2:%s/3:", dir, dir, dir, dir);
-        expect_server(list, "https://second", "second"); /* its cluster, whole: the third's
-                                                            tls-server-name is not mixed in */
+        /* its whole cluster: the third file's tls-server-name is not mixed in */
+        expect_server(list, "https://second", "second");
         snprintf(list, sizeof list, "%s/3:%s/2", dir, dir);
         expect_server(list, "https://third", "third");
         snprintf(list, sizeof list, "%s/4:%s/2", dir, dir);
@@ -201,8 +201,8 @@ static void test_several_files_count_as_one(void **state) {
         assert_non_null(strstr(status.message, "nowhere"));
         assert_int_equal(setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
-        snprintf(list, sizeof list, "%s/2:%s", dir,
-                 dir); /* what is there and cannot be read is no omission */
+        /* a file that exists but cannot be read is an error */
+        snprintf(list, sizeof list, "%s/2:%s", dir, dir);
         assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), -EINVAL);
         for (int i = 1; i <= 4; i++) {
@@ -253,7 +253,7 @@ int main(void) {
                 cmocka_unit_test(test_json_and_anonymous),
                 cmocka_unit_test(test_bad_files_are_refused_by_name),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
-                cmocka_unit_test(test_several_files_count_as_one),
+                cmocka_unit_test(test_several_files_are_merged),
                 cmocka_unit_test(test_yaml_values),
                 cmocka_unit_test(test_yaml_limits),
         };

@@ -88,7 +88,7 @@ static void expect_member(const char *text, const char *key, const char *expecte
         }
 }
 
-static void test_members_are_cut_out(void **state) {
+static void test_members_are_found_in_a_text(void **state) {
         expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "a", "1");
         expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "b",
                       "{\"c\":[1,\"}\"]}");
@@ -133,7 +133,7 @@ int main(void) {
                 cmocka_unit_test(test_paths_of_calls),
                 cmocka_unit_test(test_paths_of_subresources),
                 cmocka_unit_test(test_paths_of_watches),
-                cmocka_unit_test(test_members_are_cut_out),
+                cmocka_unit_test(test_members_are_found_in_a_text),
                 cmocka_unit_test(test_elements_are_iterated),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

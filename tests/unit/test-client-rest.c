@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The REST client against a small HTTP/1.1 server in this process, which says what the test has
- * scripted.
- */
+/* The REST client against a scripted HTTP/1.1 server in this process. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -28,6 +25,18 @@
 
 #include "scripted_server.h"
 
+static struct scripted_server server;
+
+static int start_server(void **state) {
+        scripted_server_start(&server);
+        return 0;
+}
+
+static int stop_server(void **state) {
+        scripted_server_stop(&server);
+        return 0;
+}
+
 /* ---- the client ---- */
 
 static const struct hf_host host = {.size = sizeof host};
@@ -39,7 +48,7 @@ static struct hf_client *connect_with(hf_nsec timeout) {
         char url[64];
         struct hf_client *client = NULL;
         struct hf_status status = {0};
-        snprintf(url, sizeof url, "http://127.0.0.1:%d/", server.port);
+        snprintf(url, sizeof url, "http://127.0.0.1:%d/", server.base.port);
         const struct hf_rest_config config = {
                 .size = sizeof config,
                 .server = url,
@@ -52,7 +61,7 @@ static struct hf_client *connect_with(hf_nsec timeout) {
         return client;
 }
 
-/* What an asynchronous call or watch came to. */
+/* The outcome of an asynchronous call or watch. */
 struct outcome {
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -133,38 +142,40 @@ static void test_requests_are_what_servers_expect(void **state) {
         char *body = NULL;
         size_t n = 0;
 
-        script_reply("200 OK", "", "{\"x\":1}");
+        scripted_server_set_response(&server, "200 OK", "", "{\"x\":1}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), &body, &n, NULL), 0);
         assert_string_equal(body, "{\"x\":1}");
         assert_int_equal(n, 7);
         free(body);
-        assert_true(
-                requested("GET /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
-        assert_true(requested("\r\nAccept: application/json\r\n"));
-        assert_true(requested("\r\nUser-Agent: tester/1\r\n"));
-        assert_true(requested("\r\nAuthorization: Bearer secret\r\n"));
-        assert_false(requested("Content-Type"));
+        assert_true(scripted_server_got(
+                &server, "GET /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
+        assert_true(scripted_server_got(&server, "\r\nAccept: application/json\r\n"));
+        assert_true(scripted_server_got(&server, "\r\nUser-Agent: tester/1\r\n"));
+        assert_true(scripted_server_got(&server, "\r\nAuthorization: Bearer secret\r\n"));
+        assert_false(scripted_server_got(&server, "Content-Type"));
         what.verb = HF_VERB_CREATE;
         what.body = "{\"y\":2}";
         what.n_body = 7;
         what.query = "dryRun=All";
-        script_reply("201 Created", "", "{}");
+        scripted_server_set_response(&server, "201 Created", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(requested(
+        assert_true(scripted_server_got(
+                &server,
                 "POST /apis/coordination.k8s.io/v1/namespaces/a/leases?dryRun=All HTTP/1.1\r\n"));
-        assert_true(requested("\r\nContent-Type: application/json\r\n"));
-        assert_true(requested("\r\n\r\n{\"y\":2}"));
+        assert_true(scripted_server_got(&server, "\r\nContent-Type: application/json\r\n"));
+        assert_true(scripted_server_got(&server, "\r\n\r\n{\"y\":2}"));
         what = (struct hf_request){.verb = HF_VERB_DELETE,
                                    .resource = leases,
                                    .ns = "a",
                                    .name = "b"};
-        script_reply("200 OK", "", "{}");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(requested(
-                "DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
+        assert_true(scripted_server_got(
+                &server, "DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
         what = (struct hf_request){.verb = HF_VERB_LIST, .resource = leases};
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(requested("GET /apis/coordination.k8s.io/v1/leases HTTP/1.1\r\n"));
+        assert_true(scripted_server_got(&server,
+                                        "GET /apis/coordination.k8s.io/v1/leases HTTP/1.1\r\n"));
         hf_client_free(client);
 }
 
@@ -180,25 +191,25 @@ static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
                                   .fence = &fence};
         struct outcome o;
 
-        script_reply("200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
+        scripted_server_set_response(&server, "200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
         assert_int_equal(request(client, &what, &o), 0);
-        assert_true(requested("\r\nHoldfast-Fence: n/l;9;me\r\n"));
+        assert_true(scripted_server_got(&server, "\r\nHoldfast-Fence: n/l;9;me\r\n"));
         assert_true(o.echoed);
-        script_reply("200 OK", "", "{}");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
         assert_int_equal(request(client, &what, &o), 0);
         assert_false(o.echoed);
-        script_reply("200 OK", "Holdfast-Fence: n/l;8;me\r\n", "{}");
+        scripted_server_set_response(&server, "200 OK", "Holdfast-Fence: n/l;8;me\r\n", "{}");
         assert_int_equal(request(client, &what, &o), 0);
         assert_false(o.echoed);
-        script_reply("409 Conflict", "Holdfast-Fence: n/l;9;me\r\n",
-                     "{\"reason\":\"Conflict\",\"message\":\"no\",\"details\":{\"causes\":[{"
-                     "\"reason\":\"StaleLeaderTerm\"}]}}");
+        scripted_server_set_response(&server, "409 Conflict", "Holdfast-Fence: n/l;9;me\r\n",
+                                     "{\"reason\":\"Conflict\",\"message\":\"no\",\"details\":{"
+                                     "\"causes\":[{\"reason\":\"StaleLeaderTerm\"}]}}");
         assert_int_equal(request(client, &what, &o), HF_E_STALE_TERM);
         what.verb = HF_VERB_GET;
         what.n_body = 0;
-        script_reply("200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
+        scripted_server_set_response(&server, "200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
         assert_int_equal(request(client, &what, &o), 0);
-        assert_false(requested("Holdfast-Fence"));
+        assert_false(scripted_server_got(&server, "Holdfast-Fence"));
         assert_false(o.echoed);
         struct hf_fence bad = fence;
         strcpy(bad.identity, "x\r\nEvil: 1");
@@ -208,7 +219,7 @@ static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
         hf_client_free(client);
 }
 
-static void test_failures_are_told_apart(void **state) {
+static void test_failures_are_distinguished(void **state) {
         struct hf_client *client = connect_with(0);
         struct hf_request get = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
         struct hf_request put = {.verb = HF_VERB_UPDATE,
@@ -220,23 +231,26 @@ static void test_failures_are_told_apart(void **state) {
         struct outcome o;
         uint64_t id = 0;
 
-        script_reply("429 Too Many Requests", "Retry-After: 4\r\n", "busy");
-        get.deadline = hf_now(hf_clock_system()) +
-                       3 * HF_NSEC_PER_SEC; /* before the server would take it again */
+        scripted_server_set_response(&server, "429 Too Many Requests", "Retry-After: 4\r\n",
+                                     "busy");
+        /* before the server could take it again */
+        get.deadline = hf_now(hf_clock_system()) + 3 * HF_NSEC_PER_SEC;
         assert_int_equal(request(client, &get, &o), HF_E_TOO_MANY);
         get.deadline = 0;
         assert_int_equal(o.status.retry_after_s, 4);
         assert_non_null(strstr(o.status.message, "busy"));
-        script_reply("404 Not Found", "",
-                     "{\"message\":\"leases \\\"b\\\" not found\",\"reason\":\"NotFound\"}");
+        scripted_server_set_response(&server, "404 Not Found", "",
+                                     "{\"message\":\"leases \\\"b\\\" not "
+                                     "found\",\"reason\":\"NotFound\"}");
         assert_int_equal(request(client, &get, &o), HF_E_NOT_FOUND);
         assert_string_equal(o.status.message, "leases \"b\" not found");
-        script_reply("500 Internal Server Error", "", "");
+        scripted_server_set_response(&server, "500 Internal Server Error", "", "");
         assert_int_equal(request(client, &put, &o), HF_E_TIMEOUT);
         assert_int_equal(request(client, &get, &o), HF_E_UNAVAILABLE);
-        script('c', "%s", ""); /* closed after the request was read: unknown */
+        scripted_server_set(&server, SCRIPT_CLOSES, "%s",
+                            ""); /* closed after the request was read: the outcome is unknown */
         assert_int_equal(request(client, &put, &o), HF_E_TIMEOUT);
-        script('h', "%s", "");
+        scripted_server_set(&server, SCRIPT_HANGS, "%s", "");
         put.deadline = hf_now(hf_clock_system()) + 50 * HF_NSEC_PER_MSEC;
         assert_int_equal(request(client, &put, &o), HF_E_TIMEOUT);
         put.deadline = 0;
@@ -252,8 +266,8 @@ static void test_a_refused_connection_is_unavailable(void **state) {
         struct sockaddr_in address = {.sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t n = sizeof address;
-        int fd = socket(AF_INET, SOCK_STREAM,
-                        0); /* bound, not listening: nobody else gets the port */
+        /* bound but not listening, so no other process gets the port */
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
         char url[64];
         struct outcome o;
 
@@ -284,16 +298,19 @@ static void test_events_come_line_by_line(void **state) {
         const char *first = "\n" LINE("ADDED", "6") LINE("MODIFIED", "7") "{\"type\":\"DEL",
                    *second = "ETED\",\"object\":" OBJECT("8") "}\r\n" LINE("BOOKMARK", "9");
 
-        script('c', STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n%zx\r\n%s\r\n0\r\n\r\n",
-               strlen(first), first, strlen(second), second);
+        scripted_server_set(&server, SCRIPT_CLOSES,
+                            STREAM
+                            "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n%zx\r\n%s\r\n0\r\n\r\n",
+                            strlen(first), first, strlen(second), second);
         assert_int_equal(watch(client, &o), 0);
         assert_string_equal(o.events, "0@6:" OBJECT("6") " 1@7:" OBJECT("7") " 2@8:" OBJECT(
                                               "8") " 3@9:" OBJECT("9") " ");
         assert_int_equal(o.n_ends, 1);
-        assert_true(requested("GET "
-                              "/apis/coordination.k8s.io/v1/namespaces/a/"
-                              "leases?watch=1&resourceVersion=5&allowWatchBookmarks=true&"
-                              "timeoutSeconds="));
+        assert_true(scripted_server_got(&server,
+                                        "GET "
+                                        "/apis/coordination.k8s.io/v1/namespaces/a/"
+                                        "leases?watch=1&resourceVersion=5&allowWatchBookmarks=true&"
+                                        "timeoutSeconds="));
         hf_client_free(client);
 }
 
@@ -302,8 +319,8 @@ static void test_watches_end_for_a_reason(void **state) {
                 const char *text;
                 int error;
         } cases[] = {
-                {STREAM "\r\n" LINE("ADDED", "6"),
-                 0}, /* without a length it ends with the connection */
+                /* without a length it ends with the connection */
+                {STREAM "\r\n" LINE("ADDED", "6"), 0},
                 {STREAM "\r\n{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\","
                         "\"message\":\"too old\"}}\n",
                  HF_E_GONE},
@@ -324,7 +341,7 @@ static void test_watches_end_for_a_reason(void **state) {
         struct outcome o;
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                script('c', "%s", cases[i].text);
+                scripted_server_set(&server, SCRIPT_CLOSES, "%s", cases[i].text);
                 int error = watch(client, &o);
                 if (error != cases[i].error)
                         fail_msg("case %zu: %d (%s), not %d", i, error, o.status.message,
@@ -337,19 +354,17 @@ static void test_a_line_has_a_limit(void **state) {
         struct hf_client *client = connect_with(0);
         struct outcome o;
 
-        script('h', STREAM "Transfer-Encoding: chunked\r\n\r\n");
-        pthread_mutex_lock(&server.mu);
-        server.n_long = (size_t)9 << 20;
-        pthread_mutex_unlock(&server.mu);
+        scripted_server_set(&server, SCRIPT_HANGS, STREAM "Transfer-Encoding: chunked\r\n\r\n");
+        scripted_server_add_filler(&server, (size_t)9 << 20);
         assert_int_equal(watch(client, &o), HF_E_TOO_LARGE);
         hf_client_free(client);
 }
 
-static void test_a_silent_server_is_left(void **state) {
+static void test_a_silent_server_times_out(void **state) {
         struct hf_client *client = connect_with(50 * HF_NSEC_PER_MSEC);
         struct outcome o;
 
-        script('h', "%s", ""); /* not even a header */
+        scripted_server_set(&server, SCRIPT_HANGS, "%s", ""); /* not even a header */
         assert_int_equal(watch(client, &o), HF_E_TIMEOUT);
         hf_client_free(client);
 }
@@ -360,8 +375,9 @@ static void test_cancel_and_free_end_a_watch(void **state) {
         struct outcome first = OUTCOME, second = OUTCOME;
         uint64_t id = 0;
 
-        script('h', STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n",
-               strlen(LINE("ADDED", "6")), LINE("ADDED", "6"));
+        scripted_server_set(&server, SCRIPT_HANGS,
+                            STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n",
+                            strlen(LINE("ADDED", "6")), LINE("ADDED", "6"));
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &first, &id), 0);
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &second, NULL), 0);
         await_events(&first);
@@ -370,7 +386,7 @@ static void test_cancel_and_free_end_a_watch(void **state) {
         assert_int_equal(await(&first), HF_E_CANCELED);
         assert_int_equal(second.n_ends, 0);
         hf_client_free(client);
-        assert_int_equal(second.n_ends, 1); /* freeing has called back */
+        assert_int_equal(second.n_ends, 1); /* freeing it has called back */
         assert_int_equal(second.error, HF_E_CANCELED);
 }
 
@@ -422,14 +438,14 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
                 "\"c\",\"user\":\"u\"}}],\"clusters\":[{"
                 "\"name\":\"c\",\"cluster\":{\"server\":\"http://"
                 "127.0.0.1:%d\"}}],\"users\":[{\"name\":\"u\",\"user\":{\"token\":\"t\"}}]}",
-                server.port);
+                server.base.port);
         close(fd);
         if (hf_rest_client_from_kubeconfig(&host, path, &client, &status) != 0)
                 fail_msg("%s", status.message);
         assert_int_equal(unlink(path), 0);
-        script_reply("200 OK", "", "{}");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
         assert_int_equal(request(client, &get, &o), 0);
-        assert_true(requested("\r\nAuthorization: Bearer t\r\n"));
+        assert_true(scripted_server_got(&server, "\r\nAuthorization: Bearer t\r\n"));
         hf_client_free(client);
 }
 
@@ -437,12 +453,12 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_requests_are_what_servers_expect),
                 cmocka_unit_test(test_fences_are_sent_with_writes_and_echoes_compared),
-                cmocka_unit_test(test_failures_are_told_apart),
+                cmocka_unit_test(test_failures_are_distinguished),
                 cmocka_unit_test(test_a_refused_connection_is_unavailable),
                 cmocka_unit_test(test_events_come_line_by_line),
                 cmocka_unit_test(test_watches_end_for_a_reason),
                 cmocka_unit_test(test_a_line_has_a_limit),
-                cmocka_unit_test(test_a_silent_server_is_left),
+                cmocka_unit_test(test_a_silent_server_times_out),
                 cmocka_unit_test(test_cancel_and_free_end_a_watch),
                 cmocka_unit_test(test_bad_configurations_are_refused),
                 cmocka_unit_test(test_a_kubeconfig_makes_a_client),

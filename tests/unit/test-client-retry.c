@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the REST client sends a request once more: Retry-After, and a token that was replaced. */
+/* When the REST client sends a request again: Retry-After, and a token that was replaced. */
 #undef NDEBUG
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,21 +22,33 @@
 
 #include "scripted_server.h"
 
-/* Boot time that the test pushes on. */
-static int64_t pushed; /* atomic */
-static hf_nsec pushed_boot(void *ctx) {
-        return hf_clock_system()->boot(NULL) + __atomic_load_n(&pushed, __ATOMIC_SEQ_CST);
+static struct scripted_server server;
+
+static int start_server(void **state) {
+        scripted_server_start(&server);
+        return 0;
 }
-static void push(hf_nsec by) { __atomic_add_fetch(&pushed, by, __ATOMIC_SEQ_CST); }
+
+static int stop_server(void **state) {
+        scripted_server_stop(&server);
+        return 0;
+}
+
+/* Boot time that the test sets ahead. */
+static _Atomic int64_t pushed;
+static hf_nsec pushed_boot(void *ctx) {
+        return hf_clock_system()->boot(NULL) + atomic_load(&pushed);
+}
+static void push(hf_nsec by) { atomic_fetch_add(&pushed, by); }
 static int pushed_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
-        int64_t by = __atomic_load_n(&pushed, __ATOMIC_SEQ_CST);
+        int64_t by = atomic_load(&pushed);
         return hf_clock_system()->wait(NULL, cond, mutex,
                                        deadline == HF_NSEC_NEVER ? deadline : deadline - by);
 }
 static struct hf_clock the_clock;
-static unsigned n_logged; /* atomic */
+static atomic_uint n_logged;
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
-        __atomic_add_fetch(&n_logged, 1, __ATOMIC_SEQ_CST);
+        atomic_fetch_add(&n_logged, 1);
 }
 static struct hf_host the_host = {.size = sizeof the_host,
                                   .clock = &the_clock,
@@ -58,7 +76,7 @@ static int begin(void **state) {
         struct hf_status status = {0};
 
         write_token("first\n");
-        snprintf(url, sizeof url, "http://127.0.0.1:%d", server.port);
+        snprintf(url, sizeof url, "http://127.0.0.1:%d", server.base.port);
         const struct hf_rest_config config = {.size = sizeof config,
                                               .server = url,
                                               .bearer_token = "unused",
@@ -96,24 +114,25 @@ static int run(const struct hf_request *request, struct hf_status *ret_status) {
 static void test_retry_after_is_honoured(void **state) {
         struct hf_status status;
 
-        script_reply("200 OK", "", "{}");
-        script_first(BUSY, AFTER_1, "");
-        script_first("503 Service Unavailable", AFTER_1, "");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        scripted_server_add_first(&server, BUSY, AFTER_1, "");
+        scripted_server_add_first(&server, "503 Service Unavailable", AFTER_1, "");
         hf_nsec begun = pushed_boot(NULL);
         assert_int_equal(run(&put, &status), 0);
-        assert_int_equal(n_requests(), 3);
-        assert_true(pushed_boot(NULL) - begun >=
-                    2 * HF_NSEC_PER_SEC); /* never earlier than it was asked to */
-        assert_true(requested("PUT /api/v1/namespaces/a/configmaps/b HTTP/1.1\r\n"));
-        assert_true(requested("\r\n\r\n{\"z\":1}"));
-        script_reply("200 OK", "", "{}");
-        script_first("500 Internal Server Error", AFTER_1, "");
+        assert_int_equal(scripted_server_n_requests(&server), 3);
+        /* never earlier than it was asked to */
+        assert_true(pushed_boot(NULL) - begun >= 2 * HF_NSEC_PER_SEC);
+        assert_true(
+                scripted_server_got(&server, "PUT /api/v1/namespaces/a/configmaps/b HTTP/1.1\r\n"));
+        assert_true(scripted_server_got(&server, "\r\n\r\n{\"z\":1}"));
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        scripted_server_add_first(&server, "500 Internal Server Error", AFTER_1, "");
         assert_int_equal(run(&get, &status), 0);
-        assert_int_equal(n_requests(), 2);
+        assert_int_equal(scripted_server_n_requests(&server), 2);
 }
 
-/* Each of these is answered by what the server said first. */
-static void test_what_is_not_sent_again(void **state) {
+/* Each of these ends with the server's first response. */
+static void test_some_requests_are_not_sent_again(void **state) {
         struct hf_request late = get, lease = get;
         const struct {
                 const char *status, *headers;
@@ -131,18 +150,18 @@ static void test_what_is_not_sent_again(void **state) {
                 {"409 Conflict", AFTER_1, &put, HF_E_CONFLICT},
                 {BUSY, AFTER_100, &get, HF_E_TOO_MANY}, /* beyond the default timeout */
                 {BUSY, AFTER_1, &late, HF_E_TOO_MANY},
-                {BUSY, AFTER_1, &lease, HF_E_TOO_MANY}, /* the elector paces itself */
+                {BUSY, AFTER_1, &lease, HF_E_TOO_MANY}, /* the elector has its own pace */
         };
         lease.lane = HF_LANE_LEASE;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf_status status;
                 late.deadline = pushed_boot(NULL) + 900 * HF_NSEC_PER_MSEC;
-                script_reply("200 OK", "", "{}");
-                script_first(cases[i].status, cases[i].headers, "");
+                scripted_server_set_response(&server, "200 OK", "", "{}");
+                scripted_server_add_first(&server, cases[i].status, cases[i].headers, "");
                 int r = run(cases[i].request, &status);
-                if (r != cases[i].error || n_requests() != 1)
-                        fail_msg("case %zu: %d after %u requests: %s", i, r, n_requests(),
-                                 status.message);
+                if (r != cases[i].error || scripted_server_n_requests(&server) != 1)
+                        fail_msg("case %zu: %d after %u requests: %s", i, r,
+                                 scripted_server_n_requests(&server), status.message);
         }
 }
 
@@ -188,7 +207,7 @@ static bool has_ended(struct outcome *o) {
         return yes;
 }
 
-static void test_there_are_at_most_ten_more(void **state) {
+static void test_there_are_at_most_ten_retries(void **state) {
         struct hf_request patient = get, other = get;
         struct hf_status status;
         struct outcome o = OUTCOME;
@@ -196,125 +215,130 @@ static void test_there_are_at_most_ten_more(void **state) {
 
         patient.deadline = pushed_boot(NULL) + 1000000 * HF_NSEC_PER_SEC;
         other.lane = HF_LANE_LEASE;
-        script_reply(BUSY, AFTER_100, "");
+        scripted_server_set_response(&server, BUSY, AFTER_100, "");
         assert_int_equal(hf_client_request(client, &patient, on_reply, &o, NULL), 0);
         for (; !has_ended(&o); n_others++) {
                 push(101 * HF_NSEC_PER_SEC);
-                assert_int_equal(run(&other, &status),
-                                 HF_E_TOO_MANY); /* wakes the engine, which looks at the clock */
+                /* wakes the engine, which reads the clock */
+                assert_int_equal(run(&other, &status), HF_E_TOO_MANY);
         }
         assert_int_equal(o.error, HF_E_TOO_MANY);
         assert_int_equal(o.status.retry_after_s, 100);
-        assert_int_equal(n_requests() - n_others, 11);
+        assert_int_equal(scripted_server_n_requests(&server) - n_others, 11);
 }
 
-/* A call that waits for its next try is under way: cancelling ends it, and so does the end of the
- * client. */
+/*
+ * A call that waits for its next attempt is under way: a cancellation ends it, and so does freeing
+ * the client.
+ */
 static void test_waiting_calls_can_be_ended(void **state) {
         struct outcome canceled = OUTCOME, freed = OUTCOME;
         struct hf_request patient = put;
         uint64_t id = 0;
 
         patient.deadline = pushed_boot(NULL) + 3600 * HF_NSEC_PER_SEC;
-        script_reply(BUSY, AFTER_100, "");
+        scripted_server_set_response(&server, BUSY, AFTER_100, "");
         assert_int_equal(hf_client_request(client, &patient, on_reply, &canceled, &id), 0);
         assert_int_equal(hf_client_request(client, &patient, on_reply, &freed, NULL), 0);
-        await_requests(2);
+        scripted_server_await_requests(&server, 2);
         hf_client_cancel(client, id);
-        /* When that comes before the answer is looked at, the answer is still the better news. */
+        /* If the cancellation comes before the response is looked at, the response still wins. */
         int error = await(&canceled);
         assert_true(error == HF_E_CANCELED || error == HF_E_TOO_MANY);
         client = hf_client_free(client);
         assert_true(freed.ended);
         assert_true(freed.error == HF_E_CANCELED || freed.error == HF_E_TOO_MANY);
-        assert_int_equal(n_requests(), 2);
+        assert_int_equal(scripted_server_n_requests(&server), 2);
 }
 
-/* A process that slept past the deadline sends nothing more, whatever Retry-After allowed. */
+/* A process that slept past the deadline sends nothing more, whatever Retry-After allows. */
 static void test_the_deadline_comes_before_the_next_try(void **state) {
         struct outcome o = OUTCOME;
         struct hf_request patient = put;
 
         patient.deadline = pushed_boot(NULL) + 2 * HF_NSEC_PER_SEC;
-        script_reply("200 OK", "", "{}");
-        script_first(BUSY, AFTER_1, "");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        scripted_server_add_first(&server, BUSY, AFTER_1, "");
         assert_int_equal(hf_client_request(client, &patient, on_reply, &o, NULL), 0);
-        await_requests(1);
+        scripted_server_await_requests(&server, 1);
         push(100 * HF_NSEC_PER_SEC);
-        int error = await(&o); /* too late for another try, when the answer is looked at; or for
-                                  sending, afterwards */
+        /* too late for another attempt when the response is looked at, or later when it is sent */
+        int error = await(&o);
         assert_true(error == HF_E_TOO_MANY || error == HF_E_TIMEOUT);
-        assert_int_equal(n_requests(), 1);
+        assert_int_equal(scripted_server_n_requests(&server), 1);
 }
 
 static void test_a_token_file_is_read_again_after_a_minute(void **state) {
         struct hf_status status;
 
-        script_reply("200 OK", "", "{}");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
         assert_int_equal(run(&get, &status), 0);
-        assert_true(requested("\r\nAuthorization: Bearer first\r\n"));
+        assert_true(scripted_server_got(&server, "\r\nAuthorization: Bearer first\r\n"));
         write_token("second");
         assert_int_equal(run(&get, &status), 0);
-        assert_true(requested("Bearer first\r\n"));
+        assert_true(scripted_server_got(&server, "Bearer first\r\n"));
         push(61 * HF_NSEC_PER_SEC);
-        assert_int_equal(run(&get, &status), 0); /* has it read */
-        for (int i = 0; i < 1000 && !requested("Bearer second\r\n"); i++)
+        assert_int_equal(run(&get, &status), 0); /* makes the client read it */
+        for (int i = 0; i < 1000 && !scripted_server_got(&server, "Bearer second\r\n"); i++)
                 assert_int_equal(run(&get, &status), 0);
-        assert_true(requested("Bearer second\r\n"));
-        /* A file that is gone or empty for a moment changes nothing, and is told once. */
-        unsigned n = __atomic_load_n(&n_logged, __ATOMIC_SEQ_CST);
+        assert_true(scripted_server_got(&server, "Bearer second\r\n"));
+        /* A file that is missing or empty for a moment changes nothing, and is logged once. */
+        unsigned n = atomic_load(&n_logged);
         write_token("\n");
         for (int i = 0; i < 3; i++) {
                 push(61 * HF_NSEC_PER_SEC);
                 assert_int_equal(run(&get, &status), 0);
                 assert_int_equal(run(&get, &status), 0);
-                assert_true(requested("Bearer second\r\n"));
+                assert_true(scripted_server_got(&server, "Bearer second\r\n"));
         }
-        assert_int_equal(__atomic_load_n(&n_logged, __ATOMIC_SEQ_CST), n + 1);
+        assert_int_equal(atomic_load(&n_logged), n + 1);
 }
 
 #define WHO "401 Unauthorized"
 
-static void test_a_401_has_the_token_read_again(void **state) {
+static void test_a_401_makes_the_client_read_the_token_again(void **state) {
         struct hf_status status;
         struct outcome o = OUTCOME;
 
         push(2 * HF_NSEC_PER_SEC);
-        script_reply("200 OK", "", "{}");
-        script_first(WHO, "", "{\"message\":\"who?\"}");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        scripted_server_add_first(&server, WHO, "", "{\"message\":\"who?\"}");
         write_token("second");
         assert_int_equal(run(&put, &status), 0);
-        assert_int_equal(n_requests(), 2);
-        assert_true(requested("Bearer second\r\n"));
-        /* The same token again is not tried again; nor is a third one within one call. */
+        assert_int_equal(scripted_server_n_requests(&server), 2);
+        assert_true(scripted_server_got(&server, "Bearer second\r\n"));
+        /* The same token is not tried again, nor is a third one within one call. */
         push(2 * HF_NSEC_PER_SEC);
-        script_reply(WHO, "", "{\"message\":\"who?\"}");
+        scripted_server_set_response(&server, WHO, "", "{\"message\":\"who?\"}");
         assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
         assert_string_equal(status.message, "who?");
-        assert_int_equal(n_requests(), 1);
+        assert_int_equal(scripted_server_n_requests(&server), 1);
         push(2 * HF_NSEC_PER_SEC);
         write_token("third");
         assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
-        assert_int_equal(n_requests(), 3);
-        /* Watches likewise. */
+        assert_int_equal(scripted_server_n_requests(&server), 3);
+        /* The same for watches. */
         push(2 * HF_NSEC_PER_SEC);
         write_token("fourth");
-        script('c', "HTTP/1.1 200 OK\r\n\r\n");
-        script_first(WHO, "", "who?");
+        scripted_server_set(&server, SCRIPT_CLOSES, "HTTP/1.1 200 OK\r\n\r\n");
+        scripted_server_add_first(&server, WHO, "", "who?");
         const struct hf_watch_spec spec = {.resource = leases, .ns = "a", .resource_version = "5"};
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &o, NULL), 0);
         assert_int_equal(await(&o), 0);
-        assert_int_equal(n_requests(), 2);
-        assert_true(requested("Bearer fourth\r\n"));
+        assert_int_equal(scripted_server_n_requests(&server), 2);
+        assert_true(scripted_server_got(&server, "Bearer fourth\r\n"));
 }
 
-/* Many calls with the old token: each is sent once more, whoever of them had the file read. */
+/*
+ * Many calls with the old token: each is sent once more, whichever of them caused the file to be
+ * read.
+ */
 static void test_a_burst_of_401_is_survived(void **state) {
         static struct outcome o[8];
 
         push(2 * HF_NSEC_PER_SEC);
-        script_reply("200 OK", "", "{}");
-        script_needs("Bearer second\r\n");
+        scripted_server_set_response(&server, "200 OK", "", "{}");
+        scripted_server_require(&server, "Bearer second\r\n");
         write_token("second");
         for (int i = 0; i < 8; i++) {
                 o[i] = OUTCOME;
@@ -342,8 +366,10 @@ static void test_a_token_file_must_be_there_at_first(void **state) {
         assert_non_null(strstr(status.message, token_path));
 }
 
-/* A caller built against the first version of the struct did not know token_file: what lies behind
- * its struct is not looked at. */
+/*
+ * A caller that was built with the first version of the struct does not know token_file: fields
+ * behind its struct are ignored.
+ */
 static void test_configurations_of_other_sizes(void **state) {
         struct {
                 struct hf_rest_config config;
@@ -358,9 +384,9 @@ static void test_configurations_of_other_sizes(void **state) {
         none = hf_client_free(none);
         assert_int_equal(hf_rest_client_new(&the_host, &newer.config, &none, NULL), 0);
         none = hf_client_free(none);
-        newer.more[3] = 1; /* a wish that this library cannot know */
+        newer.more[3] = 1; /* a setting that this library cannot know */
         assert_int_equal(hf_rest_client_new(&the_host, &newer.config, &none, NULL), -EINVAL);
-        config.size = 0; /* forgotten */
+        config.size = 0; /* the key is forgotten */
         assert_int_equal(hf_rest_client_new(&the_host, &config, &none, NULL), -EINVAL);
 }
 
@@ -369,12 +395,12 @@ static void test_configurations_of_other_sizes(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_retry_after_is_honoured),
-                TEST(test_what_is_not_sent_again),
-                TEST(test_there_are_at_most_ten_more),
+                TEST(test_some_requests_are_not_sent_again),
+                TEST(test_there_are_at_most_ten_retries),
                 TEST(test_waiting_calls_can_be_ended),
                 TEST(test_the_deadline_comes_before_the_next_try),
                 TEST(test_a_token_file_is_read_again_after_a_minute),
-                TEST(test_a_401_has_the_token_read_again),
+                TEST(test_a_401_makes_the_client_read_the_token_again),
                 TEST(test_a_burst_of_401_is_survived),
                 TEST(test_a_token_file_must_be_there_at_first),
                 TEST(test_configurations_of_other_sizes),

@@ -64,7 +64,7 @@ static void test_codes_become_errors(void **state) {
         }
 }
 
-static void test_words_are_kept_on_one_line(void **state) {
+static void test_messages_are_kept_on_one_line(void **state) {
         struct hf_status status;
 
         map(409,
@@ -97,7 +97,7 @@ static void test_retry_after_is_taken_from_header_or_body(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_codes_become_errors),
-                cmocka_unit_test(test_words_are_kept_on_one_line),
+                cmocka_unit_test(test_messages_are_kept_on_one_line),
                 cmocka_unit_test(test_retry_after_is_taken_from_header_or_body),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@
 #include <holdfast/workqueue.h>
 
 /*
- * A clock that the test moves. The tests that wait for real use the system's; here nobody waits: a
- * take that would have to fails the test.
+ * A clock that the test sets. Tests with real waiting use the system's clock. With this one nothing
+ * may wait: a take that would have to fails the test.
  */
 static hf_nsec fake_now;
 static hf_nsec fake_time(void *ctx) { return fake_now; }
@@ -47,7 +48,7 @@ static const char *take(struct hf_workqueue *queue) {
         return key;
 }
 
-static void test_keys_come_once_and_in_order(void **state) {
+static void test_keys_are_taken_once_and_in_order(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
 
         assert_int_equal(hf_workqueue_add(queue, "a/1"), 0);
@@ -104,13 +105,13 @@ static void test_delayed_keys_come_by_time(void **state) {
         hf_workqueue_free(queue);
 }
 
-/* The key is not there one nanosecond before, and is there when due. */
+/* The key is not due one nanosecond before its time, and is due at its time. */
 static void expect_due_after(struct hf_workqueue *queue, hf_nsec delay) {
         fake_now += delay - 1;
         const char *key = NULL;
         assert_int_equal(hf_workqueue_add(queue, "other"), 0);
         key = take(queue);
-        assert_string_equal(key, "other"); /* taking moves the due ones first */
+        assert_string_equal(key, "other"); /* take moves the due keys first */
         hf_workqueue_done(queue, key);
         assert_int_equal(hf_workqueue_depth(queue), 0);
         fake_now += 1;
@@ -135,7 +136,7 @@ static void test_retries_wait_ever_longer_until_forgotten(void **state) {
         hf_workqueue_free(queue);
 }
 
-/* A key that is added again and again stands behind the others each time. */
+/* A key that is added again and again goes behind the others each time. */
 static void test_a_busy_key_does_not_starve_others(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         const char *expected[] = {"busy", "b", "c", "busy", "busy"};
@@ -152,8 +153,10 @@ static void test_a_busy_key_does_not_starve_others(void **state) {
         hf_workqueue_free(queue);
 }
 
-/* Three at once, then one each 100 ms; ten seconds later there are three at once again, and no
- * more. */
+/*
+ * Three at once, then one every 100 ms. Ten seconds later there are three at once again, and not
+ * more.
+ */
 static void test_retries_share_a_bucket(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         char name[8];
@@ -174,7 +177,7 @@ static void test_retries_share_a_bucket(void **state) {
                         if (i >= 3)
                                 assert_string_equal(key, name);
                         hf_workqueue_done(queue, key);
-                        if (i >= 2) { /* nothing more is due yet */
+                        if (i >= 2) { /* nothing else is due yet */
                                 assert_int_equal(hf_workqueue_add(queue, "probe"), 0);
                                 key = take(queue);
                                 assert_string_equal(key, "probe");
@@ -195,7 +198,7 @@ static void test_retries_share_a_bucket(void **state) {
         hf_workqueue_free(queue);
 }
 
-static void test_drain_finishes_what_waits(void **state) {
+static void test_drain_finishes_waiting_keys(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         const char *key, *none;
 
@@ -203,7 +206,7 @@ static void test_drain_finishes_what_waits(void **state) {
         hf_workqueue_add(queue, "b");
         hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
         key = take(queue);
-        hf_workqueue_add(queue, "a"); /* before the drain: it is owed */
+        hf_workqueue_add(queue, "a"); /* from before the drain: it is still to be worked on */
         hf_workqueue_drain(queue);
         hf_workqueue_add(queue, "c");
         hf_workqueue_retry(queue, "d");
@@ -219,7 +222,7 @@ static void test_drain_finishes_what_waits(void **state) {
         hf_workqueue_free(queue);
 }
 
-static void test_drop_forgets_and_a_fired_token_ends(void **state) {
+static void test_drop_forgets_keys_and_a_fired_token_ends_waiting(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         struct hf_cancel *token = NULL;
         const char *key, *none;
@@ -253,7 +256,7 @@ static void collect(void *ctx, const char *data, size_t n) {
         text->data[text->n] = '\0';
 }
 
-static void test_metrics_count(void **state) {
+static void test_metrics_count_keys(void **state) {
         struct hf_metrics *metrics = NULL;
         static struct text text;
         assert_int_equal(hf_metrics_new(&metrics), 0);
@@ -292,7 +295,7 @@ static void test_metrics_count(void **state) {
         hf_workqueue_done(queue, second);
         hf_workqueue_free(queue);
         text.n = 0;
-        hf_metrics_write(metrics, collect, &text); /* nothing of a queue that is gone */
+        hf_metrics_write(metrics, collect, &text); /* the keys of a freed queue are gone */
         assert_non_null(
                 strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 0\n"));
         assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 0\n"));
@@ -330,10 +333,9 @@ static void test_keys_of_objects(void **state) {
 static struct {
         struct hf_workqueue *queue;
         struct hf_cancel *abort;
-        int in_hand[N_KEYS]; /* atomic; never above one: a key is worked on by one worker at a time
-                              */
-        int seen[N_KEYS];    /* atomic */
-        int latest[N_KEYS];  /* atomic; what the adder wrote before adding */
+        atomic_int in_hand[N_KEYS]; /* never above one: a key is with one worker at a time */
+        atomic_int seen[N_KEYS];
+        atomic_int latest[N_KEYS]; /* what the adder wrote before it added */
         int end[N_WORKERS];
 } crowd;
 
@@ -343,11 +345,9 @@ static void *work(void *ctx) {
 
         while ((*ret_end = hf_workqueue_take(crowd.queue, crowd.abort, &key)) == 0) {
                 int i = atoi(key);
-                assert(__atomic_fetch_add(&crowd.in_hand[i], 1, __ATOMIC_SEQ_CST) == 0);
-                __atomic_store_n(&crowd.seen[i],
-                                 __atomic_load_n(&crowd.latest[i], __ATOMIC_SEQ_CST),
-                                 __ATOMIC_SEQ_CST);
-                __atomic_fetch_sub(&crowd.in_hand[i], 1, __ATOMIC_SEQ_CST);
+                assert(atomic_fetch_add(&crowd.in_hand[i], 1) == 0);
+                atomic_store(&crowd.seen[i], atomic_load(&crowd.latest[i]));
+                atomic_fetch_sub(&crowd.in_hand[i], 1);
                 hf_workqueue_forget(crowd.queue, key);
                 hf_workqueue_done(crowd.queue, key);
         }
@@ -365,7 +365,7 @@ static void run_crowd(void (*end)(void), int expected) {
         for (int i = 1; i <= N_ADDS; i++) {
                 char key[8];
                 snprintf(key, sizeof key, "%d", i % N_KEYS);
-                __atomic_store_n(&crowd.latest[i % N_KEYS], i, __ATOMIC_SEQ_CST);
+                atomic_store(&crowd.latest[i % N_KEYS], i);
                 assert_int_equal(i % 7 == 0 ? hf_workqueue_add_after(crowd.queue, key, 1)
                                             : hf_workqueue_add(crowd.queue, key),
                                  0);
@@ -396,16 +396,16 @@ static void test_waiting_takers_leave_at_once(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_keys_come_once_and_in_order),
+                cmocka_unit_test(test_keys_are_taken_once_and_in_order),
                 cmocka_unit_test(test_a_key_added_while_worked_on_comes_back_after_done),
                 cmocka_unit_test(test_delayed_keys_come_by_time),
                 cmocka_unit_test(test_retries_wait_ever_longer_until_forgotten),
                 cmocka_unit_test(test_a_busy_key_does_not_starve_others),
                 cmocka_unit_test(test_retries_share_a_bucket),
                 cmocka_unit_test(test_keys_of_objects),
-                cmocka_unit_test(test_drain_finishes_what_waits),
-                cmocka_unit_test(test_drop_forgets_and_a_fired_token_ends),
-                cmocka_unit_test(test_metrics_count),
+                cmocka_unit_test(test_drain_finishes_waiting_keys),
+                cmocka_unit_test(test_drop_forgets_keys_and_a_fired_token_ends_waiting),
+                cmocka_unit_test(test_metrics_count_keys),
                 cmocka_unit_test(test_every_add_is_seen_by_a_later_take),
                 cmocka_unit_test(test_waiting_takers_leave_at_once),
         };

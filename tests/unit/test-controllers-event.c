@@ -20,7 +20,7 @@ static void expect(const char *text, int64_t seen) {
         hf__json_free(json);
 }
 
-static void test_the_latest_counts(void **state) {
+static void test_the_latest_time_counts(void **state) {
         (void)state;
         expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"}}", NOW - 10);
         expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":"
@@ -34,13 +34,13 @@ static void test_the_latest_counts(void **state) {
                "000000Z\"},"
                "\"lastTimestamp\":\"1970-01-12T13:46:35Z\"}",
                NOW);
-        /* An older word does not make it older. */
+        /* An older time does not make the Event older. */
         expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"firstTimestamp\":"
                "\"1970-01-01T00:00:00Z\"}",
                NOW - 10);
 }
 
-static void test_words_that_are_not_believed(void **state) {
+static void test_times_that_are_future_or_invalid_are_ignored(void **state) {
         (void)state;
         expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":"
                "\"1970-01-12T13:46:41Z\"}",
@@ -53,7 +53,8 @@ static void test_words_that_are_not_believed(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_latest_counts),
-                                           cmocka_unit_test(test_words_that_are_not_believed)};
+        const struct CMUnitTest tests[] =
+                {cmocka_unit_test(test_the_latest_time_counts),
+                 cmocka_unit_test(test_times_that_are_future_or_invalid_are_ignored)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

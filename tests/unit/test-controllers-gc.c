@@ -31,9 +31,11 @@ static void expect(struct hfd_gc_view view, enum hfd_gc_verdict verdict) {
         assert_int_equal(hfd_gc_decide(&view), verdict);
 }
 
-/* Over every combination: nothing is deleted while an owner stands, and nothing whose owners all
- * stand is touched. */
-static void test_an_owner_that_stands_keeps(void **state) {
+/*
+ * Every combination: nothing is deleted while an owner exists, and nothing is changed while all its
+ * owners exist.
+ */
+static void test_an_existing_owner_keeps_its_dependents(void **state) {
         (void)state;
         for (unsigned bits = 0; bits < 256; bits++) {
                 struct hfd_gc_view view = {.n_solid = bits & 1,
@@ -56,7 +58,7 @@ static void test_an_owner_that_stands_keeps(void **state) {
         }
 }
 
-static void test_how_it_is_deleted(void **state) {
+static void test_the_deletion_policy_follows_owners_and_finalizers(void **state) {
         (void)state;
         expect((struct hfd_gc_view){.n_absent = 1}, HFD_GC_DELETE_BACKGROUND);
         expect((struct hfd_gc_view){.n_absent = 1, .has_dependents = true},
@@ -96,7 +98,7 @@ static void test_owner_references(void **state) {
         hf__json_free(uids);
 }
 
-static void test_what_waits(void **state) {
+static void test_which_objects_wait_for_their_dependents(void **state) {
         static const char *const no[] =
                 {"{}", "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}",
                  "{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"orphan\",7]}}"};
@@ -112,7 +114,7 @@ static void test_what_waits(void **state) {
         hf__json_free(object);
 }
 
-static void test_what_concerns_it(void **state) {
+static void test_which_objects_concern_the_collector(void **state) {
         static const char owned[] = "{\"metadata\":{\"ownerReferences\":[]}}",
                           marked[] = "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
                           plain[] = "{\"metadata\":{\"name\":\"ownerReferences\"}}";
@@ -120,7 +122,7 @@ static void test_what_concerns_it(void **state) {
         assert_true(hfd_gc_concerns(owned, sizeof owned - 1));
         assert_true(hfd_gc_concerns(marked, sizeof marked - 1));
         assert_false(hfd_gc_concerns(marked, 20));
-        /* A name with those letters costs a look in vain, no more. */
+        /* A name with these letters costs a useless look, nothing more. */
         assert_true(hfd_gc_concerns(plain, sizeof plain - 1));
 }
 
@@ -140,11 +142,11 @@ static void test_lists(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_owner_that_stands_keeps),
-                cmocka_unit_test(test_how_it_is_deleted),
+                cmocka_unit_test(test_an_existing_owner_keeps_its_dependents),
+                cmocka_unit_test(test_the_deletion_policy_follows_owners_and_finalizers),
                 cmocka_unit_test(test_owner_references),
-                cmocka_unit_test(test_what_waits),
-                cmocka_unit_test(test_what_concerns_it),
+                cmocka_unit_test(test_which_objects_wait_for_their_dependents),
+                cmocka_unit_test(test_which_objects_concern_the_collector),
                 cmocka_unit_test(test_lists),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,12 +65,12 @@ static void test_conditions(void **state) {
         expect(ns, "NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered",
                "All resources successfully discovered", "t1");
 
-        /* The same again is nothing to write. */
+        /* The same condition again needs no write. */
         assert_int_equal(hfd_namespace_report_set_conditions(&report, ns, "t2", &changed), 0);
         assert_false(changed);
         hfd_namespace_report_done(&report);
 
-        /* Other words move no time; another status does. */
+        /* Another message does not change the time; another status does. */
         hfd_namespace_report_remaining(&report, "configmaps", "", 1);
         hfd_namespace_report_failure(&report, "secrets: forbidden");
         assert_int_equal(hfd_namespace_report_set_conditions(&report, ns, "t3", &changed), 0);
@@ -105,7 +105,7 @@ static void test_a_flood_of_finalizers_is_counted_with_the_last(void **state) {
         hfd_namespace_report_done(&report);
 }
 
-static void test_what_is_to_be_finalized(void **state) {
+static void test_which_namespaces_are_to_be_finalized(void **state) {
         static const struct {
                 const char *text;
                 bool wants;
@@ -131,7 +131,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_conditions),
                 cmocka_unit_test(test_a_flood_of_finalizers_is_counted_with_the_last),
-                cmocka_unit_test(test_what_is_to_be_finalized),
+                cmocka_unit_test(test_which_namespaces_are_to_be_finalized),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

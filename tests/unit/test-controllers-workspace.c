@@ -11,9 +11,13 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/controllers.h"
+#include "server/controllers/kinds.h"
 #include "server/controllers/object_client.h"
 #include "server/controllers/string_list.h"
 #include "server/controllers/workspace_core.h"
+#include "server/controllers/workspace_initializer.h"
 
 #define HELD "\"finalizers\":[\"tenancy.holdfast.dev/workspace\"]"
 
@@ -34,7 +38,7 @@ static void expect(const char *metadata, const char *status, enum hfd_ws_step st
 static void test_steps(void **state) {
         (void)state;
         expect("", "", HFD_WS_ADD_FINALIZER);
-        expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* of before there was one */
+        expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* from before the first write */
         expect(HELD, "", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
@@ -57,9 +61,11 @@ static void test_steps(void **state) {
         }
 }
 
-/* From nothing to Ready, with initializers of the workspace's own and registered ones; names on
- * both lists are there once. */
-static void test_a_life(void **state) {
+/*
+ * From creation to Ready, with initializers of the workspace's own and registered ones; names in
+ * both lists appear once.
+ */
+static void test_a_workspace_from_creation_to_deletion(void **state) {
         static const char *const registered[] = {"reg-a", "own", "reg-b"};
         struct hf__json *workspace = parsed(
                 "{\"metadata\":{" HELD "},\"spec\":{\"initializers\":[\"own\",7,\"\",\"own2\"]}}");
@@ -88,7 +94,7 @@ static void test_a_life(void **state) {
         hf__json_free(workspace);
 }
 
-static void test_alone_our_own_step_makes_it_ready(void **state) {
+static void test_without_initializers_a_workspace_becomes_ready(void **state) {
         struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
 
         (void)state;
@@ -116,39 +122,46 @@ static void test_the_list_has_a_limit(void **state) {
         hf__json_free(workspace);
 }
 
-/* ---- the end, beside a cache and a server that know different things of the namespace ---- */
+/* ---- the end, where the cache and the server know different things of the namespace ---- */
 
 static struct {
         const char *cached, *served; /* NULL = there is none */
         const char *served_revision;
         bool deleted;
-} world;
+} fixture;
 
-static int fake_cached(struct hf_informer *cache, const char *ns, const char *name,
-                       struct hf__json **ret_object) {
-        return world.cached ? hf__json_parse(world.cached, strlen(world.cached), ret_object, NULL)
-                            : HF_E_NOT_FOUND;
+/* The linker sends the initializer's calls of hfd_object_client_* here (--wrap). */
+
+int __wrap_hfd_object_client_get_cached(struct hf_informer *cache, const char *ns, const char *name,
+                                        struct hf__json **ret_object);
+int __wrap_hfd_object_client_get_cached(struct hf_informer *cache, const char *ns, const char *name,
+                                        struct hf__json **ret_object) {
+        const char *text = fixture.cached;
+
+        return text ? hf__json_parse(text, strlen(text), ret_object, NULL) : HF_E_NOT_FOUND;
 }
 
-static int fake_read(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                     const char *name, struct hf__json **ret_object) {
-        return world.served ? hf__json_parse(world.served, strlen(world.served), ret_object, NULL)
-                            : HF_E_NOT_FOUND;
+int __wrap_hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource,
+                                 const char *ns, const char *name, struct hf__json **ret_object);
+int __wrap_hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource,
+                                 const char *ns, const char *name, struct hf__json **ret_object) {
+        const char *text = fixture.served;
+
+        return text ? hf__json_parse(text, strlen(text), ret_object, NULL) : HF_E_NOT_FOUND;
 }
 
-static int fake_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                       const char *name, const struct hfd_object_client_delete_options *what) {
+int __wrap_hfd_object_client_delete(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name,
+                                    const struct hfd_object_client_delete_options *what);
+int __wrap_hfd_object_client_delete(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name,
+                                    const struct hfd_object_client_delete_options *what) {
         assert_string_equal(what->uid, "n");
-        if (what->resource_version && strcmp(what->resource_version, world.served_revision) != 0)
+        if (what->resource_version && strcmp(what->resource_version, fixture.served_revision) != 0)
                 return HF_E_CONFLICT;
-        world.deleted = true;
+        fixture.deleted = true;
         return 0;
 }
-
-#define hfd_object_client_get_cached fake_cached
-#define hfd_object_client_get        fake_read
-#define hfd_object_client_delete     fake_delete
-#include "server/controllers/workspace_initializer.c" /* NOLINT: its static functions */
 
 #define NS(revision, owner)                                                                        \
         "{\"metadata\":{\"uid\":\"n\",\"resourceVersion\":\"" revision "\"" owner "}}"
@@ -158,36 +171,38 @@ static int end(const char *cached, const char *served, const char *revision, boo
         static struct hfd_kind kind;
         struct hfd_controller_context context = {.namespaces = &kind};
 
-        world.cached = cached;
-        world.served = served;
-        world.served_revision = revision;
-        world.deleted = false;
-        return end_namespace(&context, NULL, "ws-x", "w", ret_gone);
+        fixture.cached = cached;
+        fixture.served = served;
+        fixture.served_revision = revision;
+        fixture.deleted = false;
+        return hfd_workspace_initializer_end_namespace(&context, NULL, "ws-x", "w", ret_gone);
 }
 
-static void test_a_namespace_that_was_let_go_stays(void **state) {
+static void test_an_orphaned_namespace_is_not_deleted(void **state) {
         bool gone;
 
         (void)state;
         assert_int_equal(end(NS("1", OWNED), NS("1", OWNED), "1", &gone), 0);
-        assert_true(world.deleted && !gone);
+        assert_true(fixture.deleted && !gone);
         assert_int_equal(end(NS("1", ""), NS("1", ""), "1", &gone), 0);
-        assert_true(!world.deleted && gone);
+        assert_true(!fixture.deleted && gone);
         assert_int_equal(end(NULL, NS("1", OWNED), "1", &gone), 0);
-        assert_true(world.deleted && !gone);
-        /* The garbage collector has taken the owner off, as the workspace is deleted as "orphan",
-         * and the cache does not know yet. */
+        assert_true(fixture.deleted && !gone);
+        /*
+         * The garbage collector has removed the owner, because the workspace is deleted as
+         * "orphan", and the cache does not know it yet.
+         */
         assert_int_equal(end(NS("1", OWNED), NS("2", ""), "2", &gone), HF_E_CONFLICT);
-        assert_false(world.deleted);
+        assert_false(fixture.deleted);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_steps),
-                cmocka_unit_test(test_a_life),
-                cmocka_unit_test(test_alone_our_own_step_makes_it_ready),
+                cmocka_unit_test(test_a_workspace_from_creation_to_deletion),
+                cmocka_unit_test(test_without_initializers_a_workspace_becomes_ready),
                 cmocka_unit_test(test_the_list_has_a_limit),
-                cmocka_unit_test(test_a_namespace_that_was_let_go_stays),
+                cmocka_unit_test(test_an_orphaned_namespace_is_not_deleted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registration: what is refused, and that the refusal names what is wrong and who came first. */
+/* Registration: what is refused, and that the message says what is wrong and who was first. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static int ok(struct hf_hook_context *context, void *ctx, struct hf_status *rete
 }
 
 static int count(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
-        __atomic_add_fetch((int *)ctx, 1, __ATOMIC_SEQ_CST);
+        atomic_fetch_add((atomic_int *)ctx, 1);
         return 0;
 }
 
@@ -35,7 +36,7 @@ static void assert_says(const struct hf_status *status, const char *text) {
                 fail_msg("\"%s\" does not say \"%s\"", status->message, text);
 }
 
-static void test_a_duplicate_says_who_came_first(void **state) {
+static void test_a_duplicate_names_the_first_registration(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         struct hf_hook hook = {.name = "a", .start = ok};
@@ -70,10 +71,11 @@ static void test_empty_names_and_missing_functions_are_refused(void **state) {
         hf_hooks_free(hooks);
 }
 
-static void test_registration_closes_with_the_start(void **state) { /* CR19 */
+/* CR19 */
+static void test_registration_closes_with_the_start(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
-        int n = 0;
+        atomic_int n = 0;
         struct hf_hook hook = {.name = "a", .start = count, .stop = count, .ctx = &n};
         assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
@@ -93,7 +95,7 @@ static void test_an_unknown_name_in_after_is_named(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         const char *after[] = {"nobody"};
-        int n = 0;
+        atomic_int n = 0;
         struct hf_hook hook = {.name = "a",
                                .start = count,
                                .after = after,
@@ -112,7 +114,7 @@ static void test_a_circle_is_named(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         const char *on_a[] = {"a"}, *on_b[] = {"x", "b"}, *on_c[] = {"c"};
-        int n = 0;
+        atomic_int n = 0;
         struct hf_hook list[] = {
                 {.name = "x", .start = count, .ctx = &n},
                 {.name = "lead-in", .start = count, .after = on_a, .n_after = 1, .ctx = &n},
@@ -166,7 +168,8 @@ static void look(void *ctx, const char *name, bool healthy, const char *reason) 
         strcat(seen->text, ";");
 }
 
-static void test_every_hook_is_a_health_check(void **state) { /* HK05 */
+/* HK05 */
+static void test_every_hook_is_a_health_check(void **state) {
         struct hf_health *health = NULL;
         assert_int_equal(hf_health_new(&health), 0);
         struct hf_host host = {.size = sizeof host, .health = health};
@@ -187,7 +190,7 @@ static void test_every_hook_is_a_health_check(void **state) { /* HK05 */
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         hf_hooks_free(hooks);
         assert_int_equal(hf_health_each(health, HF_READYZ, look, &seen), 0);
-        assert_int_equal(seen.n_healthy, 1); /* gone with the hooks */
+        assert_int_equal(seen.n_healthy, 1); /* freed with the hooks */
         hf_health_free(health);
 }
 
@@ -197,12 +200,12 @@ static void test_a_taken_check_name_refuses_the_hook(void **state) {
         struct hf_host host = {.size = sizeof host, .health = health};
         struct hf_hooks *one = new_hooks(&host), *other = new_hooks(&host);
         struct hf_status status = {0};
-        int n = 0;
+        atomic_int n = 0;
         struct hf_hook hook = {.name = "a", .start = count, .ctx = &n};
         assert_int_equal(hf_hooks_add(one, &hook, "x", &status), 0);
         assert_int_equal(hf_hooks_add(other, &hook, "y", &status), HF_E_EXISTS);
         assert_says(&status, "poststarthook/a");
-        assert_int_equal(hf_hooks_start(other, &status), 0); /* it is not on the list */
+        assert_int_equal(hf_hooks_start(other, &status), 0); /* it is not in the list */
         assert_int_equal(n, 0);
         assert_int_equal(hf_hooks_stop(other, &status), 0);
         hf_hooks_free(other);
@@ -212,7 +215,7 @@ static void test_a_taken_check_name_refuses_the_hook(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_duplicate_says_who_came_first),
+                cmocka_unit_test(test_a_duplicate_names_the_first_registration),
                 cmocka_unit_test(test_empty_names_and_missing_functions_are_refused),
                 cmocka_unit_test(test_registration_closes_with_the_start),
                 cmocka_unit_test(test_an_unknown_name_in_after_is_named),

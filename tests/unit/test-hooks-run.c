@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting and stopping: order, deadlines, tokens, supervised threads, and a stop that races a
- * start. */
+/*
+ * Starting and stopping hooks: order, deadlines, tokens, supervised threads, and a stop that races
+ * a start.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <limits.h>
@@ -23,7 +25,7 @@
 
 static const struct hf_host host = {.size = sizeof host};
 
-/* What happened, in order: "a+ b+ b- a- ". Hooks write on threads of their own. */
+/* What happened, in order: "a+ b+ b- a- ". Hooks write to it from their own threads. */
 static struct {
         pthread_mutex_t mu;
         char text[512];
@@ -37,7 +39,7 @@ static void note(const char *name, const char *what) {
         pthread_mutex_unlock(&diary.mu);
 }
 
-static const char *read_diary(void) { return diary.text; } /* when no hook runs */
+static const char *read_diary(void) { return diary.text; } /* while no hook runs */
 
 static void assert_before(const char *first, const char *then) {
         const char *a = strstr(diary.text, first), *b = strstr(diary.text, then);
@@ -64,7 +66,7 @@ static int failing_stop(struct hf_hook_context *context, void *ctx,
         note(ctx, "-");
         return hf_fail(reterr_status, HF_E_BUSY, "%s would not", (const char *)ctx);
 }
-/* Returns only when shutting down is asked for. */
+/* Returns only when the shutdown is requested. */
 static int patient_start(struct hf_hook_context *context, void *ctx,
                          struct hf_status *reterr_status) {
         note(ctx, "+");
@@ -92,7 +94,7 @@ static void assert_says(const struct hf_status *status, const char *text) {
                 fail_msg("\"%s\" does not say \"%s\"", status->message, text);
 }
 
-static void test_starts_follow_after_and_stops_go_back(void **state) {
+static void test_starts_follow_their_order_and_stops_reverse_it(void **state) {
         const char *on_a[] = {"a"}, *on_both[] = {"a", "b"};
         struct hf_hook list[] = {
                 {.name = "c",
@@ -115,7 +117,7 @@ static void test_starts_follow_after_and_stops_go_back(void **state) {
         assert_string_equal(read_diary(), "a+ b+ c+ c- b- a- ");
 }
 
-/* Each of the two waits for the other: they end only if both run at once. */
+/* Each of the two waits for the other, so they end only if both run at the same time. */
 static sem_t meet[2];
 static int meeting(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         int i = ctx == &meet[1];
@@ -137,7 +139,7 @@ static void test_independent_hooks_run_at_once(void **state) {
         hf_hooks_free(hooks);
 }
 
-static void test_a_failed_start_is_named_and_what_began_is_stopped(void **state) {
+static void test_a_failed_start_is_named_and_started_hooks_are_stopped(void **state) {
         const char *on_a[] = {"a"}, *on_b[] = {"b"};
         struct hf_hook list[] = {
                 {.name = "a", .start = noting_start, .stop = noting_stop},
@@ -159,8 +161,8 @@ static void test_a_failed_start_is_named_and_what_began_is_stopped(void **state)
         assert_says(&status, "b has no luck");
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         hf_hooks_free(hooks);
-        assert_string_equal(read_diary(),
-                            "a+ b- a- "); /* b was begun, so it is stopped; c never was */
+        /* b was started, so it is stopped; c was not */
+        assert_string_equal(read_diary(), "a+ b- a- ");
 }
 
 static void test_a_start_past_its_deadline_is_named(void **state) {
@@ -189,7 +191,8 @@ static int shutting_start(struct hf_hook_context *context, void *ctx,
         hf_hooks_shut_down(to_shut_down);
         return 0;
 }
-static void test_shutting_down_during_the_start_begins_nothing_more(void **state) { /* A12 */
+/* A12 */
+static void test_shutting_down_during_the_start_begins_nothing_more(void **state) {
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
                 {.name = "a", .start = shutting_start, .stop = noting_stop},
@@ -230,7 +233,7 @@ static void test_stopping_before_the_start_closes_it(void **state) {
         assert_string_equal(read_diary(), "");
 }
 
-static void test_errors_of_stops_are_collected(void **state) {
+static void test_the_errors_of_all_stops_are_reported(void **state) {
         const char *on_a[] = {"a"}, *on_b[] = {"b"};
         struct hf_hook list[] = {
                 {.name = "a", .start = noting_start, .stop = failing_stop},
@@ -277,14 +280,15 @@ static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_othe
         };
         struct hf_status status;
         sem_init(&freedom, 0, 0);
-        struct hf_hooks *hooks = to_shut_down = SETUP(list); /* kept there: it is never freed */
+        /* referenced from here, because it is never freed */
+        struct hf_hooks *hooks = to_shut_down = SETUP(list);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
         assert_says(&status, "\"b\" is stuck");
         assert_string_equal(read_diary(), "a+ b+ a- ");
-        assert_null(hf_hooks_free(hooks)); /* frees nothing: the thread is alive in it */
+        assert_null(hf_hooks_free(hooks)); /* frees nothing: the thread still runs in it */
         sem_post(&freedom);
-        sem_wait(&freedom); /* the thread has gone on: the memory it uses is there */
+        sem_wait(&freedom); /* the thread has gone on; the memory that it uses still exists */
 }
 
 struct spawn_test {
@@ -350,7 +354,7 @@ static unsigned n_threads_kept(struct hf_hook_context *context) {
         pthread_mutex_unlock(&context->hooks->mu);
         return n;
 }
-/* A hook may spawn a thread for each job that comes, for as long as the process lives. */
+/* A hook may spawn a thread for each job, for as long as the process lives. */
 static void test_threads_that_have_returned_are_not_kept(void **state) {
         struct hf_hook_context *context = NULL;
         struct hf_hook list[] = {{.name = "a", .start = context_start, .ctx = &context}};
@@ -373,7 +377,7 @@ static void test_threads_that_have_returned_are_not_kept(void **state) {
 }
 
 static int token_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
-        /* While hooks stop, the API still answers: only the first token has fired. */
+        /* While hooks stop, the API still serves: only the first token has fired. */
         note(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) &&
                                   !hf_cancel_fired(hf_hook_stopped(context))
                           ? "-"
@@ -391,8 +395,10 @@ static void test_the_two_tokens_fire_one_after_the_other(void **state) {
         assert_string_equal(read_diary(), "a+ a- ");
 }
 
-/* A12: whatever the moment at which a stop from another thread meets a start, nothing begins after
- * the stop returned. */
+/*
+ * A12: at whatever moment a stop from another thread meets a start, nothing begins after the stop
+ * has returned.
+ */
 static atomic_bool stop_returned;
 static atomic_int n_running, n_late;
 static int racing_start(struct hf_hook_context *context, void *ctx,
@@ -411,7 +417,8 @@ static void *racing_start_main(void *ctx) {
         (void)hf_hooks_start(ctx, NULL);
         return NULL;
 }
-static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state) { /* A12 */
+/* A12 */
+static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state) {
         const char *on[][1] = {{"0"}, {"1"}, {"2"}};
         for (int round = 0; round < 200; round++) {
                 struct hf_hook list[] = {
@@ -447,8 +454,10 @@ static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state
         }
 }
 
-/* A start that overran and went on: its stop runs when the deadline has passed, and its thread is
- * joined afterwards. */
+/*
+ * A start that exceeds its deadline and goes on: its stop runs after the deadline, and its thread
+ * is joined afterwards.
+ */
 static void test_a_stop_waits_for_its_start(void **state) {
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
@@ -469,20 +478,20 @@ static void test_a_stop_waits_for_its_start(void **state) {
         assert_true(!read_diary()[0] || strcmp(read_diary(), "a+ a= a- ") == 0);
 }
 
-/* A stuck thread is left as it is, on purpose: that it is never joined is no finding here. */
+/* A stuck thread is left alone on purpose, so it is no error here that it is never joined. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_starts_follow_after_and_stops_go_back),
+                cmocka_unit_test(test_starts_follow_their_order_and_stops_reverse_it),
                 cmocka_unit_test(test_independent_hooks_run_at_once),
-                cmocka_unit_test(test_a_failed_start_is_named_and_what_began_is_stopped),
+                cmocka_unit_test(test_a_failed_start_is_named_and_started_hooks_are_stopped),
                 cmocka_unit_test(test_a_start_past_its_deadline_is_named),
                 cmocka_unit_test(test_shutting_down_during_the_start_begins_nothing_more),
                 cmocka_unit_test(test_shutting_down_before_the_start_starts_nothing),
                 cmocka_unit_test(test_stopping_before_the_start_closes_it),
-                cmocka_unit_test(test_errors_of_stops_are_collected),
+                cmocka_unit_test(test_the_errors_of_all_stops_are_reported),
                 cmocka_unit_test(
                         test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
                 cmocka_unit_test(test_spawned_threads_are_cancelled_and_joined),

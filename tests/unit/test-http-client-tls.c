@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP client engine over TLS, against the real server: who is believed, who we say we are,
- * which name is asked for, and a handshake that hangs. A relay in between counts connections, and
- * lets the first hang when it is told to.
+ * The HTTP client engine over TLS, against the real server: which server is trusted, which
+ * certificate the client sends, which name is checked, and a handshake that hangs. A relay between
+ * them counts connections, and lets the first ones hang if the test says so.
  */
 #undef NDEBUG
+#include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include "http-harness.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "http_fixture.h"
 
 #include <stdatomic.h>
 
@@ -23,8 +38,8 @@ struct relay {
         int fd;
         uint16_t port, to;
         pthread_t thread;
-        atomic_uint n_accepted,
-                n_hanging; /* of the first so many connections nothing is passed on */
+        /* on this many connections, from the first one on, nothing is forwarded */
+        atomic_uint n_accepted, n_hanging;
         struct {
                 int a, b;
                 pthread_t there, back;
@@ -65,7 +80,7 @@ static void *relay_main(void *ctx) {
                 unsigned i = atomic_fetch_add(&relay->n_accepted, 1);
                 assert_true(i < MAX_RELAYED);
                 relay->pair[i].a = fd;
-                relay->pair[i].b = i < relay->n_hanging ? -1 : dial(relay->to, 0);
+                relay->pair[i].b = i < relay->n_hanging ? -1 : tls_client_dial(relay->to, 0);
                 if (relay->pair[i].b < 0)
                         continue;
                 pump_start(&relay->pair[i].there, fd, relay->pair[i].b);
@@ -111,63 +126,63 @@ struct response {
         bool done;
 };
 
-struct rig {
-        struct fixture f;
+struct fixture {
+        struct http_fixture http;
         struct relay relay;
         struct hf__http_engine *engine;
         pthread_mutex_t mu;
         pthread_cond_t cond;
 };
 
-static struct rig rig;
+static struct fixture f;
 
-/* Like the harness's handler; /host tells the authority that was asked for. */
+/* Like http_fixture_handle. /host responds with the authority of the request. */
 static void handle_host(void *ctx, struct hfd_http_request *request) {
         if (strcmp(hfd_http_request_path(request), "/host") != 0) {
-                handle(ctx, request);
+                http_fixture_handle(ctx, request);
                 return;
         }
         const char *host = hfd_http_request_header(request, "host");
-        answer_text(request, 200, host ? host : "(absent)");
+        http_fixture_respond(request, 200, host ? host : "(absent)");
         hfd_http_request_unref(request);
 }
 
-static void rig_start(const char *server_cn, long valid_seconds) {
+static void fixture_start(const char *server_cn, long valid_seconds) {
         struct hf_status status = {0};
 
-        fixture_prepare(&rig.f);
-        drop_identity(&rig.f.server);
-        rig.f.server = make_identity(server_cn, NULL, &rig.f.ca, false, valid_seconds);
-        struct hfd_http_config config = basic_config(&rig.f);
+        http_fixture_prepare(&f.http);
+        x509_identity_deinit(&f.http.server);
+        f.http.server = x509_identity_make(server_cn, NULL, &f.http.ca, false, valid_seconds);
+        struct hfd_http_config config = http_fixture_config(&f.http);
         config.handler = handle_host;
-        assert_int_equal(hfd_http_new(&rig.f.host, &config, &rig.f.http, &status), 0);
-        assert_int_equal(hfd_http_start(rig.f.http), 0);
-        relay_start(&rig.relay, hfd_http_port(rig.f.http));
-        pthread_mutex_init(&rig.mu, NULL);
-        assert_int_equal(hf_cond_init(&rig.cond), 0);
+        assert_int_equal(hfd_http_new(&f.http.host, &config, &f.http.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http.http), 0);
+        relay_start(&f.relay, hfd_http_port(f.http.http));
+        pthread_mutex_init(&f.mu, NULL);
+        assert_int_equal(hf_cond_init(&f.cond), 0);
         static struct hf_host host = {.size = sizeof host};
-        assert_int_equal(hf__http_engine_new(&host, "test-http", &rig.engine), 0);
+        assert_int_equal(hf__http_engine_new(&host, "test-http", &f.engine), 0);
 }
 
-static void rig_stop(void) {
-        rig.engine = hf__http_engine_free(rig.engine);
-        relay_stop(&rig.relay);
-        fixture_stop(&rig.f);
-        pthread_cond_destroy(&rig.cond);
-        pthread_mutex_destroy(&rig.mu);
+static void fixture_stop(void) {
+        f.engine = hf__http_engine_free(f.engine);
+        relay_stop(&f.relay);
+        http_fixture_stop(&f.http);
+        pthread_cond_destroy(&f.cond);
+        pthread_mutex_destroy(&f.mu);
 }
 
 static void on_done(void *ctx, const struct hf__http_result *result) {
         struct response *a = ctx;
 
-        pthread_mutex_lock(&rig.mu);
+        pthread_mutex_lock(&f.mu);
         a->outcome = result->outcome;
         a->code = result->code;
         snprintf(a->body, sizeof a->body, "%.*s", (int)result->n_body, (const char *)result->body);
         snprintf(a->text, sizeof a->text, "%s", result->error_text);
         a->done = true;
-        pthread_cond_broadcast(&rig.cond);
-        pthread_mutex_unlock(&rig.mu);
+        pthread_cond_broadcast(&f.cond);
+        pthread_mutex_unlock(&f.mu);
 }
 
 static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char *path,
@@ -176,7 +191,7 @@ static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char 
         uint64_t id = 0;
 
         *a = (struct response){0};
-        snprintf(url, sizeof url, "https://127.0.0.1:%u%s", rig.relay.port, path);
+        snprintf(url, sizeof url, "https://127.0.0.1:%u%s", f.relay.port, path);
         struct hf__http_request request = {
                 .method = "GET",
                 .url = url,
@@ -185,19 +200,19 @@ static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char 
                 .on_done = on_done,
                 .ctx = a,
         };
-        assert_int_equal(hf__http_submit(rig.engine, &request, &id), 0);
+        assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
         return id;
 }
 
 static void wait_done(struct response *a) {
         const struct hf_clock *clock = hf_clock_system();
 
-        pthread_mutex_lock(&rig.mu);
+        pthread_mutex_lock(&f.mu);
         while (!a->done)
-                assert_int_equal(clock->wait(clock->ctx, &rig.cond, &rig.mu,
+                assert_int_equal(clock->wait(clock->ctx, &f.cond, &f.mu,
                                              hf_now(clock) + 60 * HF_NSEC_PER_SEC),
                                  0);
-        pthread_mutex_unlock(&rig.mu);
+        pthread_mutex_unlock(&f.mu);
 }
 
 static struct response get(const struct hf__http_tls_config *config, const char *path) {
@@ -206,47 +221,48 @@ static struct response get(const struct hf__http_tls_config *config, const char 
 
         assert_int_equal(hf__http_tls_new(config, &tls), 0);
         submit(&a, tls, path, 30 * HF_NSEC_PER_SEC);
-        hf__http_tls_unref(tls); /* the request has its own */
+        hf__http_tls_unref(tls); /* the request has its own reference */
         wait_done(&a);
         return a;
 }
 
 /* ---- tests ---- */
 
-static void test_only_the_ca_given_is_believed(void **state) {
-        rig_start("127.0.0.1", 3600);
-        struct identity other = make_identity("other-ca", NULL, NULL, true, 3600);
+static void test_only_the_given_ca_is_trusted(void **state) {
+        fixture_start("127.0.0.1", 3600);
+        struct x509_identity other = x509_identity_make("other-ca", NULL, NULL, true, 3600);
         struct response a =
-                get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
+                get(&(struct hf__http_tls_config){.ca_pem = f.http.ca.cert_pem}, "/hello");
         assert_int_equal(a.outcome, 0);
         assert_string_equal(a.body, "hello");
         a = get(&(struct hf__http_tls_config){.ca_pem = other.cert_pem}, "/hello");
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
         assert_true(a.text[0]);
-        a = get(&(struct hf__http_tls_config){0}, "/hello"); /* the system's CAs do not know it */
+        /* the system's CAs do not include it */
+        a = get(&(struct hf__http_tls_config){0}, "/hello");
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
-        assert_int_equal(rig.f.n_handled, 1);
+        assert_int_equal(f.http.n_handled, 1);
         a = get(&(struct hf__http_tls_config){.insecure = true}, "/hello");
         assert_int_equal(a.outcome, 0);
-        drop_identity(&other);
-        rig_stop();
+        x509_identity_deinit(&other);
+        fixture_stop();
 }
 
 static void test_an_expired_server_is_refused(void **state) {
-        rig_start("127.0.0.1", -60);
+        fixture_start("127.0.0.1", -60);
         struct response a =
-                get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
+                get(&(struct hf__http_tls_config){.ca_pem = f.http.ca.cert_pem}, "/hello");
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
-        assert_int_equal(rig.f.n_handled, 0);
-        rig_stop();
+        assert_int_equal(f.http.n_handled, 0);
+        fixture_stop();
 }
 
-static void test_the_server_name_is_checked_and_the_url_is_asked(void **state) {
+static void test_the_server_name_replaces_the_urls_host_in_tls_only(void **state) {
         char authority[64];
 
-        rig_start("holdfast.test", 3600);
-        snprintf(authority, sizeof authority, "127.0.0.1:%u", rig.relay.port);
-        struct hf__http_tls_config config = {.ca_pem = rig.f.ca.cert_pem};
+        fixture_start("holdfast.test", 3600);
+        snprintf(authority, sizeof authority, "127.0.0.1:%u", f.relay.port);
+        struct hf__http_tls_config config = {.ca_pem = f.http.ca.cert_pem};
         struct response a = get(&config, "/host"); /* the URL's host is not in the certificate */
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
         config.server_name = "elsewhere.test";
@@ -254,49 +270,53 @@ static void test_the_server_name_is_checked_and_the_url_is_asked(void **state) {
         config.server_name = "holdfast.test";
         a = get(&config, "/host");
         assert_int_equal(a.outcome, 0);
-        assert_string_equal(a.body, authority); /* the name is a matter of TLS alone */
-        rig_stop();
+        assert_string_equal(a.body, authority); /* the name concerns TLS only */
+        fixture_stop();
 }
 
-static void test_the_client_certificate_is_shown(void **state) {
-        rig_start("127.0.0.1", 3600);
-        struct identity me = make_identity("me", "us", &rig.f.ca, false, 3600),
-                        stranger = make_identity("x", "y", NULL, false, 3600);
-        struct hf__http_tls_config config = {.ca_pem = rig.f.ca.cert_pem};
+static void test_the_client_certificate_is_sent(void **state) {
+        fixture_start("127.0.0.1", 3600);
+        struct x509_identity me = x509_identity_make("me", "us", &f.http.ca, false, 3600),
+                             stranger = x509_identity_make("x", "y", NULL, false, 3600);
+        struct hf__http_tls_config config = {.ca_pem = f.http.ca.cert_pem};
         assert_string_equal(get(&config, "/peer").body, "none  -");
         config.cert_pem = me.cert_pem;
         config.key_pem = me.key_pem;
         assert_string_equal(get(&config, "/peer").body, "verified me us");
-        config.cert_pem = stranger.cert_pem; /* with another's key: our own mistake, refused before
-                                                anything is sent */
+        /*
+         * with the key of another certificate: our own mistake, which is refused before anything is
+         * sent
+         */
+        config.cert_pem = stranger.cert_pem;
         assert_int_equal(get(&config, "/peer").outcome, HF_E_UNAUTHORIZED);
         config.key_pem = stranger.key_pem;
         struct response a = get(&config, "/peer");
         assert_true(a.outcome == HF_E_UNAUTHORIZED || a.code == 401);
-        /* Connections of one identity are never used for another. */
+        /* A connection of one identity is never used for another. */
         config.cert_pem = config.key_pem = NULL;
         assert_string_equal(get(&config, "/peer").body, "none  -");
-        drop_identity(&me);
-        drop_identity(&stranger);
-        rig_stop();
+        x509_identity_deinit(&me);
+        x509_identity_deinit(&stranger);
+        fixture_stop();
 }
 
 static void test_requests_share_a_connection(void **state) {
         struct hf__http_tls *tls = NULL;
         struct response a[20];
 
-        rig_start("127.0.0.1", 3600);
+        fixture_start("127.0.0.1", 3600);
         assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
-                                                                                rig.f.ca.cert_pem},
+                                                                                f.http.ca.cert_pem},
                                           &tls),
                          0);
         for (int i = 0; i < 20; i++)
                 submit(&a[i], tls, "/hold", 60 * HF_NSEC_PER_SEC);
-        await(&rig.f, &rig.f.n_held, 20); /* all under way at once: HTTP/2 was agreed on */
-        assert_int_equal(rig.relay.n_accepted, 1);
+        http_fixture_await(&f.http, &f.http.n_held,
+                           20); /* all at the same time: HTTP/2 was negotiated */
+        assert_int_equal(f.relay.n_accepted, 1);
         for (int i = 0; i < 20; i++) {
-                struct hfd_http_request *request = take_held(&rig.f);
-                answer_text(request, 200, "held");
+                struct hfd_http_request *request = http_fixture_take_held(&f.http);
+                http_fixture_respond(request, 200, "held");
                 hfd_http_request_unref(request);
         }
         for (int i = 0; i < 20; i++) {
@@ -304,38 +324,40 @@ static void test_requests_share_a_connection(void **state) {
                 assert_string_equal(a[i].body, "held");
         }
         hf__http_tls_unref(tls);
-        rig_stop();
+        fixture_stop();
 }
 
-/* A stream's handshake hangs (a dead backend behind a balancer); a renewal must not hang with it
- * until that gives up. */
+/*
+ * The handshake of a stream hangs (a dead backend behind a load balancer). A renewal must not hang
+ * with it until it times out.
+ */
 static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         struct hf__http_tls *tls = NULL;
         struct response stream, first, second;
 
-        rig_start("127.0.0.1", 3600);
-        rig.relay.n_hanging = 1;
+        fixture_start("127.0.0.1", 3600);
+        f.relay.n_hanging = 1;
         assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
-                                                                                rig.f.ca.cert_pem},
+                                                                                f.http.ca.cert_pem},
                                           &tls),
                          0);
         uint64_t id = submit(&stream, tls, "/hello", 60 * HF_NSEC_PER_SEC);
-        while (!rig.relay.n_accepted)
+        while (!f.relay.n_accepted)
                 (void)hf_cancel_wait(hf_cancel_never(),
                                      hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
-        submit(&first, tls, "/hello", 100 * HF_NSEC_PER_MSEC); /* waits for that connection */
+        submit(&first, tls, "/hello", 100 * HF_NSEC_PER_MSEC); /* it waits for that connection */
         wait_done(&first);
         submit(&second, tls, "/hello", 20 * HF_NSEC_PER_SEC);
         wait_done(&second);
         assert_int_equal(second.outcome, 0);
-        pthread_mutex_lock(&rig.mu);
+        pthread_mutex_lock(&f.mu);
         assert_false(stream.done);
-        pthread_mutex_unlock(&rig.mu);
-        hf__http_cancel(rig.engine, id);
+        pthread_mutex_unlock(&f.mu);
+        hf__http_cancel(f.engine, id);
         wait_done(&stream);
         assert_int_equal(stream.outcome, HF_E_CANCELED);
         hf__http_tls_unref(tls);
-        rig_stop();
+        fixture_stop();
 }
 
 /* Many streams at once: as many connections as their number needs, not one each. */
@@ -344,18 +366,18 @@ static void test_many_streams_share_few_connections(void **state) {
         static struct response a[N];
         struct hf__http_tls *tls = NULL;
 
-        rig_start("127.0.0.1", 3600);
+        fixture_start("127.0.0.1", 3600);
         assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
-                                                                                rig.f.ca.cert_pem},
+                                                                                f.http.ca.cert_pem},
                                           &tls),
                          0);
         for (int i = 0; i < N; i++)
                 submit(&a[i], tls, "/hold", 60 * HF_NSEC_PER_SEC);
-        await(&rig.f, &rig.f.n_held, N);
-        assert_true(rig.relay.n_accepted <= 4 + N / 64);
+        http_fixture_await(&f.http, &f.http.n_held, N);
+        assert_true(f.relay.n_accepted <= 4 + N / 64);
         for (int i = 0; i < N; i++) {
-                struct hfd_http_request *request = take_held(&rig.f);
-                answer_text(request, 200, "held");
+                struct hfd_http_request *request = http_fixture_take_held(&f.http);
+                http_fixture_respond(request, 200, "held");
                 hfd_http_request_unref(request);
         }
         for (int i = 0; i < N; i++) {
@@ -363,10 +385,10 @@ static void test_many_streams_share_few_connections(void **state) {
                 assert_string_equal(a[i].body, "held");
         }
         hf__http_tls_unref(tls);
-        rig_stop();
+        fixture_stop();
 }
 
-/* ---- a server that only knows HTTP/1.1, whose answers do not end ---- */
+/* ---- a server that speaks HTTP/1.1 only, with responses that do not end ---- */
 
 #define N_STREAMS 12
 
@@ -412,7 +434,7 @@ static void *accept_old(void *ctx) {
         return NULL;
 }
 
-static uint16_t old_start(const struct identity *me) {
+static uint16_t old_start(const struct x509_identity *me) {
         struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t n = sizeof in;
         BIO *cert = BIO_new_mem_buf(me->cert_pem, -1), *key = BIO_new_mem_buf(me->key_pem, -1);
@@ -433,20 +455,22 @@ static uint16_t old_start(const struct identity *me) {
         return ntohs(in.sin_port);
 }
 
-/* There each stream needs a connection of its own, and gets it: a lane's limit is for connections
- * that are shared. */
+/*
+ * There each stream needs a connection of its own, and gets it: a lane's limit applies to shared
+ * connections.
+ */
 static void test_streams_that_cannot_share_have_a_connection_each(void **state) {
         struct hf__http_tls *tls = NULL;
         struct response a[N_STREAMS];
         uint64_t ids[N_STREAMS];
         pthread_t thread;
 
-        rig_start("127.0.0.1", 3600);
-        uint16_t real = rig.relay.port;
-        rig.relay.port = old_start(&rig.f.server);
+        fixture_start("127.0.0.1", 3600);
+        uint16_t real = f.relay.port;
+        f.relay.port = old_start(&f.http.server);
         assert_int_equal(pthread_create(&thread, NULL, accept_old, NULL), 0);
         assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
-                                                                                rig.f.ca.cert_pem},
+                                                                                f.http.ca.cert_pem},
                                           &tls),
                          0);
         for (int i = 0; i < N_STREAMS; i++)
@@ -455,7 +479,7 @@ static void test_streams_that_cannot_share_have_a_connection_each(void **state) 
                 (void)hf_cancel_wait(hf_cancel_never(),
                                      hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
         for (int i = 0; i < N_STREAMS; i++) {
-                hf__http_cancel(rig.engine, ids[i]);
+                hf__http_cancel(f.engine, ids[i]);
                 wait_done(&a[i]);
                 assert_int_equal(a[i].outcome, HF_E_CANCELED);
         }
@@ -463,8 +487,8 @@ static void test_streams_that_cannot_share_have_a_connection_each(void **state) 
         shutdown(old.fd, SHUT_RDWR);
         pthread_join(thread, NULL);
         close(old.fd);
-        rig.relay.port = real;
-        rig_stop(); /* closes the client's ends */
+        f.relay.port = real;
+        fixture_stop(); /* closes the client's sockets */
         for (unsigned i = 0; i < old.n_peers; i++) {
                 pthread_join(old.peer[i].thread, NULL);
                 close(old.peer[i].fd);
@@ -475,10 +499,10 @@ static void test_streams_that_cannot_share_have_a_connection_each(void **state) 
 int main(void) {
         assert(hf__http_global_init() == 0);
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_only_the_ca_given_is_believed),
+                cmocka_unit_test(test_only_the_given_ca_is_trusted),
                 cmocka_unit_test(test_an_expired_server_is_refused),
-                cmocka_unit_test(test_the_server_name_is_checked_and_the_url_is_asked),
-                cmocka_unit_test(test_the_client_certificate_is_shown),
+                cmocka_unit_test(test_the_server_name_replaces_the_urls_host_in_tls_only),
+                cmocka_unit_test(test_the_client_certificate_is_sent),
                 cmocka_unit_test(test_requests_share_a_connection),
                 cmocka_unit_test(test_many_streams_share_few_connections),
                 cmocka_unit_test(test_streams_that_cannot_share_have_a_connection_each),

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
-#include "http-harness.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-static struct fixture f;
+#include <cmocka.h>
 
-/* One answer: its code, or 0 when the connection ended; the body is in body. */
-static int read_answer(struct client *c, char *body, size_t space) {
-        char *end = client_await(c, "\r\n\r\n"), *length;
+#include "base/buf.h"
+#include "http_fixture.h"
+
+static struct http_fixture f;
+
+/* One response: its code, or 0 when the connection has ended. Its body is written to body. */
+static int read_answer(struct tls_client *c, char *body, size_t space) {
+        char *end = tls_client_await(c, "\r\n\r\n"), *length;
         size_t head, n = 0;
         int code;
 
@@ -18,102 +30,102 @@ static int read_answer(struct client *c, char *body, size_t space) {
         length = strstr(c->in, "content-length: ");
         if (length)
                 n = strtoul(length + 16, NULL, 10);
-        client_use(c, head);
+        tls_client_drop(c, head);
         while (c->n_in < n)
-                if (!client_more(c))
+                if (!tls_client_read(c))
                         return 0;
         if (body)
                 snprintf(body, space, "%.*s", (int)(n < space ? n : space - 1), c->in);
-        client_use(c, n);
+        tls_client_drop(c, n);
         return code;
 }
 
-static void open_h1(struct client *c) {
-        assert_int_equal(client_open(c, hfd_http_port(f.http), "http/1.1", NULL, 0), 0);
+static void open_h1(struct tls_client *c) {
+        assert_int_equal(tls_client_open(c, hfd_http_port(f.http), "http/1.1", NULL, 0), 0);
 }
 
-/* Sends raw bytes, returns the code of the first answer; 0 = closed. */
+/* Sends raw bytes. Returns the code of the first response; 0 = closed. */
 static int ask_raw(const char *data, size_t n) {
-        struct client c;
+        struct tls_client c;
         int code;
 
         open_h1(&c);
-        client_send(&c, data, n);
+        tls_client_send(&c, data, n);
         code = read_answer(&c, NULL, 0);
-        client_close(&c);
+        tls_client_close(&c);
         return code;
 }
 
 static int ask(const char *text) { return ask_raw(text, strlen(text)); }
 
 static void test_get_post_and_keep_alive(void **state) {
-        struct client c;
+        struct tls_client c;
         char body[64];
 
         open_h1(&c);
-        client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+        tls_client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "hello");
-        client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+        tls_client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "abc");
-        client_puts(&c, "GET /query?a=b&c HTTP/1.1\r\nHost: a\r\n\r\n");
+        tls_client_puts(&c, "GET /query?a=b&c HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "a=b&c");
-        client_puts(&c, "GET /header HTTP/1.1\r\nHost: a\r\nX-Test: 1\r\nx-TEST:  2 \r\n\r\n");
+        tls_client_puts(&c, "GET /header HTTP/1.1\r\nHost: a\r\nX-Test: 1\r\nx-TEST:  2 \r\n\r\n");
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "1, 2");
-        client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        tls_client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
-        assert_true(client_closed(&c));
-        client_close(&c);
+        assert_true(tls_client_is_closed(&c));
+        tls_client_close(&c);
 }
 
 static void test_head_has_no_body(void **state) {
-        struct client c;
+        struct tls_client c;
 
         open_h1(&c);
-        client_puts(&c, "HEAD /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        assert_non_null(client_await(&c, "content-length: 5\r\n"));
-        assert_non_null(client_await(&c, "\r\n\r\n"));
-        while (client_more(&c))
+        tls_client_puts(&c, "HEAD /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_non_null(tls_client_await(&c, "content-length: 5\r\n"));
+        assert_non_null(tls_client_await(&c, "\r\n\r\n"));
+        while (tls_client_read(&c))
                 ;
         assert_memory_equal(c.in + c.n_in - 4, "\r\n\r\n", 4);
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static void test_head_split_at_each_byte(void **state) {
         static const char text[] =
                 "POST /echo HTTP/1.1\r\nHost: a\r\nX-Test: v\r\nTransfer-Encoding: "
                 "chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nt: u\r\n\r\n";
-        struct client c;
+        struct tls_client c;
         char body[64];
 
         open_h1(&c);
         for (size_t i = 0; i < sizeof text - 1; i++)
-                client_send(&c, text + i, 1);
+                tls_client_send(&c, text + i, 1);
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "abc");
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static void test_pipelined_requests_are_answered_in_order(void **state) {
         struct hfd_http_request *held;
-        struct client c;
+        struct tls_client c;
         char body[64];
 
         open_h1(&c);
-        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nPOST /echo HTTP/1.1\r\nHost: "
-                        "a\r\nContent-Length: 1\r\n\r\n2"
-                        "GET /query?3 HTTP/1.1\r\nHost: a\r\n\r\n");
-        held = take_held(&f);
-        answer_text(held, 200, "1");
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nPOST /echo HTTP/1.1\r\nHost: "
+                            "a\r\nContent-Length: 1\r\n\r\n2"
+                            "GET /query?3 HTTP/1.1\r\nHost: a\r\n\r\n");
+        held = http_fixture_take_held(&f);
+        http_fixture_respond(held, 200, "1");
         hfd_http_request_unref(held);
         for (int i = 1; i <= 3; i++) {
                 assert_int_equal(read_answer(&c, body, sizeof body), 200);
                 assert_int_equal(body[0], '0' + i);
         }
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static void test_smuggling_is_refused(void **state) {
@@ -179,7 +191,7 @@ static void test_limits(void **state) {
         assert_int_equal(ask(big), 431);
         assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3145729\r\n\r\n"),
                          413);
-        /* A chunk extension without end is framing, not body. */
+        /* An endless chunk extension is framing, not body. */
         end = stpcpy(big, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;");
         memset(end, 'x', 40000);
         assert_int_equal(ask_raw(big, 40000), 413);
@@ -187,31 +199,31 @@ static void test_limits(void **state) {
 
 static void test_chunked_body_beyond_the_limit(void **state) {
         static char chunk[65536 + 16];
-        struct client c;
+        struct tls_client c;
         int n = sprintf(chunk, "10000\r\n");
 
         memset(chunk + n, 'x', 65536);
         memcpy(chunk + n + 65536, "\r\n", 2);
         open_h1(&c);
-        client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        tls_client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
         for (int i = 0; i < 50; i++)
-                client_send(&c, chunk, (size_t)n + 65536 + 2);
+                tls_client_send(&c, chunk, (size_t)n + 65536 + 2);
         assert_int_equal(read_answer(&c, NULL, 0), 413);
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static void test_expect_continue(void **state) {
-        struct client c;
+        struct tls_client c;
         char body[16];
 
         open_h1(&c);
-        client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
-                        "100-continue\r\n\r\n");
+        tls_client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
+                            "100-continue\r\n\r\n");
         assert_int_equal(read_answer(&c, NULL, 0), 100);
-        client_puts(&c, "ok");
+        tls_client_puts(&c, "ok");
         assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "ok");
-        client_close(&c);
+        tls_client_close(&c);
         assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
                              "wonders\r\n\r\n"),
                          417);
@@ -220,145 +232,147 @@ static void test_expect_continue(void **state) {
                          413);
 }
 
-static void test_slow_head_is_ended(void **state) {
-        struct client c, idle;
+static void test_a_slow_head_times_out(void **state) {
+        struct tls_client c, idle;
 
         open_h1(&idle);
         open_h1(&c);
-        client_puts(&c, "GET /hello HTTP/1.1\r\nHo");
-        /* The server has seen the beginning once it answers another connection of the same worker;
-         * two cover both workers. */
+        tls_client_puts(&c, "GET /hello HTTP/1.1\r\nHo");
+        /*
+         * When another connection of the same worker gets a response, the server has seen the
+         * beginning. Two connections cover both workers.
+         */
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
-        skip_time(&f, 33 * HF_NSEC_PER_SEC);
+        http_fixture_skip_time(&f, 33 * HF_NSEC_PER_SEC);
         assert_int_equal(read_answer(&c, NULL, 0), 408);
-        client_close(&c);
-        skip_time(&f, 60 * HF_NSEC_PER_SEC);
-        assert_true(client_closed(&idle));
-        client_close(&idle);
+        tls_client_close(&c);
+        http_fixture_skip_time(&f, 60 * HF_NSEC_PER_SEC);
+        assert_true(tls_client_is_closed(&idle));
+        tls_client_close(&idle);
 }
 
-static void test_stream_is_chunked_and_flushed_at_once(void **state) {
+static void test_a_stream_is_chunked_and_flushed_at_once(void **state) {
         struct hf__buf *piece = hf__buf_copy("one", 3);
         struct hfd_http_request *held;
-        struct client c;
+        struct tls_client c;
 
         open_h1(&c);
-        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
-        held = take_held(&f);
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        held = http_fixture_take_held(&f);
         hfd_http_request_stream(held, 200, "application/json", NULL, 0);
-        assert_non_null(client_await(&c, "transfer-encoding: chunked\r\n"));
+        assert_non_null(tls_client_await(&c, "transfer-encoding: chunked\r\n"));
         assert_int_equal(hfd_http_request_push(held, piece), 0);
-        assert_non_null(client_await(&c, "\r\n\r\n3\r\none\r\n"));
+        assert_non_null(tls_client_await(&c, "\r\n\r\n3\r\none\r\n"));
         assert_int_equal(hfd_http_request_push(held, piece), 0);
         hfd_http_request_end(held);
         assert_int_equal(hfd_http_request_push(held, piece) != 0, 1);
-        assert_non_null(client_await(&c, "one\r\n0\r\n\r\n"));
+        assert_non_null(tls_client_await(&c, "one\r\n0\r\n\r\n"));
         hfd_http_request_unref(held);
         hf__buf_unref(piece);
-        client_close(&c);
+        tls_client_close(&c);
 }
 
-static void test_slow_reader_is_cut(void **state) {
+static void test_a_slow_reader_is_disconnected(void **state) {
         struct hf__buf *piece = hf__buf_new(4096);
         struct hfd_http_request *held;
-        struct client c;
+        struct tls_client c;
         unsigned gone = f.n_gone;
         size_t pushed = 0;
         int r = 0;
 
         memset(piece->data, 'x', piece->n);
-        assert_int_equal(client_open(&c, hfd_http_port(f.http), "http/1.1", NULL, 4096), 0);
-        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
-        held = take_held(&f);
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), "http/1.1", NULL, 4096), 0);
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        held = http_fixture_take_held(&f);
         hfd_http_request_stream(held, 200, "application/json", NULL, 0);
         for (int i = 0; i < 20000 && r == 0; i++, pushed++)
                 r = hfd_http_request_push(held, piece);
         assert_int_equal(r, -ENOBUFS);
         assert_int_equal(hfd_http_request_push(held, piece), -EPIPE);
         assert_true(pushed < 5000);
-        await(&f, &f.n_gone, gone + 1);
+        http_fixture_await(&f, &f.n_gone, gone + 1);
         hfd_http_request_unref(held);
         hf__buf_unref(piece);
-        client_close(&c);
+        tls_client_close(&c);
 }
 
-static void test_peer_gone_is_told(void **state) {
+static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
         struct hf__buf *piece = hf__buf_copy("x", 1);
         unsigned gone = f.n_gone, finished = f.n_finished;
         struct hfd_http_request *held;
-        struct client c;
+        struct tls_client c;
 
         open_h1(&c);
-        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
-        held = take_held(&f);
-        client_close(&c);
-        await(&f, &f.n_gone, gone + 1);
-        await(&f, &f.n_finished, finished + 1);
-        answer_text(held, 200, "too late");
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        held = http_fixture_take_held(&f);
+        tls_client_close(&c);
+        http_fixture_await(&f, &f.n_gone, gone + 1);
+        http_fixture_await(&f, &f.n_finished, finished + 1);
+        http_fixture_respond(held, 200, "too late");
         assert_int_equal(hfd_http_request_push(held, piece), -EPIPE);
         hf__buf_unref(piece);
         hfd_http_request_unref(held);
 }
 
-static void test_finished_is_told(void **state) {
+static void test_a_handler_learns_that_the_response_is_sent(void **state) {
         unsigned finished = f.n_finished, gone = f.n_gone;
 
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
-        await(&f, &f.n_finished, finished + 1);
+        http_fixture_await(&f, &f.n_finished, finished + 1);
         assert_int_equal(f.last_code, 200);
         assert_int_equal(f.last_bytes, 5);
         assert_int_equal(f.n_gone, gone);
 }
 
-static void test_large_body_comes_back(void **state) {
+static void test_a_large_body_is_echoed(void **state) {
         size_t n = 3 << 20;
         char *data = malloc(n), head[128];
-        struct client c;
+        struct tls_client c;
         char *end;
 
         for (size_t i = 0; i < n; i++)
                 data[i] = (char)('a' + i % 23);
         open_h1(&c);
         sprintf(head, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", n);
-        client_puts(&c, head);
-        client_send(&c, data, n);
-        end = client_await(&c, "\r\n\r\n");
+        tls_client_puts(&c, head);
+        tls_client_send(&c, data, n);
+        end = tls_client_await(&c, "\r\n\r\n");
         assert_non_null(end);
-        client_use(&c, (size_t)(end + 4 - c.in));
+        tls_client_drop(&c, (size_t)(end + 4 - c.in));
         while (c.n_in < n)
-                assert_true(client_more(&c));
+                assert_true(tls_client_read(&c));
         assert_memory_equal(c.in, data, n);
-        client_close(&c);
+        tls_client_close(&c);
         free(data);
 }
 
-static void test_answer_headers_cannot_split_the_answer(void **state) {
+static void test_response_headers_cannot_split_the_response(void **state) {
         const struct hfd_header headers[] = {{"x-good", "yes"},
                                              {"x-bad", "a\r\nx-evil: 1"},
                                              {"content-length", "1"}};
         struct hfd_http_request *held;
-        struct client c;
+        struct tls_client c;
 
         open_h1(&c);
-        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        held = take_held(&f);
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        held = http_fixture_take_held(&f);
         hfd_http_request_reply(held, 200, NULL, headers, 3, NULL);
         hfd_http_request_unref(held);
-        assert_non_null(client_await(&c, "x-good: yes\r\n"));
-        assert_non_null(client_await(&c, "\r\n\r\n"));
+        assert_non_null(tls_client_await(&c, "x-good: yes\r\n"));
+        assert_non_null(tls_client_await(&c, "\r\n\r\n"));
         assert_null(strstr(c.in, "x-evil"));
         assert_non_null(strstr(c.in, "content-length: 0\r\n"));
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static int setup(void **state) {
-        fixture_start(&f);
+        http_fixture_start(&f);
         return 0;
 }
 
 static int teardown(void **state) {
-        fixture_stop(&f);
+        http_fixture_stop(&f);
         return 0;
 }
 
@@ -372,13 +386,13 @@ int main(void) {
                 cmocka_unit_test(test_limits),
                 cmocka_unit_test(test_chunked_body_beyond_the_limit),
                 cmocka_unit_test(test_expect_continue),
-                cmocka_unit_test(test_stream_is_chunked_and_flushed_at_once),
-                cmocka_unit_test(test_slow_reader_is_cut),
-                cmocka_unit_test(test_peer_gone_is_told),
-                cmocka_unit_test(test_finished_is_told),
-                cmocka_unit_test(test_large_body_comes_back),
-                cmocka_unit_test(test_answer_headers_cannot_split_the_answer),
-                cmocka_unit_test(test_slow_head_is_ended),
+                cmocka_unit_test(test_a_stream_is_chunked_and_flushed_at_once),
+                cmocka_unit_test(test_a_slow_reader_is_disconnected),
+                cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),
+                cmocka_unit_test(test_a_handler_learns_that_the_response_is_sent),
+                cmocka_unit_test(test_a_large_body_is_echoed),
+                cmocka_unit_test(test_response_headers_cannot_split_the_response),
+                cmocka_unit_test(test_a_slow_head_times_out),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
-#include "http-harness.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "http_fixture.h"
 
 #include <nghttp2/nghttp2.h>
 
-static struct fixture f;
+static struct http_fixture f;
 
-/* ---- a client: nghttp2's own session over the harness's TLS connection ---- */
+/* ---- a client: nghttp2's own session over the fixture's TLS connection ---- */
 
 #define MAX_STREAMS 300
 
@@ -21,7 +32,7 @@ struct stream {
 };
 
 struct h2 {
-        struct client c;
+        struct tls_client c;
         nghttp2_session *session;
         struct stream streams[MAX_STREAMS]; /* by (id - 1) / 2 */
         bool goaway, wants_no_windows;
@@ -87,7 +98,7 @@ static void h2_flush(struct h2 *h) {
         ssize_t n;
 
         while ((n = nghttp2_session_mem_send(h->session, &data)) > 0)
-                client_send(&h->c, data, (size_t)n);
+                tls_client_send(&h->c, data, (size_t)n);
 }
 
 static struct h2 *h2_open(uint32_t window, int rcvbuf) {
@@ -97,7 +108,7 @@ static struct h2 *h2_open(uint32_t window, int rcvbuf) {
         nghttp2_session_callbacks *cb;
         nghttp2_option *option;
 
-        assert_int_equal(client_open(&h->c, hfd_http_port(f.http), "h2", NULL, rcvbuf), 0);
+        assert_int_equal(tls_client_open(&h->c, hfd_http_port(f.http), "h2", NULL, rcvbuf), 0);
         nghttp2_session_callbacks_new(&cb);
         nghttp2_session_callbacks_set_on_header_callback(cb, cl_header);
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, cl_data);
@@ -119,16 +130,16 @@ static void h2_close(struct h2 *h) {
         for (int i = 0; i < MAX_STREAMS; i++)
                 free(h->streams[i].body);
         nghttp2_session_del(h->session);
-        client_close(&h->c);
+        tls_client_close(&h->c);
         free(h);
 }
 
-/* Reads once and lets the session see it; false at the end of the connection. */
+/* Reads once and feeds the session. False at the end of the connection. */
 static bool h2_iteration(struct h2 *h) {
         ssize_t used;
 
         h2_flush(h);
-        if (!client_more(&h->c))
+        if (!tls_client_read(&h->c))
                 return false;
         used = nghttp2_session_mem_recv(h->session, (uint8_t *)h->c.in, h->c.n_in);
         assert_int_equal(used, h->c.n_in);
@@ -199,21 +210,21 @@ static void test_get_post_and_many_streams(void **state) {
         h2_close(h);
 }
 
-static void test_answer_later_out_of_order(void **state) {
+static void test_responses_may_come_later_and_in_any_order(void **state) {
         struct h2 *h = h2_open(0, 0);
         int32_t a = h2_ask(h, "GET", "/hold", NULL), b = h2_ask(h, "GET", "/hold", NULL);
-        struct hfd_http_request *ra = take_held(&f), *rb = take_held(&f);
+        struct hfd_http_request *ra = http_fixture_take_held(&f), *rb = http_fixture_take_held(&f);
 
-        answer_text(rb, 201, "b");
+        http_fixture_respond(rb, 201, "b");
         assert_int_equal(h2_await(h, b)->code, 201);
-        answer_text(ra, 202, "a");
+        http_fixture_respond(ra, 202, "a");
         assert_int_equal(h2_await(h, a)->code, 202);
         hfd_http_request_unref(ra);
         hfd_http_request_unref(rb);
         h2_close(h);
 }
 
-static void test_large_body_comes_back_without_copy(void **state) {
+static void test_a_large_body_is_sent_without_a_copy(void **state) {
         struct h2 *h = h2_open(0, 0);
         size_t n = 3000000;
         char *data = malloc(n + 1);
@@ -269,8 +280,8 @@ static void test_authority_and_host_must_agree(void **state) {
         assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", other, 1, NULL, 0))->code,
                          400);
         assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", same, 1, NULL, 0))->code, 200);
-        assert_int_not_equal(h2_await(h, h2_ask(h, "GET", "http://a", NULL))->error_code,
-                             0); /* nghttp2 refuses it already */
+        /* nghttp2 refuses it already */
+        assert_int_not_equal(h2_await(h, h2_ask(h, "GET", "http://a", NULL))->error_code, 0);
         h2_close(h);
 }
 
@@ -283,7 +294,7 @@ static void test_watch_streams(void **state) {
         for (int i = 0; i < 50; i++)
                 ids[i] = h2_ask(h, "GET", "/hold", NULL);
         for (int i = 0; i < 50; i++) {
-                held[i] = take_held(&f);
+                held[i] = http_fixture_take_held(&f);
                 hfd_http_request_stream(held[i], 200, "application/json", NULL, 0);
         }
         for (int round = 0; round < 20; round++)
@@ -304,12 +315,12 @@ static void test_watch_streams(void **state) {
         h2_close(h);
 }
 
-/* A window that stays shut: the ring takes what it may, then that stream alone is reset. */
-static void test_slow_reader_is_cut(void **state) {
+/* A window that stays shut: the ring takes what it may, then only that stream is reset. */
+static void test_a_slow_reader_is_disconnected(void **state) {
         struct h2 *h = h2_open(100, 0);
         struct hf__buf *event = hf__buf_new(1000);
         int32_t slow = h2_ask(h, "GET", "/hold", NULL);
-        struct hfd_http_request *held = take_held(&f);
+        struct hfd_http_request *held = http_fixture_take_held(&f);
         unsigned gone = f.n_gone;
         int r = 0, pushed = 0;
 
@@ -319,7 +330,7 @@ static void test_slow_reader_is_cut(void **state) {
                 r = hfd_http_request_push(held, event);
         assert_int_equal(r, -ENOBUFS);
         assert_in_range(pushed, 1024, 1030);
-        await(&f, &f.n_gone, gone + 1);
+        http_fixture_await(&f, &f.n_gone, gone + 1);
         assert_int_not_equal(h2_await(h, slow)->error_code, 0);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
         hfd_http_request_unref(held);
@@ -327,21 +338,21 @@ static void test_slow_reader_is_cut(void **state) {
         h2_close(h);
 }
 
-static void test_peer_gone_is_told(void **state) {
+static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
         struct h2 *h = h2_open(0, 0);
         unsigned gone = f.n_gone;
         int32_t id = h2_ask(h, "GET", "/hold", NULL);
-        struct hfd_http_request *a = take_held(&f), *b;
+        struct hfd_http_request *a = http_fixture_take_held(&f), *b;
 
         nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
         h2_flush(h);
-        await(&f, &f.n_gone, gone + 1);
+        http_fixture_await(&f, &f.n_gone, gone + 1);
         h2_ask(h, "GET", "/hold", NULL);
-        b = take_held(&f);
+        b = http_fixture_take_held(&f);
         h2_close(h);
-        await(&f, &f.n_gone, gone + 2);
-        answer_text(a, 200, "late");
-        answer_text(b, 200, "late");
+        http_fixture_await(&f, &f.n_gone, gone + 2);
+        http_fixture_respond(a, 200, "late");
+        http_fixture_respond(b, 200, "late");
         hfd_http_request_unref(a);
         hfd_http_request_unref(b);
 }
@@ -356,12 +367,12 @@ static void test_unfinished_upload_is_reset(void **state) {
         id = nghttp2_submit_headers(h->session, NGHTTP2_FLAG_NONE, -1, NULL, nvs, 4, NULL);
         h2_flush(h);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
-        skip_time(&f, 91 * HF_NSEC_PER_SEC);
+        http_fixture_skip_time(&f, 91 * HF_NSEC_PER_SEC);
         assert_int_not_equal(h2_await(h, id)->error_code, 0);
         h2_close(h);
 }
 
-/* ---- floods: raw frames, which a polite session would not send ---- */
+/* ---- floods: raw frames that a correct session would not send ---- */
 
 static size_t put_frame(uint8_t *out, size_t n, uint8_t type, uint8_t flags, uint32_t id) {
         const uint8_t header[9] =
@@ -380,8 +391,8 @@ static const uint8_t hold_block[] = {0x82, 0x87, 0x44, 0x05, '/',  'e',
 
 static void flood_ends(struct h2 *h, const uint8_t *frames, size_t n, int times) {
         for (int i = 0; i < times; i++)
-                client_send(&h->c, frames, n);
-        assert_true(client_closed(&h->c));
+                tls_client_send(&h->c, frames, n);
+        assert_true(tls_client_is_closed(&h->c));
         h2_close(h);
         /* and the server still serves */
         h = h2_open(0, 0);
@@ -443,12 +454,14 @@ static void test_continuation_flood_is_closed(void **state) {
         put_frame(first, sizeof hello_block, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1);
         memcpy(first + 9, hello_block, sizeof hello_block);
         put_frame(more, 0, NGHTTP2_CONTINUATION, 0, 1);
-        client_send(&h->c, first, sizeof first);
+        tls_client_send(&h->c, first, sizeof first);
         flood_ends(h, more, sizeof more, 100);
 }
 
-/* One large entry in the dynamic table, then a block that names it thousands of times with one byte
- * each. */
+/*
+ * One large entry in the dynamic table, then a block that refers to it thousands of times with one
+ * byte each.
+ */
 static void test_hpack_bomb_is_closed(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *block = malloc(20000), *at = block + 9;
@@ -466,34 +479,34 @@ static void test_hpack_bomb_is_closed(void **state) {
         at += 12000;
         put_frame(block, (size_t)(at - block - 9), NGHTTP2_HEADERS,
                   NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1);
-        client_send(&h->c, block, (size_t)(at - block));
-        assert_true(client_closed(&h->c));
+        tls_client_send(&h->c, block, (size_t)(at - block));
+        assert_true(tls_client_is_closed(&h->c));
         assert_int_equal(f.n_handled, handled);
         free(block);
         h2_close(h);
 }
 
 static int setup(void **state) {
-        fixture_start(&f);
+        http_fixture_start(&f);
         return 0;
 }
 
 static int teardown(void **state) {
-        fixture_stop(&f);
+        http_fixture_stop(&f);
         return 0;
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_get_post_and_many_streams),
-                cmocka_unit_test(test_answer_later_out_of_order),
-                cmocka_unit_test(test_large_body_comes_back_without_copy),
+                cmocka_unit_test(test_responses_may_come_later_and_in_any_order),
+                cmocka_unit_test(test_a_large_body_is_sent_without_a_copy),
                 cmocka_unit_test(test_body_beyond_the_limit),
                 cmocka_unit_test(test_header_limits),
                 cmocka_unit_test(test_authority_and_host_must_agree),
                 cmocka_unit_test(test_watch_streams),
-                cmocka_unit_test(test_slow_reader_is_cut),
-                cmocka_unit_test(test_peer_gone_is_told),
+                cmocka_unit_test(test_a_slow_reader_is_disconnected),
+                cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),
                 cmocka_unit_test(test_unfinished_upload_is_reset),
                 cmocka_unit_test(test_rapid_reset_flood_is_closed),
                 cmocka_unit_test(test_ping_flood_is_closed),

@@ -13,7 +13,7 @@
 #include "server/http/protocol/h1_parser.h"
 #include "server/http/router.h"
 
-/* Feeds text in pieces of at most `step`; returns the last event. */
+/* Feeds text in pieces of at most `step` bytes. Returns the last event. */
 static enum hfd_h1_event feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                               const char *text, size_t step, int *ret_code) {
         size_t n = strlen(text), used;
@@ -96,13 +96,13 @@ static void test_ring_limits(void **state) {
 
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
-        assert_int_equal(hfd_http_request_push(request, big),
-                         0); /* one that is too big passes as the first, and does not count */
+        /* an entry that is too big is accepted as the first one, and does not count */
+        assert_int_equal(hfd_http_request_push(request, big), 0);
         assert_int_equal(hfd_http_request_push(request, small), 0);
         assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);
         hfd_http_request_unref(request);
 
-        /* When it has been read, what follows counts from nothing. */
+        /* When it has been read, the count of the next ones begins at zero. */
         char *out = malloc(HFD_RESPONSE_MAX_BYTES + 1);
         assert_non_null(out);
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
@@ -146,7 +146,7 @@ static void test_ring_order_over_growth(void **state) {
 
 static void nothing(void *ctx, struct hfd_http_request *request) {}
 
-static void test_router_longest_wins(void **state) {
+static void test_the_router_prefers_the_longest_path(void **state) {
         struct hfd_router *router;
         hfd_http_handler handler;
         void *ctx;
@@ -176,7 +176,7 @@ int main(void) {
                 cmocka_unit_test(test_bytes_after_the_request_are_left),
                 cmocka_unit_test(test_ring_limits),
                 cmocka_unit_test(test_ring_order_over_growth),
-                cmocka_unit_test(test_router_longest_wins),
+                cmocka_unit_test(test_the_router_prefers_the_longest_path),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

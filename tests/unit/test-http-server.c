@@ -1,57 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
-#include "http-harness.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "http_fixture.h"
 
 #include <nghttp2/nghttp2.h>
 
-static struct fixture f;
+static struct http_fixture f;
 
 static int setup(void **state) {
-        fixture_start(&f);
+        http_fixture_start(&f);
         return 0;
 }
 
 static int teardown(void **state) {
-        fixture_stop(&f);
+        http_fixture_stop(&f);
         return 0;
 }
 
-static bool says(struct client *c, const char *request, const char *text) {
-        client_puts(c, request);
-        return client_await(c, text) != NULL;
+static bool says(struct tls_client *c, const char *request, const char *text) {
+        tls_client_puts(c, request);
+        return tls_client_await(c, text) != NULL;
 }
 
 #define HELLO "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 #define PEER  "GET /peer HTTP/1.1\r\nHost: a\r\n\r\n"
 #define HOLD  "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void expect_peer(const struct identity *id, const char *text) {
-        struct client c;
+static void expect_peer(const struct x509_identity *id, const char *text) {
+        struct tls_client c;
 
-        assert_int_equal(client_open(&c, hfd_http_port(f.http), NULL, id, 0), 0);
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, id, 0), 0);
         if (!says(&c, PEER, text))
                 fail_msg("expected %s", text);
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static void test_client_certificates(void **state) {
-        struct identity good = make_identity("alice", "ops", &f.ca, false, 3600);
-        struct identity expired = make_identity("bob", "ops", &f.ca, false, -60);
-        struct identity other_ca = make_identity("test-ca", NULL, NULL, true, 3600);
-        struct identity foreign =
-                make_identity("mallory", "system:masters", &other_ca, false, 3600);
-        struct identity self = make_identity("self", NULL, NULL, false, 3600);
+        struct x509_identity good = x509_identity_make("alice", "ops", &f.ca, false, 3600);
+        struct x509_identity expired = x509_identity_make("bob", "ops", &f.ca, false, -60);
+        struct x509_identity other_ca = x509_identity_make("test-ca", NULL, NULL, true, 3600);
+        struct x509_identity foreign =
+                x509_identity_make("mallory", "system:masters", &other_ca, false, 3600);
+        struct x509_identity self = x509_identity_make("self", NULL, NULL, false, 3600);
 
         expect_peer(NULL, "none  -");
         expect_peer(&good, "verified alice ops");
         expect_peer(&expired, "bad bob ops");
         expect_peer(&foreign, "bad mallory system:masters");
         expect_peer(&self, "bad self -");
-        drop_identity(&good);
-        drop_identity(&expired);
-        drop_identity(&other_ca);
-        drop_identity(&foreign);
-        drop_identity(&self);
+        x509_identity_deinit(&good);
+        x509_identity_deinit(&expired);
+        x509_identity_deinit(&other_ca);
+        x509_identity_deinit(&foreign);
+        x509_identity_deinit(&self);
 }
 
 static void test_tls_1_2_and_below(void **state) {
@@ -60,7 +76,7 @@ static void test_tls_1_2_and_below(void **state) {
         for (int i = 0; i < 3; i++) {
                 SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
                 SSL *ssl;
-                int fd = dial(hfd_http_port(f.http), 0);
+                int fd = tls_client_dial(hfd_http_port(f.http), 0);
 
                 SSL_CTX_set_cipher_list(ctx, "ALL:@SECLEVEL=0");
                 SSL_CTX_set_min_proto_version(ctx, versions[i]);
@@ -77,7 +93,7 @@ static void test_tls_1_2_and_below(void **state) {
 }
 
 static void test_garbage_instead_of_tls(void **state) {
-        int fd = dial(hfd_http_port(f.http), 0);
+        int fd = tls_client_dial(hfd_http_port(f.http), 0);
         char in[256];
 
         assert_int_equal(send(fd, HELLO, strlen(HELLO), 0), strlen(HELLO));
@@ -87,36 +103,38 @@ static void test_garbage_instead_of_tls(void **state) {
         expect_peer(NULL, "none");
 }
 
-/* Time limits, on a clock that is ahead: who never says anything, and who has nothing more to say
- * over HTTP/2. */
+/*
+ * Time limits, with a clock that is ahead: a connection that never sends anything, and an idle
+ * HTTP/2 connection.
+ */
 static void test_silent_connections_are_closed(void **state) {
-        int fd = dial(hfd_http_port(f.http), 0);
-        struct client c;
+        int fd = tls_client_dial(hfd_http_port(f.http), 0);
+        struct tls_client c;
         char in[16];
 
-        assert_int_equal(client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
-        client_puts(&c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-        client_send(&c, "\0\0\0\4\0\0\0\0\0", 9);
-        assert_true(client_more(&c)); /* its SETTINGS: the connection is open */
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
+        tls_client_puts(&c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        tls_client_send(&c, "\0\0\0\4\0\0\0\0\0", 9);
+        assert_true(tls_client_read(&c)); /* its SETTINGS: the connection is open */
         expect_peer(NULL, "none");
-        expect_peer(NULL, "none"); /* both workers have seen what came before */
-        skip_time(&f, 11 * HF_NSEC_PER_SEC);
+        expect_peer(NULL, "none"); /* both workers have seen all events before */
+        http_fixture_skip_time(&f, 11 * HF_NSEC_PER_SEC);
         assert_int_equal(recv(fd, in, sizeof in, 0), 0);
-        skip_time(&f, 80 * HF_NSEC_PER_SEC);
-        assert_true(client_closed(&c));
-        client_close(&c);
+        http_fixture_skip_time(&f, 80 * HF_NSEC_PER_SEC);
+        assert_true(tls_client_is_closed(&c));
+        tls_client_close(&c);
         close(fd);
 }
 
 static void test_reload_changes_new_handshakes(void **state) {
-        struct identity ca2 = make_identity("ca-2", NULL, NULL, true, 3600);
-        struct identity server2 = make_identity("server-2", NULL, &ca2, false, 3600);
-        struct identity client2 = make_identity("alice", NULL, &ca2, false, 3600);
+        struct x509_identity ca2 = x509_identity_make("ca-2", NULL, NULL, true, 3600);
+        struct x509_identity server2 = x509_identity_make("server-2", NULL, &ca2, false, 3600);
+        struct x509_identity client2 = x509_identity_make("alice", NULL, &ca2, false, 3600);
         struct hf_status status = {0};
-        struct client before, after;
+        struct tls_client before, after;
         char name[64];
 
-        assert_int_equal(client_open(&before, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&before, hfd_http_port(f.http), NULL, NULL, 0), 0);
         expect_peer(&client2, "bad");
         assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, f.server.key_pem, NULL, &status),
                          HF_E_INVALID);
@@ -126,65 +144,65 @@ static void test_reload_changes_new_handshakes(void **state) {
                          0);
         assert_true(says(&before, HELLO, "hello"));
         expect_peer(&client2, "verified alice");
-        assert_int_equal(client_open(&after, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&after, hfd_http_port(f.http), NULL, NULL, 0), 0);
         X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(after.ssl)),
                                   NID_commonName, name, sizeof name);
         assert_string_equal(name, "server-2");
-        client_close(&before);
-        client_close(&after);
-        drop_identity(&ca2);
-        drop_identity(&server2);
-        drop_identity(&client2);
+        tls_client_close(&before);
+        tls_client_close(&after);
+        x509_identity_deinit(&ca2);
+        x509_identity_deinit(&server2);
+        x509_identity_deinit(&client2);
 }
 
 static void test_stop_accepting_h1(void **state) {
-        struct client idle, busy, streaming;
+        struct tls_client idle, busy, streaming;
         struct hfd_http_request *held, *stream;
         int fd;
 
-        assert_int_equal(client_open(&idle, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        assert_int_equal(client_open(&busy, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        assert_int_equal(client_open(&streaming, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&idle, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&busy, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&streaming, hfd_http_port(f.http), NULL, NULL, 0), 0);
         assert_true(says(&idle, HELLO, "hello"));
-        client_puts(&busy, HOLD);
-        held = take_held(&f);
-        client_puts(&streaming, HOLD);
-        stream = take_held(&f);
+        tls_client_puts(&busy, HOLD);
+        held = http_fixture_take_held(&f);
+        tls_client_puts(&streaming, HOLD);
+        stream = http_fixture_take_held(&f);
         hfd_http_request_stream(stream, 200, "text/plain", NULL, 0);
-        assert_non_null(client_await(&streaming, "\r\n\r\n"));
+        assert_non_null(tls_client_await(&streaming, "\r\n\r\n"));
         hfd_http_stop_accepting(f.http);
-        fd = dial(hfd_http_port(f.http), 0);
+        fd = tls_client_dial(hfd_http_port(f.http), 0);
         assert_int_equal(fd, -1);
-        assert_true(client_closed(&idle));
+        assert_true(tls_client_is_closed(&idle));
         assert_int_equal(hfd_http_wait_closed(f.http, hf_now(hf_clock_system())), HF_E_TIMEOUT);
-        answer_text(held, 200, "done");
+        http_fixture_respond(held, 200, "done");
         hfd_http_request_unref(held);
-        assert_non_null(client_await(&busy, "connection: close\r\n"));
-        assert_non_null(client_await(&busy, "done"));
-        assert_true(client_closed(&busy));
+        assert_non_null(tls_client_await(&busy, "connection: close\r\n"));
+        assert_non_null(tls_client_await(&busy, "done"));
+        assert_true(tls_client_is_closed(&busy));
         hfd_http_request_end(stream);
         hfd_http_request_unref(stream);
-        assert_non_null(client_await(&streaming, "0\r\n\r\n"));
-        assert_true(client_closed(&streaming));
-        client_close(&idle);
-        client_close(&busy);
-        client_close(&streaming);
+        assert_non_null(tls_client_await(&streaming, "0\r\n\r\n"));
+        assert_true(tls_client_is_closed(&streaming));
+        tls_client_close(&idle);
+        tls_client_close(&busy);
+        tls_client_close(&streaming);
         assert_int_equal(hfd_http_wait_closed(f.http, HF_NSEC_NEVER), 0);
 }
 
-static void test_an_answer_may_ask_for_the_end(void **state) {
+static void test_a_response_may_close_the_connection(void **state) {
         const struct hfd_header headers[] = {{"connection", "close"}};
         struct hfd_http_request *held;
-        struct client client;
+        struct tls_client client;
 
-        assert_int_equal(client_open(&client, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        client_puts(&client, HOLD);
-        held = take_held(&f);
+        assert_int_equal(tls_client_open(&client, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        tls_client_puts(&client, HOLD);
+        held = http_fixture_take_held(&f);
         hfd_http_request_reply(held, 429, "text/plain", headers, 1, NULL);
         hfd_http_request_unref(held);
-        assert_non_null(client_await(&client, "connection: close\r\n"));
-        assert_true(client_closed(&client));
-        client_close(&client);
+        assert_non_null(tls_client_await(&client, "connection: close\r\n"));
+        assert_true(tls_client_is_closed(&client));
+        tls_client_close(&client);
 }
 
 struct h2_seen {
@@ -214,14 +232,14 @@ static int seen_frame(nghttp2_session *s, const nghttp2_frame *frame, void *ctx)
         return 0;
 }
 
-static void h2_exchange(nghttp2_session *session, struct client *c, const bool *until) {
+static void h2_exchange(nghttp2_session *session, struct tls_client *c, const bool *until) {
         const uint8_t *data;
         ssize_t n;
 
         for (;;) {
                 while ((n = nghttp2_session_mem_send(session, &data)) > 0)
-                        client_send(c, data, (size_t)n);
-                if (*until || !client_more(c))
+                        tls_client_send(c, data, (size_t)n);
+                if (*until || !tls_client_read(c))
                         return;
                 assert_int_equal(nghttp2_session_mem_recv(session, (uint8_t *)c->in, c->n_in),
                                  c->n_in);
@@ -239,13 +257,13 @@ static void test_stop_accepting_h2(void **state) {
         struct h2_seen seen = {0};
         struct hfd_http_request *held;
         const bool never = false;
-        struct client c;
+        struct tls_client c;
         nghttp2_nv nvs[4];
 
         for (int i = 0; i < 4; i++)
                 nvs[i] = (nghttp2_nv){(uint8_t *)fields[i][0], (uint8_t *)fields[i][1],
                                       strlen(fields[i][0]), strlen(fields[i][1]), 0};
-        assert_int_equal(client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
         nghttp2_session_callbacks_new(&cb);
         nghttp2_session_callbacks_set_on_header_callback(cb, seen_header);
         nghttp2_session_callbacks_set_on_stream_close_callback(cb, seen_close);
@@ -255,49 +273,49 @@ static void test_stop_accepting_h2(void **state) {
         nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, NULL, 0);
         assert_int_equal(nghttp2_submit_request(session, NULL, nvs, 4, NULL, NULL), 1);
         h2_exchange(session, &c, &(const bool){true});
-        held = take_held(&f);
+        held = http_fixture_take_held(&f);
         hfd_http_stop_accepting(f.http);
         h2_exchange(session, &c, &seen.notice);
         assert_true(seen.notice);
         h2_exchange(session, &c, &seen.goaway);
         assert_true(seen.goaway);
         assert_false(seen.closed);
-        answer_text(held, 200, "done");
+        http_fixture_respond(held, 200, "done");
         hfd_http_request_unref(held);
         h2_exchange(session, &c, &never); /* until the server closes */
         assert_true(seen.closed);
         assert_int_equal(seen.code, 200);
         nghttp2_session_del(session);
-        client_close(&c);
+        tls_client_close(&c);
 }
 
 static void test_free_with_requests_under_way(void **state) {
         struct hf__buf *piece = hf__buf_copy("x", 1);
-        struct client c[4];
+        struct tls_client c[4];
         struct hfd_http_request *held[4];
 
         for (int i = 0; i < 4; i++) {
-                assert_int_equal(client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
-                client_puts(&c[i], HOLD);
-                held[i] = take_held(&f);
+                assert_int_equal(tls_client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
+                tls_client_puts(&c[i], HOLD);
+                held[i] = http_fixture_take_held(&f);
         }
         hfd_http_request_stream(held[0], 200, "text/plain", NULL, 0);
         f.http = hfd_http_free(f.http);
         assert_int_equal(f.n_gone, 4);
         assert_int_equal(f.n_finished, 4);
         assert_int_equal(hfd_http_request_push(held[0], piece), -EPIPE);
-        answer_text(held[1], 200, "late");
+        http_fixture_respond(held[1], 200, "late");
         assert_string_equal(hfd_http_request_path(held[2]), "/hold");
         for (int i = 0; i < 4; i++) {
                 hfd_http_request_unref(held[i]);
-                client_close(&c[i]);
+                tls_client_close(&c[i]);
         }
         hf__buf_unref(piece);
 }
 
 static void test_never_started(void **state) {
-        /* what setup started is freed by teardown; this one is made and freed only */
-        struct hfd_http_config config = basic_config(&f);
+        /* setup starts the server that teardown frees; this one is made and freed only */
+        struct hfd_http_config config = http_fixture_config(&f);
         struct hfd_http *http;
         struct hf_status status = {0};
 
@@ -307,10 +325,10 @@ static void test_never_started(void **state) {
         assert_int_equal(hfd_http_new(&f.host, &config, &(struct hfd_http *){NULL}, &status),
                          HF_E_BUSY);
         assert_null(hfd_http_free(http));
-        config = basic_config(&f);
+        config = http_fixture_config(&f);
         config.bind_address = "not an address";
         assert_int_equal(hfd_http_new(&f.host, &config, &http, &status), HF_E_INVALID);
-        config = basic_config(&f);
+        config = http_fixture_config(&f);
         config.cert_pem = "rubbish";
         assert_int_equal(hfd_http_new(&f.host, &config, &http, &status), HF_E_INVALID);
         assert_non_null(strstr(status.message, "certificate"));
@@ -318,7 +336,7 @@ static void test_never_started(void **state) {
 
 static void test_inherited_listener(void **state) {
         struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        struct hfd_http_config config = basic_config(&f);
+        struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};
         struct hfd_http *mine = f.http;
         int fd = socket(AF_INET, SOCK_STREAM, 0), ours, later;
@@ -326,8 +344,8 @@ static void test_inherited_listener(void **state) {
 
         assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof to), 0);
         config.listen_fd = fd;
-        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status),
-                         HF_E_INVALID); /* it does not listen */
+        /* it does not listen */
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), HF_E_INVALID);
         assert_int_equal(listen(fd, 8), 0);
         ours = dup(fd); /* the service manager's copy */
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
@@ -337,81 +355,85 @@ static void test_inherited_listener(void **state) {
         hfd_http_stop_accepting(f.http);
         hfd_http_free(f.http);
         f.http = mine;
-        later = dial(port, 0); /* waits in the backlog for the next instance */
+        later = tls_client_dial(port, 0); /* it waits in the backlog for the next instance */
         assert_true(later >= 0);
         close(later);
         close(ours);
 }
 
 static void test_connection_limit(void **state) {
-        struct hfd_http_config config = basic_config(&f);
+        struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};
         struct hfd_http *mine = f.http;
-        struct client a, b, c;
+        struct tls_client a, b, c;
 
         config.max_connections = 2;
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
         assert_int_equal(hfd_http_start(f.http), 0);
-        assert_int_equal(client_open(&a, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        assert_int_equal(client_open(&b, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        assert_int_equal(client_open(&c, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        assert_int_equal(tls_client_open(&a, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&b, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, NULL, 0), -1);
         assert_true(says(&a, HELLO, "hello"));
         assert_true(says(&b, HELLO, "hello"));
         assert_int_equal(hfd_http_n_connections(f.http), 2);
-        client_close(&a);
-        client_close(&b);
-        client_close(&c);
+        tls_client_close(&a);
+        tls_client_close(&b);
+        tls_client_close(&c);
         hfd_http_free(f.http);
         f.http = mine;
 }
 
-/* Strangers fill the places for handshakes: who is connected is served, and others are again once
- * the strangers are gone. */
+/*
+ * Unknown clients occupy the places for handshakes. Connected clients are still served, and new
+ * ones are again when the unknown clients are gone.
+ */
 static void test_handshake_limit(void **state) {
-        struct hfd_http_config config = basic_config(&f);
+        struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};
         struct hfd_http *mine = f.http;
-        struct client kept, refused, late;
+        struct tls_client kept, refused, late;
         int strangers[4], surplus;
         char in[16];
 
-        config.n_workers = 1; /* sees the sockets in the order they were dialed */
+        config.n_workers = 1; /* it sees the sockets in the order in which they were connected */
         config.max_connections = 16;
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
         assert_int_equal(hfd_http_start(f.http), 0);
-        assert_int_equal(client_open(&kept, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        assert_true(says(&kept, HELLO, "hello")); /* its handshake is over for the server as well */
+        assert_int_equal(tls_client_open(&kept, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_true(says(&kept, HELLO, "hello")); /* its handshake is over for the server too */
         for (int i = 0; i < 4; i++)
-                strangers[i] = dial(hfd_http_port(f.http), 0);
-        surplus = dial(hfd_http_port(f.http), 0);
+                strangers[i] = tls_client_dial(hfd_http_port(f.http), 0);
+        surplus = tls_client_dial(hfd_http_port(f.http), 0);
         assert_int_equal(recv(surplus, in, sizeof in, 0), 0);
-        assert_int_equal(client_open(&refused, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        assert_int_equal(tls_client_open(&refused, hfd_http_port(f.http), NULL, NULL, 0), -1);
         kept.n_in = 0;
-        assert_true(says(&kept, HELLO, "hello")); /* the worker is done with closing them */
+        assert_true(says(&kept, HELLO, "hello")); /* the worker has closed them */
         assert_int_equal(hfd_http_n_connections(f.http), 5);
         for (int i = 0; i < 4; i++) {
                 assert_int_equal(recv(strangers[i], in, sizeof in, MSG_DONTWAIT), -1);
                 assert_int_equal(errno, EAGAIN);
                 close(strangers[i]);
         }
-        /* Each round lets the worker turn at least once. */
+        /* In each round the worker iterates at least once. */
         for (int i = 0; i < 10000 && (i == 0 || hfd_http_n_connections(f.http) > 1); i++) {
                 kept.n_in = 0;
                 assert_true(says(&kept, HELLO, "hello"));
         }
-        assert_int_equal(client_open(&late, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(tls_client_open(&late, hfd_http_port(f.http), NULL, NULL, 0), 0);
         assert_true(says(&late, HELLO, "hello"));
         assert_int_equal(hfd_http_n_connections(f.http), 2);
-        client_close(&kept);
-        client_close(&refused);
-        client_close(&late);
+        tls_client_close(&kept);
+        tls_client_close(&refused);
+        tls_client_close(&late);
         close(surplus);
         hfd_http_free(f.http);
         f.http = mine;
 }
 
-/* Threads push to streams whose peers come and go: nothing is lost or touched after its end (for
- * the sanitizers). */
+/*
+ * Threads write to streams whose peers come and go: nothing is lost, or used after its end (the
+ * sanitizers check).
+ */
 struct pusher {
         pthread_t thread;
         struct hfd_http_request *request;
@@ -431,36 +453,38 @@ static void *push_all(void *ctx) {
         return NULL;
 }
 
-static void test_pushes_while_peers_leave(void **state) {
+static void test_streams_are_written_while_peers_leave(void **state) {
         struct pusher pushers[32];
-        struct client c[32];
+        struct tls_client c[32];
 
         for (int i = 0; i < 32; i++) {
-                assert_int_equal(client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
-                client_puts(&c[i], HOLD);
-                pushers[i].request = take_held(&f);
+                assert_int_equal(tls_client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
+                tls_client_puts(&c[i], HOLD);
+                pushers[i].request = http_fixture_take_held(&f);
                 assert_int_equal(pthread_create(&pushers[i].thread, NULL, push_all, &pushers[i]),
                                  0);
                 if (i % 2)
-                        client_close(&c[i]);
+                        tls_client_close(&c[i]);
         }
         for (int i = 0; i < 32; i += 2) {
-                assert_non_null(client_await(&c[i], "0\r\n\r\n"));
-                client_close(&c[i]);
+                assert_non_null(tls_client_await(&c[i], "0\r\n\r\n"));
+                tls_client_close(&c[i]);
         }
         for (int i = 0; i < 32; i++)
                 pthread_join(pushers[i].thread, NULL);
-        await(&f, &f.n_finished, 32);
+        http_fixture_await(&f, &f.n_finished, 32);
 }
 
-static void test_workers_turn_when_idle(void **state) {
+static void test_idle_workers_still_iterate(void **state) {
         uint64_t first = hfd_http_iterations(f.http);
         int fds[2];
 
-        /* Nothing to do: they turn once a second by themselves. The wait is on a pipe that nobody
-         * writes. */
+        /*
+         * Without work each worker iterates once a second. The test waits on a pipe to which nobody
+         * writes.
+         */
         assert_int_equal(pipe(fds), 0);
-        for (int i = 0; i < PATIENCE_S * 10 && hfd_http_iterations(f.http) == first; i++) {
+        for (int i = 0; i < TLS_CLIENT_WAIT_S * 10 && hfd_http_iterations(f.http) == first; i++) {
                 struct timeval tenth = {.tv_usec = 100000};
                 fd_set set;
 
@@ -483,7 +507,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h1, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_answer_may_ask_for_the_end, setup,
+                cmocka_unit_test_setup_teardown(test_a_response_may_close_the_connection, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h2, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_free_with_requests_under_way, setup, teardown),
@@ -491,8 +515,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_inherited_listener, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_handshake_limit, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_pushes_while_peers_leave, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_workers_turn_when_idle, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_streams_are_written_while_peers_leave, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_idle_workers_still_iterate, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,33 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A candidate of a coordinated election, over an API in memory; the test is the coordinator. Waits
- * are for events. */
+/*
+ * A candidate of a coordinated election, over the fake API server. The test is the coordinator. It
+ * waits for events only.
+ */
 #undef NDEBUG
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "fake_api.h"
+#include "fake_api_client.h"
 
 #include <holdfast/candidate.h>
 
+#include "base/json.h"
+#include "base/strbuf.h"
 #include "base/time_format.h"
 
 #define KEY   "leasecandidates/kube-system/me_1"
 #define GUARD (20 * HF_NSEC_PER_SEC)
 
-struct rig {
+struct fixture {
         struct fake_api *api;
-        struct fake_client *client;
+        struct fake_api_client *client;
         struct hf_candidate *candidate;
 };
 
-static struct hf_candidate_config config_of(struct rig *rig) {
+static struct hf_candidate_config config_of(struct fixture *f) {
         return (struct hf_candidate_config){.size = sizeof(struct hf_candidate_config),
-                                            .client = &rig->client->base,
+                                            .client = &f->client->base,
                                             .ns = "kube-system",
                                             .name = "me_1",
                                             .lease_name = "lead",
@@ -35,42 +42,41 @@ static struct hf_candidate_config config_of(struct rig *rig) {
                                             .emulation_version = "1.2.0"};
 }
 
-static struct rig rig_new(void) {
-        struct rig rig = {.api = fake_api_new()};
+static struct fixture fixture_new(void) {
+        struct fixture f = {.api = fake_api_new()};
 
-        rig.client = fake_client_new(rig.api);
-        return rig;
+        f.client = fake_api_client_new(f.api);
+        return f;
 }
 
-static void rig_start(struct rig *rig) {
-        struct hf_candidate_config config = config_of(rig);
+static void fixture_start(struct fixture *f) {
+        struct hf_candidate_config config = config_of(f);
 
-        assert_int_equal(hf_candidate_new(&rig->api->host, &config, &rig->candidate, NULL), 0);
-        assert_int_equal(hf_candidate_start(rig->candidate), 0);
+        assert_int_equal(hf_candidate_new(&f->api->host, &config, &f->candidate, NULL), 0);
+        assert_int_equal(hf_candidate_start(f->candidate), 0);
 }
 
-static void rig_free(struct rig *rig) {
-        hf_candidate_free(rig->candidate);
-        hf_client_free(&rig->client->base);
-        fake_api_free(rig->api);
+static void fixture_free(struct fixture *f) {
+        hf_candidate_free(f->candidate);
+        hf_client_free(&f->client->base);
+        fake_api_free(f->api);
 }
 
-/* Waits until the object was written anew by the candidate: n times in all, deletions and our own
- * writes not counted. */
-static void await_commits(struct rig *rig, size_t n) {
+/* Waits for n commits in all: those of the candidate, deletions, and the test's own. */
+static void await_commits(struct fixture *f, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
 
-        pthread_mutex_lock(&rig->api->mu);
-        while (rig->api->n_commits < n && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &rig->api->changed, &rig->api->mu, until);
-        bool ok = rig->api->n_commits >= n;
-        pthread_mutex_unlock(&rig->api->mu);
+        pthread_mutex_lock(&f->api->mu);
+        while (f->api->store.n_commits < n && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &f->api->changed, &f->api->mu, until);
+        bool ok = f->api->store.n_commits >= n;
+        pthread_mutex_unlock(&f->api->mu);
         assert_true(ok);
 }
 
-static struct hf__json *object_of(struct rig *rig) {
-        char *text = fake_get(rig->api, KEY);
+static struct hf__json *object_of(struct fixture *f) {
+        char *text = fake_api_get(f->api, KEY);
         struct hf__json *object = NULL;
 
         assert_non_null(text);
@@ -86,12 +92,13 @@ static int64_t time_at(const struct hf__json *object, const char *path) {
         return usec;
 }
 
-static void test_it_appears(void **state) { /* CG26 */
-        struct rig rig = rig_new();
+/* CG26 */
+static void test_it_creates_its_object(void **state) {
+        struct fixture f = fixture_new();
 
-        rig_start(&rig);
-        await_commits(&rig, 1);
-        struct hf__json *object = object_of(&rig);
+        fixture_start(&f);
+        await_commits(&f, 1);
+        struct hf__json *object = object_of(&f);
         assert_string_equal(hf__json_string(object, "kind"), "LeaseCandidate");
         assert_string_equal(hf__json_string(object, "spec.leaseName"), "lead");
         assert_string_equal(hf__json_string(object, "spec.binaryVersion"), "1.3.0");
@@ -99,12 +106,12 @@ static void test_it_appears(void **state) { /* CG26 */
         assert_string_equal(hf__json_string(object, "spec.strategy"), "OldestEmulationVersion");
         assert_true(time_at(object, "spec.renewTime") > 0);
         hf__json_free(object);
-        rig_free(&rig);
+        fixture_free(&f);
 }
 
-/* The coordinator's ping, by a clock that is ahead of ours by `ahead`. */
-static int64_t ping(struct rig *rig, int64_t ahead) {
-        struct hf__json *object = object_of(rig);
+/* A ping of the coordinator, whose clock is ahead of ours by `ahead`. */
+static int64_t ping(struct fixture *f, int64_t ahead) {
+        struct hf__json *object = object_of(f);
         struct hf__strbuf text = {0};
         char pinged[HF__MICROTIME_MAX];
         int64_t at = time_at(object, "spec.renewTime") + ahead;
@@ -112,95 +119,91 @@ static int64_t ping(struct rig *rig, int64_t ahead) {
         hf__microtime_format(at, pinged);
         assert_int_equal(hf__json_set_string(object, "spec.pingTime", pinged), 0);
         hf__json_print(object, &text);
-        fake_put(rig->api, KEY, text.data);
+        fake_api_put(f->api, KEY, text.data);
         hf__strbuf_done(&text);
         hf__json_free(object);
         return at;
 }
 
-static void test_it_answers_pings(void **state) { /* CG27 */
-        struct rig rig = rig_new();
+/* CG27 */
+static void test_it_answers_pings(void **state) {
+        struct fixture f = fixture_new();
 
-        rig_start(&rig);
-        await_commits(&rig, 1);
+        fixture_start(&f);
+        await_commits(&f, 1);
         for (size_t i = 0; i < 3; i++) {
-                int64_t pinged = ping(&rig, i == 2 ? INT64_C(3600000000) : 1);
-                await_commits(&rig, 3 + 2 * i); /* ours, and the answer */
-                struct hf__json *object = object_of(&rig);
+                int64_t pinged = ping(&f, i == 2 ? INT64_C(3600000000) : 1);
+                await_commits(&f, 3 + 2 * i); /* ours, and the response to it */
+                struct hf__json *object = object_of(&f);
                 assert_true(time_at(object, "spec.renewTime") > pinged);
-                assert_int_equal(time_at(object, "spec.pingTime"),
-                                 pinged); /* it is the coordinator's */
+                /* it belongs to the coordinator */
+                assert_int_equal(time_at(object, "spec.pingTime"), pinged);
                 hf__json_free(object);
         }
-        rig_free(&rig);
+        fixture_free(&f);
 }
 
-static void test_it_comes_back_when_deleted(void **state) {
-        struct rig rig = rig_new();
+static void test_it_recreates_a_deleted_object(void **state) {
+        struct fixture f = fixture_new();
 
-        rig_start(&rig);
-        await_commits(&rig, 1);
-        pthread_mutex_lock(&rig.api->mu);
-        fake_remove(rig.api, KEY, NULL);
-        pthread_mutex_unlock(&rig.api->mu);
-        await_commits(&rig, 3);
-        hf__json_free(object_of(&rig));
-        rig_free(&rig);
+        fixture_start(&f);
+        await_commits(&f, 1);
+        (void)fake_api_delete(f.api, KEY);
+        await_commits(&f, 3);
+        hf__json_free(object_of(&f));
+        fixture_free(&f);
 }
 
-static void test_it_goes_on_after_refusals(void **state) {
-        struct rig rig = rig_new();
+static void test_it_tries_again_after_refusals(void **state) {
+        struct fixture f = fixture_new();
 
-        rig.client->mode = FAKE_REFUSE;
-        rig.client->refuse_error = HF_E_UNAVAILABLE;
-        rig.client->n_refuse = 2;
-        rig_start(&rig);
-        await_commits(&rig, 1);
-        rig_free(&rig);
+        fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 2);
+        fixture_start(&f);
+        await_commits(&f, 1);
+        fixture_free(&f);
 }
 
-/* A server that does not answer does not hold up the stop. */
-static void test_it_stops_while_it_hangs(void **state) {
-        struct rig rig = rig_new();
+/* A server that does not respond does not delay the stop. */
+static void test_it_stops_while_the_server_hangs(void **state) {
+        struct fixture f = fixture_new();
 
-        rig.client->mode = FAKE_HANG;
-        rig_start(&rig);
-        hf_candidate_stop(rig.candidate);
-        assert_int_equal(hf_candidate_start(rig.candidate), HF_E_CLOSED);
-        rig_free(&rig);
+        fake_api_client_set_mode(f.client, FAKE_API_HANGS);
+        fixture_start(&f);
+        hf_candidate_stop(f.candidate);
+        assert_int_equal(hf_candidate_start(f.candidate), HF_E_CLOSED);
+        fixture_free(&f);
 }
 
-static void test_what_is_missing_is_named(void **state) {
-        struct rig rig = rig_new();
-        struct hf_candidate_config config = config_of(&rig);
+static void test_missing_fields_are_named(void **state) {
+        struct fixture f = fixture_new();
+        struct hf_candidate_config config = config_of(&f);
         struct hf_status status = {0};
 
         config.binary_version = "";
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status),
+        assert_int_equal(hf_candidate_new(&f.api->host, &config, &f.candidate, &status),
                          HF_E_INVALID);
         assert_string_equal(status.message, "candidate: it has no binary version");
-        config = config_of(&rig);
+        config = config_of(&f);
         config.client = NULL;
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status),
+        assert_int_equal(hf_candidate_new(&f.api->host, &config, &f.candidate, &status),
                          HF_E_INVALID);
-        config = config_of(&rig);
+        config = config_of(&f);
         config.size = 0;
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status),
-                         -EINVAL);
-        config = config_of(&rig);
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, NULL),
-                         0); /* and never started */
-        rig_free(&rig);
+        assert_int_equal(hf_candidate_new(&f.api->host, &config, &f.candidate, &status), -EINVAL);
+        config = config_of(&f);
+        /* and it is never started */
+        assert_int_equal(hf_candidate_new(&f.api->host, &config, &f.candidate, NULL), 0);
+        fixture_free(&f);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_it_appears),
+                cmocka_unit_test(test_it_creates_its_object),
                 cmocka_unit_test(test_it_answers_pings),
-                cmocka_unit_test(test_it_comes_back_when_deleted),
-                cmocka_unit_test(test_it_goes_on_after_refusals),
-                cmocka_unit_test(test_it_stops_while_it_hangs),
-                cmocka_unit_test(test_what_is_missing_is_named),
+                cmocka_unit_test(test_it_recreates_a_deleted_object),
+                cmocka_unit_test(test_it_tries_again_after_refusals),
+                cmocka_unit_test(test_it_stops_while_the_server_hangs),
+                cmocka_unit_test(test_missing_fields_are_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gated and fenced client, over an inner client that only notes what it is asked and answers
- * when it is told. */
+/*
+ * The gated and fenced client, over an inner client that notes its requests and completes them when
+ * the test says so.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -140,9 +142,10 @@ static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) 
         hf__leader_client_release(client);
 }
 
-static void test_the_gate_is_asked_for_each_write(void **state) { /* PN03 */
+/* PN03 */
+static void test_the_gate_is_asked_for_each_write(void **state) {
         struct hf_client *client = make(false, false);
-        now = 2000; /* validity is over at this very instant */
+        now = 2000; /* the validity ends at this very instant */
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(n_replies, 1);
         assert_int_equal(reply_error, HF_E_NOT_LEADER);
@@ -162,7 +165,7 @@ static void test_the_gate_is_asked_for_each_write(void **state) { /* PN03 */
         hf__leader_client_release(client);
 }
 
-static void test_with_the_gate_off_only_the_fence_is_left(void **state) {
+static void test_with_the_gate_off_only_the_fence_remains(void **state) {
         struct hf_client *client = make(false, true);
         now = 5000;
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
@@ -173,8 +176,8 @@ static void test_with_the_gate_off_only_the_fence_is_left(void **state) {
         assert_int_equal(n_stale, 1);
         hf__leader_client_abort(client);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        assert_int_equal(inner.n_calls,
-                         2); /* the proof's writer goes on after the abort: the server refuses */
+        /* a proof's writer goes on after the abort: the server refuses it */
+        assert_int_equal(inner.n_calls, 2);
         response(HF_E_STALE_TERM);
         hf__leader_client_release(client);
 }
@@ -196,7 +199,7 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         assert_int_equal(reply_error, HF_E_UNFENCED);
         assert_int_equal(stale_error, HF_E_UNFENCED);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        response(HF_E_CONFLICT); /* nothing was written: nothing to say */
+        response(HF_E_CONFLICT); /* nothing was written, so nothing is reported */
         assert_int_equal(reply_error, HF_E_CONFLICT);
         assert_int_equal(n_stale, 1);
         hf__leader_client_release(client);
@@ -209,8 +212,10 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         hf__leader_client_release(client);
 }
 
-/* It commits nothing, so the server compares no fence, and has none to echo; it is sent all the
- * same, and the gate is asked. */
+/*
+ * A dry run commits nothing, so the server compares no fence and echoes none. The fence is sent
+ * nevertheless, and the gate is asked.
+ */
 static void test_a_dry_run_needs_no_echo(void **state) {
         static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
         for (size_t i = 0; i < 2; i++) {
@@ -239,7 +244,7 @@ static void test_a_dry_run_needs_no_echo(void **state) {
         }
 }
 
-/* A delete says it in its options as well. */
+/* A delete has the dry run in its options too. */
 static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
         static const struct {
                 enum hf_verb verb;
@@ -268,7 +273,7 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
 }
 
 /* PN05 */
-static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) {
+static void test_an_abort_cancels_requests_and_refuses_later_ones(void **state) {
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
@@ -289,17 +294,17 @@ static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **
         hf__leader_client_release(client);
 }
 
-static void test_an_answer_after_the_release_is_harmless(void **state) {
+static void test_a_response_after_the_release_is_harmless(void **state) {
         struct hf_client *client = make(false, false);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_release(client);
         assert_int_equal(n_replies, 0);
         response(HF_E_STALE_TERM);
-        assert_int_equal(n_replies, 1); /* who asked is answered, exactly once */
-        assert_int_equal(n_stale, 0);   /* the elector is not told of a term that is gone */
+        assert_int_equal(n_replies, 1); /* every caller gets a reply, exactly once */
+        assert_int_equal(n_stale, 0);   /* a term that is gone is not reported to the elector */
 }
 
-static void test_an_answer_before_the_call_returns_counts_once(void **state) {
+static void test_a_response_before_the_call_returns_counts_once(void **state) {
         struct hf_client *client = make(false, false);
         inner.answer_at_once = 1;
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
@@ -309,7 +314,7 @@ static void test_an_answer_before_the_call_returns_counts_once(void **state) {
         hf__leader_client_release(client);
 }
 
-static void test_a_call_that_cannot_start_is_not_answered(void **state) {
+static void test_a_request_that_cannot_start_gets_no_response(void **state) {
         struct hf_client *client = make(false, false);
         inner.fail = HF_E_CLOSED;
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);
@@ -321,15 +326,15 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_write_carries_the_fence_and_ends_with_validity),
                 cmocka_unit_test(test_the_gate_is_asked_for_each_write),
-                cmocka_unit_test(test_with_the_gate_off_only_the_fence_is_left),
+                cmocka_unit_test(test_with_the_gate_off_only_the_fence_remains),
                 cmocka_unit_test(test_a_stale_term_is_reported),
                 cmocka_unit_test(test_a_missing_echo_ends_the_term_unless_accepted),
                 cmocka_unit_test(test_a_dry_run_needs_no_echo),
                 cmocka_unit_test(test_a_dry_run_of_a_delete_needs_no_echo),
-                cmocka_unit_test(test_an_abort_cancels_what_is_under_way_and_refuses_the_rest),
-                cmocka_unit_test(test_an_answer_after_the_release_is_harmless),
-                cmocka_unit_test(test_an_answer_before_the_call_returns_counts_once),
-                cmocka_unit_test(test_a_call_that_cannot_start_is_not_answered),
+                cmocka_unit_test(test_an_abort_cancels_requests_and_refuses_later_ones),
+                cmocka_unit_test(test_a_response_after_the_release_is_harmless),
+                cmocka_unit_test(test_a_response_before_the_call_returns_counts_once),
+                cmocka_unit_test(test_a_request_that_cannot_start_gets_no_response),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

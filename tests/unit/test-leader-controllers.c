@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of controllers: what is copied, and what is refused with which words. */
+/* The set of controllers: what is copied, and what is refused with which message. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void test_a_circle_is_named(void **state) {
         refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("a")}}, 1,
                 HF_E_INVALID,
                 "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"a\"");
-        /* free, then a circle of three, then one that hangs on it */
+        /* one without order, then a circle of three, then one that follows it */
         refused(
                 (struct hf_controller[]){
                         {.name = "free", .run = run},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elector's core: how a Lease is taken. */
+/* The elector's core: how a Lease is acquired. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,310 +14,326 @@
 
 #include <holdfast/error.h>
 
-#include "tests/lib/core_rig.h"
+#include "core_fixture.h"
 
-static void test_creates_an_absent_lease(void **state) { /* CG01 */
-        struct rig rig;
+/* CG01 */
+static void test_creates_an_absent_lease(void **state) {
+        struct core_fixture f;
 
-        start(&rig);
-        assert_non_null(did(&rig, HF__ACT_READ));
-        assert_non_null(did(&rig, HF__ACT_WATCH));
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_false(rig.sent.exists);
-        assert_string_equal(rig.sent.holder, "baz");
-        assert_int_equal(rig.sent.transitions, 0);
-        assert_int_equal(rig.sent.duration_s, 15);
-        rig.now += 30 * MS; /* the way of the write counts against the validity */
-        answer_write(&rig, 0);
-        assert_int_equal(did(&rig, HF__ACT_TERM_START)->term, rig.revision);
-        assert_int_equal(did(&rig, HF__ACT_TERM_START)->valid_until, rig.now - 30 * MS + 10 * S);
-        assert_int_equal(rig.core.state, HF_LEADING);
+        core_fixture_start(&f);
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_did(&f, HF__ACT_WATCH));
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_false(f.sent.exists);
+        assert_string_equal(f.sent.holder, "baz");
+        assert_int_equal(f.sent.transitions, 0);
+        assert_int_equal(f.sent.duration_s, 15);
+        f.now += 30 * MSEC; /* the latency of the write counts against the validity */
+        core_fixture_write_done(&f, 0);
+        assert_int_equal(core_fixture_did(&f, HF__ACT_TERM_START)->term, f.revision);
+        assert_int_equal(core_fixture_did(&f, HF__ACT_TERM_START)->valid_until,
+                         f.now - 30 * MSEC + 10 * SEC);
+        assert_int_equal(f.core.state, HF_LEADING);
 }
 
-/* The field has 32 bits. Who left it full does not keep the Lease from everybody for ever. */
-static void test_a_full_count_of_transitions_stays(void **state) {
-        struct rig rig;
+/*
+ * Kubernetes' field has 32 bits. A process that leaves it at its maximum does not block the Lease
+ * forever.
+ */
+static void test_a_full_count_of_transitions_does_not_overflow(void **state) {
+        struct core_fixture f;
         struct hf__record record, gone = {0};
 
-        start(&rig);
-        record = held_by(&rig, "", 1);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "", 1);
         record.transitions = 0x7fffffff;
-        answer_read(&rig, 0, &record);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_int_equal(rig.sent.transitions, 0x7fffffff);
-        answer_write(&rig, 0);
-        set_rv(&rig, &gone);
-        watch(&rig, &gone);
-        step(&rig, HF__EV_JOINED);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
-        assert_false(rig.sent.exists);
-        assert_int_equal(rig.sent.transitions, 0x7fffffff);
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_int_equal(f.sent.transitions, 0x7fffffff);
+        core_fixture_write_done(&f, 0);
+        core_fixture_set_revision(&f, &gone);
+        core_fixture_watched(&f, &gone);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
+        assert_false(f.sent.exists);
+        assert_int_equal(f.sent.transitions, 0x7fffffff);
 }
 
-static void test_takes_an_empty_one_at_once(void **state) { /* CG02, CG04, CG06 */
-        struct rig rig;
+/* CG02, CG04, CG06 */
+static void test_takes_a_free_lease_at_once(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        record = held_by(&rig, "", 1);
-        answer_read(&rig, 0, &record);
-        assert_true(did(&rig, HF__ACT_WRITE) && rig.sent.exists);
-        assert_string_equal(rig.sent.rv, record.rv);
-        assert_int_equal(rig.sent.transitions, 1);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "", 1);
+        core_fixture_read_done(&f, 0, &record);
+        assert_true(core_fixture_did(&f, HF__ACT_WRITE) && f.sent.exists);
+        assert_string_equal(f.sent.rv, record.rv);
+        assert_int_equal(f.sent.transitions, 1);
 }
 
-static void test_waits_the_recorded_duration_out(void **state) { /* CG03, CG05, CG07 */
-        struct rig rig;
+/* CG03, CG05, CG07 */
+static void test_waits_for_the_recorded_duration(void **state) {
+        struct core_fixture f;
         struct hf__record record;
         hf_nsec seen;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 3);
-        answer_read(&rig, 0, &record);
-        seen = rig.now;
-        assert_null(did(&rig, HF__ACT_WRITE));
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 3 * S));
-        assert_int_equal(rig.now, seen + 3 * S); /* to the dot, and without reading first */
-        assert_int_equal(rig.sent.transitions, 1);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 3);
+        core_fixture_read_done(&f, 0, &record);
+        seen = f.now;
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
+        assert_int_equal(f.now, seen + 3 * SEC); /* to the nanosecond, and without reading first */
+        assert_int_equal(f.sent.transitions, 1);
 }
 
-static void test_a_renewal_of_the_holder_starts_the_wait_again(void **state) { /* ET07 */
-        struct rig rig;
+/* ET07 */
+static void test_a_renewal_restarts_the_wait(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 3);
-        answer_read(&rig, 0, &record);
-        rig.now += 2 * S;
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 3);
+        core_fixture_read_done(&f, 0, &record);
+        f.now += 2 * SEC;
         record.renew_us++;
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 3 * S - 1));
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC - 1));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
 }
 
-static void test_old_news_is_ignored(void **state) {
-        struct rig rig;
+static void test_an_old_watch_event_is_ignored(void **state) {
+        struct core_fixture f;
         struct hf__record old, record;
 
-        start(&rig);
-        old = held_by(&rig, "", 1);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        watch(&rig, &old);
-        assert_null(did(&rig, HF__ACT_WRITE));
+        core_fixture_start(&f);
+        old = core_fixture_held_by(&f, "", 1);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        core_fixture_watched(&f, &old);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
 }
 
 static void test_a_release_wakes_the_standby(void **state) {
-        struct rig rig;
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        record = held_by(&rig, "", 1);
-        watch(&rig, &record);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_held_by(&f, "", 1);
+        core_fixture_watched(&f, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
 }
 
-/* Follows a Lease that another holds and whose watch is silent, up to the last look; returns the
- * expiry. */
-static hf_nsec until_the_last_look(struct rig *rig) {
-        start(rig);
-        rig->now += 8 * MS; /* a read takes so long */
-        rig->lease = held_by(rig, "bing", 15);
-        hf_nsec expiry = rig->now + 15 * S;
-        answer_read(rig, 0, &rig->lease);
-        watch(rig, &rig->lease);
+/*
+ * Follows a Lease that another process holds and whose watch is silent, up to the last read.
+ * Returns the expiry.
+ */
+static hf_nsec until_the_last_look(struct core_fixture *f) {
+        core_fixture_start(f);
+        f->now += 8 * MSEC; /* a read takes this long */
+        f->lease = core_fixture_held_by(f, "bing", 15);
+        hf_nsec expiry = f->now + 15 * SEC;
+        core_fixture_read_done(f, 0, &f->lease);
+        core_fixture_watched(f, &f->lease);
         assert_non_null(
-                wait_for(rig, HF__ACT_READ, 8 * S)); /* half-way, for the watch may be dead */
-        rig->now += 8 * MS;
-        answer_read(rig, 0, &rig->lease);
-        assert_non_null(wait_for(rig, HF__ACT_READ, 8 * S));
-        assert_int_equal(expiry - rig->now, 10 * MS);
+                core_fixture_wait_for(f, HF__ACT_READ,
+                                      8 * SEC)); /* halfway, because the watch may be dead */
+        f->now += 8 * MSEC;
+        core_fixture_read_done(f, 0, &f->lease);
+        assert_non_null(core_fixture_wait_for(f, HF__ACT_READ, 8 * SEC));
+        assert_int_equal(expiry - f->now, 10 * MSEC);
         return expiry;
 }
 
-static void test_a_last_look_sees_a_renewal_that_the_watch_has_not_told(void **state) {
-        struct rig rig;
+static void test_a_last_read_sees_a_renewal_that_the_watch_missed(void **state) {
+        struct core_fixture f;
         struct hf__record renewed;
 
-        hf_nsec expiry = until_the_last_look(&rig);
-        renewed = rig.lease;
+        hf_nsec expiry = until_the_last_look(&f);
+        renewed = f.lease;
         renewed.renew_us++;
-        set_rv(&rig, &renewed);
-        rig.now += 8 * MS;
-        answer_read(&rig, 0, &renewed);
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 15 * S - 1));
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
-        assert_int_equal(rig.now, expiry - 2 * MS + 15 * S);
+        core_fixture_set_revision(&f, &renewed);
+        f.now += 8 * MSEC;
+        core_fixture_read_done(&f, 0, &renewed);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC - 1));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
+        assert_int_equal(f.now, expiry - 2 * MSEC + 15 * SEC);
 }
 
-static void test_a_last_look_delays_nothing(void **state) {
-        struct rig rig;
+static void test_a_last_read_delays_nothing(void **state) {
+        struct core_fixture f;
         enum { ANSWERED, LATE, FAILED, HEARD };
 
         for (int how = ANSWERED; how <= HEARD; how++) {
-                hf_nsec expiry = until_the_last_look(&rig);
-                uint32_t look = rig.core.op_id;
-                rig.now += 8 * MS;
+                hf_nsec expiry = until_the_last_look(&f);
+                uint32_t look = f.core.op_id;
+                f.now += 8 * MSEC;
                 if (how == ANSWERED)
-                        answer_read(&rig, 0, &rig.lease);
+                        core_fixture_read_done(&f, 0, &f.lease);
                 else if (how == FAILED)
-                        answer_read(&rig, HF_E_UNAVAILABLE, NULL);
+                        core_fixture_read_done(&f, HF_E_UNAVAILABLE, NULL);
                 else if (how == HEARD)
-                        watch(&rig, &rig.lease);
-                assert_true(how == LATE || !did(&rig, HF__ACT_READ)); /* it was the last */
-                assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * MS));
-                assert_int_equal(rig.now, expiry);
-                rig.event.op_id = look;
-                step(&rig, HF__EV_READ_DONE);
-                assert_int_equal(rig.actions.n, 0);
-                answer_write(&rig, 0);
-                assert_non_null(did(&rig, HF__ACT_TERM_START));
+                        core_fixture_watched(&f, &f.lease);
+                assert_true(how == LATE ||
+                            !core_fixture_did(&f, HF__ACT_READ)); /* it was the last one */
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * MSEC));
+                assert_int_equal(f.now, expiry);
+                f.event.op_id = look;
+                core_fixture_step(&f, HF__EV_READ_DONE);
+                assert_int_equal(f.actions.n, 0);
+                core_fixture_write_done(&f, 0);
+                assert_non_null(core_fixture_did(&f, HF__ACT_TERM_START));
         }
 }
 
 static void test_a_named_successor_goes_first(void **state) {
-        struct rig rig;
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        record = held_by(&rig, "", 1);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_held_by(&f, "", 1);
         snprintf(record.successor, sizeof record.successor, "other");
-        watch(&rig, &record);
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 2 * S - 1));
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
+        core_fixture_watched(&f, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC - 1));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
 
-        start(&rig);
-        record = held_by(&rig, "", 1);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "", 1);
         snprintf(record.successor, sizeof record.successor, "baz");
-        answer_read(&rig, 0, &record);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_string_equal(rig.sent.successor, "");
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_string_equal(f.sent.successor, "");
 }
 
 static void test_polls_without_a_watch(void **state) {
-        struct rig rig;
+        struct core_fixture f;
         struct hf__record record;
         hf_nsec from;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 60);
-        answer_read(&rig, 0, &record);
-        watch(&rig, &record);
-        from = rig.now;
-        step(&rig, HF__EV_WATCH_LOST);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 60);
+        core_fixture_read_done(&f, 0, &record);
+        core_fixture_watched(&f, &record);
+        from = f.now;
+        core_fixture_step(&f, HF__EV_WATCH_LOST);
         for (int i = 0; i < 5; i++) {
-                assert_true(wait_for(&rig, HF__ACT_READ, 2400 * MS) || did(&rig, HF__ACT_WATCH));
-                answer_read(&rig, 0, &record);
-                assert_true(rig.now >= from + 2 * S && rig.now <= from + 2400 * MS);
-                from = rig.now;
-                if (rig.core.watching) /* it is opened again, and breaks again: no other read
-                                          because of that */
-                        step(&rig, HF__EV_WATCH_LOST);
-                assert_null(did(&rig, HF__ACT_READ));
+                assert_true(core_fixture_wait_for(&f, HF__ACT_READ, 2400 * MSEC) ||
+                            core_fixture_did(&f, HF__ACT_WATCH));
+                core_fixture_read_done(&f, 0, &record);
+                assert_true(f.now >= from + 2 * SEC && f.now <= from + 2400 * MSEC);
+                from = f.now;
+                /* the watch is opened again and breaks again: that causes no other read */
+                if (f.core.watching)
+                        core_fixture_step(&f, HF__EV_WATCH_LOST);
+                assert_null(core_fixture_did(&f, HF__ACT_READ));
         }
 }
 
-/* A11: same identity, not our acquire time */
-static void test_a_twin_is_nobody_we_know(void **state) {
-        struct rig rig;
+/* A11: same identity, another acquire time */
+static void test_a_process_with_the_same_identity_is_another_holder(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        record = held_by(&rig, "baz", 15);
-        answer_read(&rig, 0, &record);
-        assert_null(did(&rig, HF__ACT_WRITE));
-        assert_non_null(did(&rig, HF__ACT_REPORT));
-        assert_non_null(did(&rig, HF__ACT_REPORT)->text);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "baz", 15);
+        core_fixture_read_done(&f, 0, &record);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_did(&f, HF__ACT_REPORT));
+        assert_non_null(core_fixture_did(&f, HF__ACT_REPORT)->text);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
 
-        lead(&rig); /* a twin that takes it from me: the holder's name does not even change */
-        record = rig.lease;
+        core_fixture_lead(&f); /* a process with the same identity takes it from me: the holder's
+                                  name does not change */
+        record = f.lease;
         record.acquire_us += 5;
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_non_null(did(&rig, HF__ACT_TERM_ABORT));
-        assert_non_null(did(&rig, HF__ACT_REPORT)->text);
-        assert_true(rig.core.collision);
-        step(&rig, HF__EV_JOINED);
-        assert_null(did(&rig, HF__ACT_WRITE)); /* its record is waited out like anybody's */
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_ABORT));
+        assert_non_null(core_fixture_did(&f, HF__ACT_REPORT)->text);
+        assert_true(f.core.collision);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_null(
+                core_fixture_did(&f, HF__ACT_WRITE)); /* its record is waited out like any other */
         record.holder[0] = '\0';
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_false(rig.core.collision);
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_false(f.core.collision);
 }
 
-static void test_a_lost_acquire_is_acquired_anew(void **state) { /* ET09 */
-        struct rig rig;
+/* ET09 */
+static void test_after_a_lost_reply_the_lease_is_acquired_again(void **state) {
+        struct core_fixture f;
         struct hf__record first;
 
-        start(&rig);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        answer_write(&rig, HF_E_TIMEOUT);
-        assert_non_null(did(&rig, HF__ACT_READ));
-        first = rig.sent;
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        core_fixture_write_done(&f, HF_E_TIMEOUT);
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        first = f.sent;
         first.exists = true;
-        set_rv(&rig, &first);
-        answer_read(&rig, 0, &first);
-        assert_null(did(&rig, HF__ACT_TERM_START)); /* a read starts no term */
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_true(rig.sent.acquire_us > first.acquire_us);
-        assert_string_equal(rig.sent.rv, first.rv);
-        answer_write(&rig, 0);
-        assert_non_null(did(&rig, HF__ACT_TERM_START));
+        core_fixture_set_revision(&f, &first);
+        core_fixture_read_done(&f, 0, &first);
+        assert_null(core_fixture_did(&f, HF__ACT_TERM_START)); /* a read starts no term */
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_true(f.sent.acquire_us > first.acquire_us);
+        assert_string_equal(f.sent.rv, first.rv);
+        core_fixture_write_done(&f, 0);
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_START));
 }
 
-static void test_an_acquire_answered_too_late_starts_nothing(void **state) {
-        struct rig rig;
+static void test_an_acquire_with_a_late_reply_starts_no_term(void **state) {
+        struct core_fixture f;
 
-        start(&rig);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        rig.now += 10 * S; /* the process was stopped with the answer in its mail */
-        answer_write(&rig, 0);
-        assert_null(did(&rig, HF__ACT_TERM_START));
-        assert_int_equal(rig.core.state, HF_FOLLOWING);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 3 * S));
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        f.now += 10 * SEC; /* the process was paused with the reply in its queue */
+        core_fixture_write_done(&f, 0);
+        assert_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_int_equal(f.core.state, HF_FOLLOWING);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
 }
 
-static void test_an_acquire_overwritten_before_its_answer_starts_nothing(void **state) {
-        struct rig rig;
+static void test_an_acquire_overwritten_before_its_reply_starts_no_term(void **state) {
+        struct core_fixture f;
         struct hf__record mine, other;
 
-        start(&rig);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        mine = rig.sent;
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        mine = f.sent;
         mine.exists = true;
-        set_rv(&rig, &mine);
-        other = held_by(&rig, "bing", 15);
-        watch(&rig, &other);
-        rig.event.op_id = rig.core.op_id;
-        rig.event.record = mine;
-        step(&rig, HF__EV_WRITE_DONE);
-        assert_null(did(&rig, HF__ACT_TERM_START));
+        core_fixture_set_revision(&f, &mine);
+        other = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_watched(&f, &other);
+        f.event.op_id = f.core.op_id;
+        f.event.record = mine;
+        core_fixture_step(&f, HF__EV_WRITE_DONE);
+        assert_null(core_fixture_did(&f, HF__ACT_TERM_START));
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_creates_an_absent_lease),
-                cmocka_unit_test(test_a_full_count_of_transitions_stays),
-                cmocka_unit_test(test_takes_an_empty_one_at_once),
-                cmocka_unit_test(test_waits_the_recorded_duration_out),
-                cmocka_unit_test(test_a_renewal_of_the_holder_starts_the_wait_again),
-                cmocka_unit_test(test_old_news_is_ignored),
+                cmocka_unit_test(test_a_full_count_of_transitions_does_not_overflow),
+                cmocka_unit_test(test_takes_a_free_lease_at_once),
+                cmocka_unit_test(test_waits_for_the_recorded_duration),
+                cmocka_unit_test(test_a_renewal_restarts_the_wait),
+                cmocka_unit_test(test_an_old_watch_event_is_ignored),
                 cmocka_unit_test(test_a_release_wakes_the_standby),
-                cmocka_unit_test(test_a_last_look_sees_a_renewal_that_the_watch_has_not_told),
-                cmocka_unit_test(test_a_last_look_delays_nothing),
+                cmocka_unit_test(test_a_last_read_sees_a_renewal_that_the_watch_missed),
+                cmocka_unit_test(test_a_last_read_delays_nothing),
                 cmocka_unit_test(test_a_named_successor_goes_first),
                 cmocka_unit_test(test_polls_without_a_watch),
-                cmocka_unit_test(test_a_twin_is_nobody_we_know),
-                cmocka_unit_test(test_a_lost_acquire_is_acquired_anew),
-                cmocka_unit_test(test_an_acquire_answered_too_late_starts_nothing),
-                cmocka_unit_test(test_an_acquire_overwritten_before_its_answer_starts_nothing),
+                cmocka_unit_test(test_a_process_with_the_same_identity_is_another_holder),
+                cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),
+                cmocka_unit_test(test_an_acquire_with_a_late_reply_starts_no_term),
+                cmocka_unit_test(test_an_acquire_overwritten_before_its_reply_starts_no_term),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

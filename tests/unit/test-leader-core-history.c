@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elector's core: what an acquire says of what went before. */
+/* The elector's core: what an acquire records about the previous term. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,88 +14,89 @@
 
 #include <holdfast/error.h>
 
-#include "tests/lib/core_rig.h"
+#include "core_fixture.h"
 
-static void assert_cause(const struct rig *rig, enum hf__cause cause, const char *previous,
+static void assert_cause(const struct core_fixture *f, enum hf__cause cause, const char *previous,
                          int64_t gap_us) {
-        assert_non_null(did(rig, HF__ACT_WRITE));
-        assert_int_equal(rig->sent.cause, cause);
-        assert_string_equal(rig->sent.previous, previous);
-        assert_int_equal(rig->sent.gap_us, gap_us);
+        assert_non_null(core_fixture_did(f, HF__ACT_WRITE));
+        assert_int_equal(f->sent.cause, cause);
+        assert_string_equal(f->sent.previous, previous);
+        assert_int_equal(f->sent.gap_us, gap_us);
 }
 
-static void test_an_acquire_says_what_it_follows_on(void **state) {
-        struct rig rig;
+static void test_an_acquire_records_its_cause(void **state) {
+        struct core_fixture f;
         struct hf__record record, gone = {0};
 
-        start(&rig);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        assert_cause(&rig, HF__CAUSE_CREATED, "", 0);
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        assert_cause(&f, HF__CAUSE_CREATED, "", 0);
 
-        start(&rig);
-        record = held_by(&rig, "bing", 3);
-        record.renew_us = rig.now / 1000 - 250000;
-        answer_read(&rig, 0, &record);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 3 * S));
-        assert_cause(&rig, HF__CAUSE_EXPIRED, "bing", 3250000);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 3);
+        record.renew_us = f.now / 1000 - 250000;
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
+        assert_cause(&f, HF__CAUSE_EXPIRED, "bing", 3250000);
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        record = held_by(&rig, "", 1);
-        record.renew_us = rig.now / 1000;
-        rig.now += 8 * MS;
-        watch(&rig, &record);
-        assert_cause(&rig, HF__CAUSE_RELEASED, "bing", 8000);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        record = core_fixture_held_by(&f, "", 1);
+        record.renew_us = f.now / 1000;
+        f.now += 8 * MSEC;
+        core_fixture_watched(&f, &record);
+        assert_cause(&f, HF__CAUSE_RELEASED, "bing", 8000);
 
-        start(&rig);
-        record = held_by(&rig, "", 1);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "", 1);
         snprintf(record.successor, sizeof record.successor, "baz");
         record.renew_us =
-                rig.now / 1000 + 5000; /* its clock is ahead of ours: never less than nothing */
-        answer_read(&rig, 0, &record);
-        assert_cause(&rig, HF__CAUSE_HANDED_OVER, "", 0);
+                f.now / 1000 + 5000; /* its clock is ahead of ours: the gap is never negative */
+        core_fixture_read_done(&f, 0, &record);
+        assert_cause(&f, HF__CAUSE_HANDED_OVER, "", 0);
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        record.renew_us = rig.now / 1000;
-        answer_read(&rig, 0, &record);
-        rig.now += 2 * MS;
-        set_rv(&rig, &gone);
-        watch(&rig, &gone);
-        assert_cause(&rig, HF__CAUSE_DELETED, "bing", 2000);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        record.renew_us = f.now / 1000;
+        core_fixture_read_done(&f, 0, &record);
+        f.now += 2 * MSEC;
+        core_fixture_set_revision(&f, &gone);
+        core_fixture_watched(&f, &gone);
+        assert_cause(&f, HF__CAUSE_DELETED, "bing", 2000);
 }
 
 static void test_only_an_acquire_has_a_cause(void **state) {
-        struct rig rig;
+        struct core_fixture f;
 
-        lead(&rig);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * S));
-        assert_int_equal(rig.sent.cause, HF__CAUSE_NONE);
-        answer_write(&rig, 0);
-        step(&rig, HF__EV_STOP);
-        step(&rig, HF__EV_JOINED);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_string_equal(rig.sent.holder, "");
-        assert_int_equal(rig.sent.cause, HF__CAUSE_NONE);
-        assert_string_equal(rig.sent.previous, "");
+        core_fixture_lead(&f);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC));
+        assert_int_equal(f.sent.cause, HF__CAUSE_NONE);
+        core_fixture_write_done(&f, 0);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_string_equal(f.sent.holder, "");
+        assert_int_equal(f.sent.cause, HF__CAUSE_NONE);
+        assert_string_equal(f.sent.previous, "");
 }
 
-static void test_a_term_lost_and_taken_again_is_regained(void **state) { /* ET03 */
-        struct rig rig;
+/* ET03 */
+static void test_a_term_lost_and_taken_again_is_regained(void **state) {
+        struct core_fixture f;
 
-        lead(&rig);
-        assert_int_equal(rig.core.mine.cause, HF__CAUSE_CREATED);
-        step(&rig, HF__EV_STALE_TERM);
-        step(&rig, HF__EV_JOINED);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
-        assert_int_equal(rig.sent.cause, HF__CAUSE_REGAINED);
-        assert_string_equal(rig.sent.previous, "baz");
+        core_fixture_lead(&f);
+        assert_int_equal(f.core.mine.cause, HF__CAUSE_CREATED);
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
+        assert_int_equal(f.sent.cause, HF__CAUSE_REGAINED);
+        assert_string_equal(f.sent.previous, "baz");
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_acquire_says_what_it_follows_on),
+                cmocka_unit_test(test_an_acquire_records_its_cause),
                 cmocka_unit_test(test_only_an_acquire_has_a_cause),
                 cmocka_unit_test(test_a_term_lost_and_taken_again_is_regained),
         };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elector's core: stops, hand-overs, releases, and the doubts that are settled on the way. */
+/* The elector's core: stops, hand-overs, releases, and outcomes that are unknown at that time. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,396 +14,412 @@
 
 #include <holdfast/error.h>
 
-#include "tests/lib/core_rig.h"
+#include "core_fixture.h"
 
-/* PN01, CR01, CR10, CR16, CG12; the order of design 4 */
+/* PN01, CR01, CR10, CR16, CG12: drain, join, shut the gate, release, in this order. */
 static void test_stop_drains_joins_shuts_releases(void **state) {
-        struct rig rig;
+        struct core_fixture f;
         struct hf__record held;
 
-        lead(&rig);
-        held = rig.sent;
-        step(&rig, HF__EV_STOP);
-        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
-        assert_null(did(&rig, HF__ACT_GATE_SHUT));
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * S)); /* renewed while it drains */
-        assert_string_equal(rig.sent.holder, "baz");
-        answer_write(&rig, 0);
-        step(&rig, HF__EV_JOINED);
-        assert_int_equal(rig.actions.list[0].type, HF__ACT_GATE_SHUT);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_string_equal(rig.sent.holder, "");
-        assert_string_equal(rig.sent.successor, "");
-        assert_int_equal(rig.sent.duration_s, 1);
-        assert_int_equal(rig.sent.transitions, held.transitions);
-        assert_int_equal(atoi(rig.sent.rv), rig.revision);
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
-        assert_non_null(did(&rig, HF__ACT_UNWATCH));
+        core_fixture_lead(&f);
+        held = f.sent;
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_null(core_fixture_did(&f, HF__ACT_GATE_SHUT));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE,
+                                              2 * SEC)); /* it is renewed during the drain */
+        assert_string_equal(f.sent.holder, "baz");
+        core_fixture_write_done(&f, 0);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_string_equal(f.sent.holder, "");
+        assert_string_equal(f.sent.successor, "");
+        assert_int_equal(f.sent.duration_s, 1);
+        assert_int_equal(f.sent.transitions, held.transitions);
+        assert_int_equal(atoi(f.sent.rv), f.revision);
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_non_null(core_fixture_did(&f, HF__ACT_UNWATCH));
 }
 
-static void test_release_meets_a_conflict(void **state) { /* CG13, CG14, A01 */
-        struct rig rig;
+/* CG13, CG14, A01 */
+static void test_release_meets_a_conflict(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        lead(&rig);
-        record = rig.sent;
-        step(&rig, HF__EV_STOP);
-        step(&rig, HF__EV_JOINED);
-        answer_write(&rig, HF_E_CONFLICT);
-        assert_non_null(did(&rig, HF__ACT_READ));
-        set_rv(&rig, &record);
-        answer_read(&rig, 0, &record); /* still mine: again, on the new revision */
-        assert_string_equal(rig.sent.rv, record.rv);
-        answer_write(&rig, HF_E_CONFLICT);
-        if (!did(&rig, HF__ACT_READ))
-                assert_non_null(wait_for(&rig, HF__ACT_READ, 5 * S));
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record); /* somebody else's: left alone */
-        assert_null(did(&rig, HF__ACT_WRITE));
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_lead(&f);
+        record = f.sent;
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        core_fixture_set_revision(&f, &record);
+        /* still mine: it is released with the new revision */
+        core_fixture_read_done(&f, 0, &record);
+        assert_string_equal(f.sent.rv, record.rv);
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        if (!core_fixture_did(&f, HF__ACT_READ))
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 5 * SEC));
+        record = core_fixture_held_by(&f, "bing", 15);
+        /* it belongs to another process and is left alone */
+        core_fixture_read_done(&f, 0, &record);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 }
 
-static void test_stop_with_a_renewal_under_way(void **state) { /* CG15 */
-        struct rig rig;
+/* CG15 */
+static void test_stop_with_a_renewal_under_way(void **state) {
+        struct core_fixture f;
 
-        lead(&rig);
-        wait_for(&rig, HF__ACT_WRITE, 2 * S);
-        step(&rig, HF__EV_STOP);
-        step(&rig, HF__EV_JOINED);
-        assert_null(did(&rig, HF__ACT_WRITE)); /* one operation at a time */
-        answer_write(&rig, 0);
-        assert_string_equal(rig.sent.holder, "");
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_lead(&f);
+        core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE)); /* one operation at a time */
+        core_fixture_write_done(&f, 0);
+        assert_string_equal(f.sent.holder, "");
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 }
 
-static void test_stop_with_a_read_under_way(void **state) { /* CG16 */
-        struct rig rig;
+/* CG16 */
+static void test_stop_with_a_read_under_way(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        lead(&rig);
-        record = rig.sent;
-        wait_for(&rig, HF__ACT_WRITE, 2 * S);
-        answer_write(&rig, HF_E_CONFLICT);
-        step(&rig, HF__EV_STOP);
-        step(&rig, HF__EV_JOINED);
-        set_rv(&rig, &record);
-        answer_read(&rig, 0, &record);
-        assert_string_equal(rig.sent.holder, "");
-        assert_string_equal(rig.sent.rv, record.rv);
+        core_fixture_lead(&f);
+        record = f.sent;
+        core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_set_revision(&f, &record);
+        core_fixture_read_done(&f, 0, &record);
+        assert_string_equal(f.sent.holder, "");
+        assert_string_equal(f.sent.rv, record.rv);
 }
 
 static void test_release_is_bounded(void **state) {
-        struct rig rig;
+        struct core_fixture f;
         hf_nsec from;
 
-        lead(&rig);
-        step(&rig, HF__EV_STOP);
-        step(&rig, HF__EV_JOINED);
-        from = rig.now;
-        assert_non_null(wait_for(&rig, HF__ACT_STOPPED, 10 * S));
-        assert_false(did(&rig, HF__ACT_STOPPED)->released);
-        assert_true(rig.now <= from + 10 * S);
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_step(&f, HF__EV_JOINED);
+        from = f.now;
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_STOPPED, 10 * SEC));
+        assert_false(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(f.now <= from + 10 * SEC);
 }
 
-static void test_stop_of_a_follower(void **state) { /* CR03, A06, A07, A12 */
-        struct rig rig;
+/* CR03, A06, A07, A12 */
+static void test_stop_of_a_follower(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        step(&rig, HF__EV_STOP); /* with a read under way: nothing to wait for */
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_start(&f);
+        /* with a read under way: there is nothing to wait for */
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        step(&rig, HF__EV_STOP);
-        assert_non_null(did(&rig, HF__ACT_STOPPED));
-        assert_int_equal(rig.actions.wake_at, HF_NSEC_NEVER);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_non_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        assert_int_equal(f.actions.wake_at, HF_NSEC_NEVER);
 }
 
-static void test_stop_with_an_acquire_under_way(void **state) { /* A06 */
-        struct rig rig;
+/* A06 */
+static void test_stop_with_an_acquire_under_way(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        step(&rig, HF__EV_STOP);
-        assert_null(did(&rig, HF__ACT_STOPPED));
-        answer_write(&rig, 0); /* it was taken: no term starts, it is given back */
-        assert_null(did(&rig, HF__ACT_TERM_START));
-        assert_string_equal(rig.sent.holder, "");
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        core_fixture_write_done(&f, 0); /* it was acquired: no term starts, it is released */
+        assert_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_string_equal(f.sent.holder, "");
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 
-        start(&rig);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        answer_write(&rig, HF_E_TIMEOUT);
-        step(&rig, HF__EV_STOP); /* whether it was taken only a read can tell */
-        assert_null(did(&rig, HF__ACT_STOPPED));
-        record = rig.sent;
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        core_fixture_write_done(&f, HF_E_TIMEOUT);
+        core_fixture_step(&f, HF__EV_STOP); /* only a read can tell whether it was acquired */
+        assert_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        record = f.sent;
         record.exists = true;
-        set_rv(&rig, &record);
-        answer_read(&rig, 0, &record);
-        assert_string_equal(rig.sent.holder, "");
+        core_fixture_set_revision(&f, &record);
+        core_fixture_read_done(&f, 0, &record);
+        assert_string_equal(f.sent.holder, "");
 }
 
-/* The request hangs somewhere: nothing is to be seen of it, and it may be applied after the process
- * is gone. */
-static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
-        struct rig rig;
+/*
+ * A06: The request hangs somewhere. It has no visible effect, and may be applied after the process
+ * is gone.
+ */
+static void test_a_stop_settles_an_acquire_with_a_lost_reply(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        start(&rig); /* an absent Lease: the acquire creates it */
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        answer_write(&rig, HF_E_TIMEOUT);
-        step(&rig, HF__EV_STOP);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        assert_non_null(did(&rig, HF__ACT_WRITE)); /* a release is created in its place */
-        assert_false(rig.sent.exists);
-        assert_string_equal(rig.sent.holder, "");
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_start(&f); /* an absent Lease: the acquire creates it */
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        core_fixture_write_done(&f, HF_E_TIMEOUT);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        assert_non_null(
+                core_fixture_did(&f, HF__ACT_WRITE)); /* a release is created in its place */
+        assert_false(f.sent.exists);
+        assert_string_equal(f.sent.holder, "");
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 
-        start(&rig); /* an expired one: as it might be taken, it may be released */
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 16 * S));
-        answer_write(&rig, HF_E_TIMEOUT);
-        step(&rig, HF__EV_STOP);
-        answer_read(&rig, 0, &record);
-        assert_string_equal(rig.sent.holder, "");
-        assert_string_equal(rig.sent.rv, record.rv);
-        answer_write(&rig, HF_E_CONFLICT); /* it was applied in the meantime */
-        assert_non_null(did(&rig, HF__ACT_READ));
+        core_fixture_start(&f); /* an expired Lease: it could be acquired, so it may be released */
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 16 * SEC));
+        core_fixture_write_done(&f, HF_E_TIMEOUT);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_read_done(&f, 0, &record);
+        assert_string_equal(f.sent.holder, "");
+        assert_string_equal(f.sent.rv, record.rv);
+        core_fixture_write_done(&f, HF_E_CONFLICT); /* the acquire was applied in the meantime */
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
         strcpy(record.holder, "baz");
-        record.acquire_us = rig.core.last_acquire_us;
-        set_rv(&rig, &record);
-        answer_read(&rig, 0, &record);
-        assert_string_equal(rig.sent.rv, record.rv);
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        record.acquire_us = f.core.last_acquire_us;
+        core_fixture_set_revision(&f, &record);
+        core_fixture_read_done(&f, 0, &record);
+        assert_string_equal(f.sent.rv, record.rv);
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 
-        start(&rig); /* one that is held again: left alone, and the acquire's condition is gone with
-                        it */
-        answer_read(&rig, HF_E_NOT_FOUND, NULL);
-        answer_write(&rig, HF_E_TIMEOUT);
-        step(&rig, HF__EV_STOP);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        assert_null(did(&rig, HF__ACT_WRITE));
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        /* another process holds it again: it is left alone, and the acquire's condition fails */
+        core_fixture_start(&f);
+        core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+        core_fixture_write_done(&f, HF_E_TIMEOUT);
+        core_fixture_step(&f, HF__EV_STOP);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 }
 
-/* A backup was restored: a revision that a standby knows may have been issued anew, for the Lease
- * of somebody else. */
+/*
+ * A backup was restored: a revision that a standby knows may be used again, for a record of another
+ * process.
+ */
 static void test_replaced_history_is_read_before_a_write(void **state) {
         struct hf__record record;
-        struct rig rig;
+        struct core_fixture f;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        step(&rig, HF__EV_STALE_TERM);
-        assert_int_equal(rig.core.state, HF_FOLLOWING);
-        assert_non_null(did(&rig, HF__ACT_READ));
-        rig.now += 60 * S; /* the lease duration is over long since */
-        answer_read(&rig, HF_E_UNAVAILABLE, NULL);
-        assert_null(did(&rig, HF__ACT_WRITE));
-        assert_non_null(wait_for(&rig, HF__ACT_READ, 3 * S));
-        record = held_by(&rig, "bong", 15);
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        assert_int_equal(f.core.state, HF_FOLLOWING);
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        f.now += 60 * SEC; /* the lease duration has passed long ago */
+        core_fixture_read_done(&f, HF_E_UNAVAILABLE, NULL);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 3 * SEC));
+        record = core_fixture_held_by(&f, "bong", 15);
         record.rv_number = 1;
         strcpy(record.rv, "1");
-        answer_read(&rig, 0, &record); /* older by its revision, and true */
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 15 * S - 1));
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
-        assert_string_equal(rig.sent.rv, "1");
+        core_fixture_read_done(&f, 0, &record); /* older by its revision, but true */
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC - 1));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
+        assert_string_equal(f.sent.rv, "1");
 }
 
-static void test_the_drain_deadline_aborts(void **state) { /* CR17 */
-        struct rig rig;
+/* CR17 */
+static void test_the_drain_deadline_aborts(void **state) {
+        struct core_fixture f;
         hf_nsec from;
 
-        lead(&rig);
-        step(&rig, HF__EV_STOP);
-        from = rig.now;
-        while (rig.core.state == HF_DRAINING) {
-                wait_for(&rig, HF__ACT_WRITE, 2 * S);
-                if (did(&rig, HF__ACT_WRITE))
-                        answer_write(&rig, 0);
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STOP);
+        from = f.now;
+        while (f.core.state == HF_DRAINING) {
+                core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
+                if (core_fixture_did(&f, HF__ACT_WRITE))
+                        core_fixture_write_done(&f, 0);
         }
-        assert_int_equal(rig.now, from + 10 * S);
-        assert_int_equal(rig.core.state, HF_ABORTING);
-        step(&rig, HF__EV_JOINED);
-        assert_int_equal(rig.core.state, HF_RELEASING);
+        assert_int_equal(f.now, from + 10 * SEC);
+        assert_int_equal(f.core.state, HF_ABORTING);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_int_equal(f.core.state, HF_RELEASING);
 }
 
 static void test_hand_over(void **state) {
-        struct rig rig;
+        struct core_fixture f;
 
-        lead(&rig);
-        watch(&rig, &rig.lease);
-        hand_over(&rig, "other");
-        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
-        step(&rig, HF__EV_JOINED);
-        assert_string_equal(rig.sent.holder, "");
-        assert_string_equal(rig.sent.successor, "other");
-        answer_write(&rig, 0);
-        assert_int_equal(rig.core.state, HF_FOLLOWING);
-        assert_null(did(&rig, HF__ACT_STOPPED));
-        assert_null(
-                wait_for(&rig, HF__ACT_WRITE, 4 * S - 1)); /* the successor has the first word */
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1)); /* and has not said it */
-        answer_write(&rig, 0);
-        assert_non_null(did(&rig, HF__ACT_TERM_START));
+        core_fixture_lead(&f);
+        core_fixture_watched(&f, &f.lease);
+        core_fixture_hand_over(&f, "other");
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_string_equal(f.sent.holder, "");
+        assert_string_equal(f.sent.successor, "other");
+        core_fixture_write_done(&f, 0);
+        assert_int_equal(f.core.state, HF_FOLLOWING);
+        assert_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE,
+                                          4 * SEC - 1)); /* let the successor try first */
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1)); /* it has not tried yet */
+        core_fixture_write_done(&f, 0);
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_START));
 }
 
-/* Whoever has just released need not wait when the Lease is handed back to it. */
+/* A process that has just released need not wait when the Lease is handed back to it. */
 static void test_hand_over_and_back(void **state) {
-        struct rig rig;
+        struct core_fixture f;
         struct hf__record record;
 
-        lead(&rig);
-        watch(&rig, &rig.lease);
-        hand_over(&rig, "other");
-        step(&rig, HF__EV_JOINED);
-        answer_write(&rig, 0);
-        record = held_by(&rig, "other", 15);
-        watch(&rig, &record);
-        assert_null(wait_for(&rig, HF__ACT_WRITE, S));
+        core_fixture_lead(&f);
+        core_fixture_watched(&f, &f.lease);
+        core_fixture_hand_over(&f, "other");
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_write_done(&f, 0);
+        record = core_fixture_held_by(&f, "other", 15);
+        core_fixture_watched(&f, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
         record.holder[0] = '\0';
         strcpy(record.successor, "baz");
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_string_equal(rig.sent.holder, "baz");
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_string_equal(f.sent.holder, "baz");
 }
 
-/* The hold was for the successor: once somebody has led since, what is then left free is anybody's.
- */
-static void test_the_hold_ends_with_the_next_term(void **state) {
-        struct rig rig;
+/* It waited for the successor only: when another term has passed, a free Lease is free for all. */
+static void test_the_wait_for_a_successor_ends_with_the_next_term(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        lead(&rig);
-        watch(&rig, &rig.lease);
-        hand_over(&rig, "other");
-        step(&rig, HF__EV_JOINED);
-        answer_write(&rig, 0);
-        record = held_by(&rig, "other", 15);
-        watch(&rig, &record);
-        assert_null(wait_for(&rig, HF__ACT_WRITE, S));
-        record.holder[0] = '\0'; /* it is stopped, and nobody is named */
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_non_null(did(&rig, HF__ACT_WRITE));
-        assert_string_equal(rig.sent.holder, "baz");
+        core_fixture_lead(&f);
+        core_fixture_watched(&f, &f.lease);
+        core_fixture_hand_over(&f, "other");
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_write_done(&f, 0);
+        record = core_fixture_held_by(&f, "other", 15);
+        core_fixture_watched(&f, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
+        record.holder[0] = '\0'; /* it is stopped, and names nobody */
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_string_equal(f.sent.holder, "baz");
 }
 
-static void test_the_record_may_ask_for_a_hand_over(void **state) {
-        struct rig rig;
+static void test_an_annotation_may_ask_for_a_hand_over(void **state) {
+        struct core_fixture f;
         struct hf__record record;
 
-        lead(&rig);
-        record = rig.lease;
+        core_fixture_lead(&f);
+        record = f.lease;
         strcpy(record.hand_over_to, "baz"); /* itself: nothing to do */
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_null(did(&rig, HF__ACT_TERM_DRAIN));
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
         strcpy(record.hand_over_to, "other");
-        set_rv(&rig, &record);
-        watch(&rig, &record);
-        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
-        step(&rig, HF__EV_JOINED);
-        assert_string_equal(rig.sent.holder, "");
-        assert_string_equal(rig.sent.successor, "other");
-        assert_string_equal(rig.sent.hand_over_to, ""); /* what was asked for is done */
-        answer_write(&rig, 0);
-        assert_int_equal(rig.core.state, HF_FOLLOWING);
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_string_equal(f.sent.holder, "");
+        assert_string_equal(f.sent.successor, "other");
+        assert_string_equal(f.sent.hand_over_to, ""); /* the request is fulfilled */
+        core_fixture_write_done(&f, 0);
+        assert_int_equal(f.core.state, HF_FOLLOWING);
 
-        lead(&rig); /* without a watch the conflict of the next renewal tells */
-        record = rig.lease;
+        core_fixture_lead(&f); /* without a watch, the conflict of the next renewal reveals it */
+        record = f.lease;
         strcpy(record.hand_over_to, "other");
-        set_rv(&rig, &record);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * S));
-        answer_write(&rig, HF_E_CONFLICT);
-        answer_read(&rig, 0, &record);
-        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+        core_fixture_set_revision(&f, &record);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC));
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
 
-        start(&rig); /* a follower is not asked, whoever holds it */
-        record = held_by(&rig, "bing", 15);
+        core_fixture_start(&f); /* a request to a follower has no effect, whoever the holder is */
+        record = core_fixture_held_by(&f, "bing", 15);
         strcpy(record.hand_over_to, "baz");
-        answer_read(&rig, 0, &record);
-        assert_null(did(&rig, HF__ACT_WRITE));
+        core_fixture_read_done(&f, 0, &record);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
 }
 
-static void test_a_late_answer_of_a_former_operation_is_ignored(void **state) {
-        struct rig rig;
+static void test_a_late_reply_of_a_previous_operation_is_ignored(void **state) {
+        struct core_fixture f;
         uint32_t former;
 
-        lead(&rig);
-        wait_for(&rig, HF__ACT_WRITE, 2 * S);
-        former = rig.core.op_id;
-        assert_non_null(wait_for(&rig, HF__ACT_READ, 5 * S));
-        rig.event.op_id = former;
-        rig.event.record = rig.sent;
-        set_rv(&rig, &rig.event.record);
-        step(&rig, HF__EV_WRITE_DONE);
-        assert_int_equal(rig.actions.n, 0);
+        core_fixture_lead(&f);
+        core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
+        former = f.core.op_id;
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 5 * SEC));
+        f.event.op_id = former;
+        f.event.record = f.sent;
+        core_fixture_set_revision(&f, &f.event.record);
+        core_fixture_step(&f, HF__EV_WRITE_DONE);
+        assert_int_equal(f.actions.n, 0);
 }
 
-/* every state meets a stop and ends */
-static void test_stop_beats_everything_under_way(void **state) {
-        struct rig rig;
+/* every state handles a stop and ends */
+static void test_a_stop_ends_an_abort_and_a_hand_over(void **state) {
+        struct core_fixture f;
 
-        lead(&rig);
-        step(&rig, HF__EV_STALE_TERM);
-        step(&rig, HF__EV_STOP);
-        assert_int_equal(rig.core.state, HF_ABORTING);
-        step(&rig, HF__EV_JOINED);
-        assert_non_null(did(&rig, HF__ACT_READ));
-        answer_read(&rig, 0, &rig.core.observed);
-        assert_string_equal(rig.sent.holder, ""); /* the Lease is still mine */
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_lead(&f);
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_int_equal(f.core.state, HF_ABORTING);
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        core_fixture_read_done(&f, 0, &f.core.observed);
+        assert_string_equal(f.sent.holder, ""); /* the Lease is still mine */
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 
-        lead(&rig);
-        hand_over(&rig, "other");
-        step(&rig, HF__EV_JOINED);
-        step(&rig, HF__EV_STOP);
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_lead(&f);
+        core_fixture_hand_over(&f, "other");
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_step(&f, HF__EV_STOP);
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 }
 
-/* The acquire in doubt names a revision that was issued anew: to take its condition away clears the
- * Lease of who renewed meanwhile. */
+/*
+ * The acquire in doubt was based on a revision that is used again. To make its condition fail would
+ * clear the record of a process that has renewed meanwhile.
+ */
 static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(void **state) {
         struct hf__record record;
-        struct rig rig;
+        struct core_fixture f;
         hf_nsec seen_at;
 
-        start(&rig);
-        record = held_by(&rig, "bing", 15);
-        answer_read(&rig, 0, &record);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
-        step(&rig, HF__EV_STALE_TERM);
-        assert_non_null(did(&rig, HF__ACT_READ));
+        core_fixture_start(&f);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
         record.renew_us++; /* the old revision, and another record */
-        answer_read(&rig, 0, &record);
-        seen_at = rig.now;
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 14 * S));
-        step(&rig, HF__EV_STOP);
-        assert_null(did(&rig, HF__ACT_WRITE));
-        if (did(&rig, HF__ACT_READ))
-                answer_read(&rig, 0, &record);
-        assert_null(wait_for(&rig, HF__ACT_WRITE, seen_at + 15 * S - 1 - rig.now));
-        assert_int_equal(rig.core.state, HF_RELEASING);
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, S));
-        assert_string_equal(rig.sent.holder, "");
-        assert_string_equal(rig.sent.rv, record.rv);
-        answer_write(&rig, 0);
-        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+        core_fixture_read_done(&f, 0, &record);
+        seen_at = f.now;
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 14 * SEC));
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        if (core_fixture_did(&f, HF__ACT_READ))
+                core_fixture_read_done(&f, 0, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, seen_at + 15 * SEC - 1 - f.now));
+        assert_int_equal(f.core.state, HF_RELEASING);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
+        assert_string_equal(f.sent.holder, "");
+        assert_string_equal(f.sent.rv, record.rv);
+        core_fixture_write_done(&f, 0);
+        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
 }
 
 int main(void) {
@@ -416,15 +432,15 @@ int main(void) {
                 cmocka_unit_test(test_release_is_bounded),
                 cmocka_unit_test(test_stop_of_a_follower),
                 cmocka_unit_test(test_stop_with_an_acquire_under_way),
-                cmocka_unit_test(test_a_stop_leaves_no_acquire_behind),
+                cmocka_unit_test(test_a_stop_settles_an_acquire_with_a_lost_reply),
                 cmocka_unit_test(test_replaced_history_is_read_before_a_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts),
                 cmocka_unit_test(test_hand_over),
                 cmocka_unit_test(test_hand_over_and_back),
-                cmocka_unit_test(test_the_hold_ends_with_the_next_term),
-                cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),
-                cmocka_unit_test(test_a_late_answer_of_a_former_operation_is_ignored),
-                cmocka_unit_test(test_stop_beats_everything_under_way),
+                cmocka_unit_test(test_the_wait_for_a_successor_ends_with_the_next_term),
+                cmocka_unit_test(test_an_annotation_may_ask_for_a_hand_over),
+                cmocka_unit_test(test_a_late_reply_of_a_previous_operation_is_ignored),
+                cmocka_unit_test(test_a_stop_ends_an_abort_and_a_hand_over),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

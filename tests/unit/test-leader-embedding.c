@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a guest: what the library may not do to the process it is embedded in.
- * docs/embedding.md has the list; that it imports no exit, abort, fork or signal function is
- * tests/lib/check-symbols.
+ * What the library must not do to the process that embeds it; docs/embedding.md has the list.
+ * tests/lib/check-symbols checks that it imports no exit, abort, fork or signal function.
  */
 #undef NDEBUG
+#include <assert.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -22,7 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_api.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "fake_api_client.h"
 
 #include <holdfast/health.h>
 #include <holdfast/hooks.h>
@@ -38,7 +44,7 @@
 struct guest {
         struct fake_api *api;
         struct hf_host host;
-        struct fake_client *client;
+        struct fake_api_client *client;
         struct hf_client *rest;
         struct hf_informer *informer;
         struct hf_informer_handler *handler;
@@ -126,7 +132,7 @@ static struct guest *guest_new(void) {
         assert_int_equal(hf__mutex_init(&g->mu), 0);
         assert_int_equal(hf_cond_init(&g->changed), 0);
         g->api = fake_api_new();
-        g->client = fake_client_new(g->api);
+        g->client = fake_api_client_new(g->api);
         g->host = (struct hf_host){.size = sizeof g->host, .thread_stack_bytes = STACK};
         assert_int_equal(hf_health_new(&g->host.health), 0);
         assert_int_equal(hf_metrics_new(&g->host.metrics), 0);
@@ -160,7 +166,7 @@ static void guest_free(struct guest *g) {
         free(g);
 }
 
-/* ---- what the kernel says of our threads ---- */
+/* ---- what the kernel reports of our threads ---- */
 
 static void read_task(const char *tid, const char *what, char *text, size_t max) {
         char path[600];
@@ -174,8 +180,10 @@ static void read_task(const char *tid, const char *what, char *text, size_t max)
                 text[n - 1] = '\0';
 }
 
-/* Every signal but those that cannot be blocked, the two that belong to the C library, and the
- * last, which valgrind keeps for itself. */
+/*
+ * Every signal except those that cannot be blocked, the two of the C library, and the last one,
+ * which valgrind uses.
+ */
 static uint64_t all_signals(void) {
         uint64_t mask = 0;
         for (int i = 1; i < 64; i++)
@@ -186,8 +194,7 @@ static uint64_t all_signals(void) {
 
 static bool is_ours(const char *name) { return strncmp(name, "hf-", 3) == 0; }
 
-/* How many threads of ours there are, and how many that are not called so; each of ours blocks all
- * signals. */
+/* How many threads have a name of ours, and how many do not; each of ours blocks all signals. */
 static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed) {
         DIR *dir = opendir("/proc/self/task");
         unsigned n = 0, n_unnamed = 0;
@@ -218,7 +225,7 @@ static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed
         return n;
 }
 
-/* A thread names itself, so one that was just made may not have come to it. */
+/* A thread sets its name itself, so a new thread may not have done it yet. */
 static unsigned check_threads(char *names, size_t max) {
 #ifdef __SANITIZE_THREAD__
         const unsigned most_unnamed = 1;
@@ -270,8 +277,8 @@ static void test_threads_have_the_stack_that_was_asked_for(void **state) {
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
-        assert_true(g->least_stack >=
-                    STACK - 8192); /* glibc counts its guard page or not, by version */
+        /* depending on its version, glibc counts the guard page or not */
+        assert_true(g->least_stack >= STACK - 8192);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which make it larger */
         assert_true(g->most_stack <= STACK + 8192);
 #endif
@@ -284,7 +291,7 @@ static void test_threads_have_the_stack_that_was_asked_for(void **state) {
         assert_int_equal(hf_rest_client_new(&tiny, &config, &client, NULL), -EINVAL);
 }
 
-/* Stands before the C library's, also for those that the library uses. */
+/* Replaces the C library's, also for the libraries that the library uses. */
 static atomic_uint n_sigactions; /* that change something */
 int sigaction(int signal, const struct sigaction *action, struct sigaction *former) {
         static int (*real)(int, const struct sigaction *, struct sigaction *);
@@ -306,7 +313,7 @@ static void test_signals_are_left_alone(void **state) {
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         for (int i = 1; i <= 64; i++) {
-                if (i == 32 || i == 33) /* the C library's */
+                if (i == 32 || i == 33) /* the C library's own */
                         continue;
                 memset(&after, 0, sizeof after);
                 (void)sigaction(i, NULL, &after);
@@ -320,9 +327,11 @@ static void test_signals_are_left_alone(void **state) {
         guest_free(g);
 }
 
-/* Also of libcurl: it would have SIGPIPE ignored while it closes, and a host that sets its own
- * handler at that moment loses it. */
-static void test_no_disposition_is_changed_for_a_moment(void **state) {
+/*
+ * This concerns libcurl too: it would ignore SIGPIPE while it closes, and a host that sets a
+ * handler at that moment would lose it.
+ */
+static void test_no_signal_disposition_is_changed_even_briefly(void **state) {
         const struct hf_request get = {.verb = HF_VERB_GET,
                                        .resource = {"", "v1", "things"},
                                        .name = "one"};
@@ -330,7 +339,7 @@ static void test_no_disposition_is_changed_for_a_moment(void **state) {
         n_sigactions = 0;
         for (int used = 0; used < 2; used++) {
                 struct guest *g = guest_new();
-                if (used) /* nobody listens there */
+                if (used) /* nothing listens there */
                         assert_int_not_equal(hf_client_do(g->rest, &get, hf_cancel_never(), NULL,
                                                           NULL, NULL),
                                              0);
@@ -340,8 +349,7 @@ static void test_no_disposition_is_changed_for_a_moment(void **state) {
         }
 }
 
-/* A term that is lost, one that is stopped, a server that refuses: without a log callback not a
- * byte is written. */
+/* A term is lost, one is stopped, a server refuses: without a log callback nothing is written. */
 static void test_nothing_is_printed(void **state) {
         FILE *file = tmpfile();
         int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
@@ -358,7 +366,7 @@ static void test_nothing_is_printed(void **state) {
         int refused = hf_client_do(g->rest, &get, hf_cancel_never(), NULL, NULL, NULL);
         int started = hf_electors_start(g->electors, NULL);
         await_leading(g);
-        fake_delete(g->api, "leases/default/lead"); /* the term is lost, another follows */
+        fake_api_delete(g->api, "leases/default/lead"); /* the term is lost, and another follows */
         pthread_mutex_lock(&g->mu);
         while (g->n_ended == 0 || !g->leads)
                 (void)pthread_cond_wait(&g->changed, &g->mu);
@@ -386,8 +394,10 @@ static void test_a_forked_child_does_not_lead(void **state) {
         assert_true(hf_elector_may_act(g->elector));
         pid_t pid = fork();
         assert_true(pid >= 0);
-        /* It ends by a signal: at an exit a memory checker would call lost what threads that are
-         * not in the child had in hand. */
+        /*
+         * It ends by a signal: at an exit, a memory checker would report the memory of threads that
+         * do not exist in the child.
+         */
         if (pid == 0)
                 (void)kill(getpid(), hf_elector_may_act(g->elector) ? SIGTERM : SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -405,21 +415,23 @@ static void *stop_on_another_thread(void *ctx) {
         return (void *)(intptr_t)hf_electors_stop(g->electors, NULL);
 }
 
-/* A host that has hook machinery needs none of ours: start returns at once, stop may be called from
- * any of its threads. */
-static void test_the_host_s_hooks_drive_it(void **state) {
+/*
+ * A host with its own hooks does not need ours: start returns at once, and stop may be called from
+ * any of its threads.
+ */
+static void test_a_hosts_own_hooks_can_drive_it(void **state) {
         struct guest *g = guest_new();
         pthread_t thread;
         void *result = NULL;
 
         assert_int_equal(hf_electors_start(g->electors, NULL), 0); /* the host's post-start hook */
         await_leading(g);
-        assert_int_equal(pthread_create(&thread, NULL, stop_on_another_thread, g),
-                         0); /* its pre-shutdown hook */
+        /* the host's pre-shutdown hook */
+        assert_int_equal(pthread_create(&thread, NULL, stop_on_another_thread, g), 0);
         assert_int_equal(pthread_join(thread, &result), 0);
         assert_int_equal((intptr_t)result, 0);
         assert_int_equal(g->n_ended, 1);
-        char *lease = fake_get(g->api, "leases/default/lead");
+        char *lease = fake_api_get(g->api, "leases/default/lead");
         assert_non_null(strstr(lease, "\"holderIdentity\":\"\"")); /* released */
         free(lease);
         guest_free(g);
@@ -430,7 +442,7 @@ static int own_start(struct hf_hook_context *context, void *ctx, struct hf_statu
         return 0;
 }
 
-/* A host without: one call registers the pair around all electors, behind hooks of its own. */
+/* A host without hooks: one call registers the pair around all electors, after hooks of its own. */
 static void test_our_hooks_drive_it(void **state) {
         struct guest *g = guest_new();
         struct hf_hooks *hooks = NULL;
@@ -478,7 +490,9 @@ static void test_health_and_metrics_are_enumerated(void **state) {
 
 /* ---- structs that grow ---- */
 
-/* What an older program did not know has its default; what lies behind its struct is not looked at.
+/*
+ * Fields that an older program did not know have their defaults; fields behind its struct are
+ * ignored.
  */
 static void test_smaller_and_larger_configurations(void **state) {
         struct guest *g = guest_new();
@@ -528,10 +542,10 @@ int main(void) {
                 cmocka_unit_test(test_threads_are_named_and_block_all_signals),
                 cmocka_unit_test(test_threads_have_the_stack_that_was_asked_for),
                 cmocka_unit_test(test_signals_are_left_alone),
-                cmocka_unit_test(test_no_disposition_is_changed_for_a_moment),
+                cmocka_unit_test(test_no_signal_disposition_is_changed_even_briefly),
                 cmocka_unit_test(test_nothing_is_printed),
                 cmocka_unit_test(test_a_forked_child_does_not_lead),
-                cmocka_unit_test(test_the_host_s_hooks_drive_it),
+                cmocka_unit_test(test_a_hosts_own_hooks_can_drive_it),
                 cmocka_unit_test(test_our_hooks_drive_it),
                 cmocka_unit_test(test_health_and_metrics_are_enumerated),
                 cmocka_unit_test(test_smaller_and_larger_configurations),

@@ -1,69 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Events about who led: what they say, that they are bounded, and that nobody waits for them.
- * CG30, CG31. */
+/*
+ * The Events about the leader: what they say, that they are bounded, and that nothing waits for
+ * them. CG30, CG31.
+ */
 #undef NDEBUG
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "fake_api.h"
+#include "fake_api_client.h"
 
+#include "base/json.h"
 #include "leader/lease_events.h"
 
 #define GUARD  (20 * HF_NSEC_PER_SEC)
 #define AT     (INT64_C(1767225600) * 1000000) /* 2026-01-01 */
 #define BECAME "events/kube-system/lead.leader-3-became"
 
-struct rig {
+struct fixture {
         struct fake_api *api;
-        struct fake_client *client;
+        struct fake_api_client *client;
         struct hf__lease_events *events;
 };
 
-static struct rig setup(void) {
-        struct rig rig = {.api = fake_api_new()};
-        rig.client = fake_client_new(rig.api);
-        assert_int_equal(hf__lease_events_new(&rig.api->host, &rig.client->base, "kube-system",
-                                              "lead", "baz", &rig.events),
+static struct fixture setup(void) {
+        struct fixture f = {.api = fake_api_new()};
+        f.client = fake_api_client_new(f.api);
+        assert_int_equal(hf__lease_events_new(&f.api->host, &f.client->base, "kube-system", "lead",
+                                              "baz", &f.events),
                          0);
-        return rig;
+        return f;
 }
 
-static void teardown(struct rig *rig) {
-        hf__lease_events_free(rig->events);
-        hf_client_free(&rig->client->base);
-        fake_api_free(rig->api);
+static void teardown(struct fixture *f) {
+        hf__lease_events_free(f->events);
+        hf_client_free(&f->client->base);
+        fake_api_free(f->api);
 }
 
-/* Turns until n changes were committed. */
-static void await_commits(struct rig *rig, size_t n) {
+/* Lets them be sent until there are n commits. */
+static void await_commits(struct fixture *f, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
-        pthread_mutex_lock(&rig->api->mu);
-        while (rig->api->n_commits < n && hf_now(clock) < until) {
-                pthread_mutex_unlock(&rig->api->mu);
-                hf__lease_events_iterate(rig->events, HF_NSEC_NEVER);
-                pthread_mutex_lock(&rig->api->mu);
-                (void)clock->wait(clock->ctx, &rig->api->changed, &rig->api->mu,
+        pthread_mutex_lock(&f->api->mu);
+        while (f->api->store.n_commits < n && hf_now(clock) < until) {
+                pthread_mutex_unlock(&f->api->mu);
+                hf__lease_events_iterate(f->events, HF_NSEC_NEVER);
+                pthread_mutex_lock(&f->api->mu);
+                (void)clock->wait(clock->ctx, &f->api->changed, &f->api->mu,
                                   hf_now(clock) + HF_NSEC_PER_MSEC);
         }
-        size_t n_commits = rig->api->n_commits;
-        pthread_mutex_unlock(&rig->api->mu);
+        size_t n_commits = f->api->store.n_commits;
+        pthread_mutex_unlock(&f->api->mu);
         assert_int_equal(n_commits, n);
 }
 
-static void test_an_event_says_who_and_of_what(void **state) { /* CG30 */
-        struct rig rig = setup();
+/* CG30 */
+static void test_an_event_names_the_leader_and_the_lease(void **state) {
+        struct fixture f = setup();
         const struct hf__record lease = {.transitions = 19, .uid = "u-1", .rv = "12"};
         struct hf__json *json = NULL;
-        hf__lease_events_note(rig.events, true, &lease, AT, 100);
-        hf__lease_events_iterate(rig.events, 99); /* not yet */
-        assert_int_equal(rig.api->n_calls, 0);
-        await_commits(&rig, 1); /* put, then created, as this server does not create what is put */
-        char *text = fake_get(rig.api, BECAME);
+        hf__lease_events_note(f.events, true, &lease, AT, 100);
+        hf__lease_events_iterate(f.events, 99); /* not due yet */
+        assert_int_equal(f.api->n_requests, 0);
+        /* updated, then created, because this server does not create with an update */
+        await_commits(&f, 1);
+        char *text = fake_api_get(f.api, BECAME);
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
         assert_string_equal(hf__json_string(json, "message"), "baz became leader");
         assert_string_equal(hf__json_string(json, "reason"), "LeaderElection");
@@ -78,67 +86,63 @@ static void test_an_event_says_who_and_of_what(void **state) { /* CG30 */
         assert_string_equal(hf__json_string(json, "metadata.namespace"), "kube-system");
         hf__json_free(json);
         free(text);
-        hf__lease_events_note(rig.events, false, &lease, AT, 0);
-        await_commits(&rig, 2);
-        text = fake_get(rig.api, "events/kube-system/lead.leader-3-stopped");
+        hf__lease_events_note(f.events, false, &lease, AT, 0);
+        await_commits(&f, 2);
+        text = fake_api_get(f.api, "events/kube-system/lead.leader-3-stopped");
         assert_non_null(strstr(text, "\"baz stopped leading\""));
         free(text);
-        teardown(&rig);
+        teardown(&f);
 }
 
-static void test_a_later_term_takes_an_old_ones_place(void **state) {
-        struct rig rig = setup();
+static void test_events_of_old_terms_are_replaced(void **state) {
+        struct fixture f = setup();
         struct hf__record lease = {.transitions = 3};
         for (size_t i = 0; i < 3; i++) {
-                hf__lease_events_note(rig.events, true, &lease, AT + (int64_t)i * 1000000, 0);
-                await_commits(&rig, i + 1);
+                hf__lease_events_note(f.events, true, &lease, AT + (int64_t)i * 1000000, 0);
+                await_commits(&f, i + 1);
                 lease.transitions += 16;
         }
-        size_t n = 0;
-        for (struct fake_object *object = rig.api->objects; object; object = object->next)
-                n++;
-        assert_int_equal(n, 1);
-        char *text = fake_get(rig.api, BECAME);
+        assert_int_equal(f.api->store.n_objects, 1);
+        char *text = fake_api_get(f.api, BECAME);
         assert_non_null(strstr(text, "2026-01-01T00:00:02Z"));
         free(text);
-        teardown(&rig);
+        teardown(&f);
 }
 
-static void test_an_absent_server_costs_a_bounded_memory(void **state) {
-        struct rig rig = setup();
+static void test_without_a_server_memory_is_bounded(void **state) {
+        struct fixture f = setup();
         struct hf__record lease = {0};
-        fake_set_mode(rig.client, FAKE_REFUSE, false, HF_E_UNAVAILABLE, 0);
+        fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 0);
         for (int i = 0; i < 100; i++) {
                 lease.transitions = i;
-                hf__lease_events_note(rig.events, i % 2, &lease, AT + i, 0);
-                hf__lease_events_iterate(rig.events,
-                                         hf_now(hf_clock_system())); /* what failed waits
-                                                                     for a while */
+                hf__lease_events_note(f.events, i % 2, &lease, AT + i, 0);
+                /* a failed one waits for a while */
+                hf__lease_events_iterate(f.events, hf_now(hf_clock_system()));
         }
-        fake_set_mode(rig.client, FAKE_OK, false, 0, 0);
-        await_commits(&rig, 8); /* the newest that there was room for */
+        fake_api_client_set_mode(f.client, FAKE_API_ANSWERS);
+        await_commits(&f, 8); /* the newest ones, as many as there was room for */
         for (int i = 0; i < 50; i++)
-                hf__lease_events_iterate(rig.events, HF_NSEC_NEVER);
-        assert_int_equal(rig.api->n_commits, 8);
-        teardown(&rig);
+                hf__lease_events_iterate(f.events, HF_NSEC_NEVER);
+        assert_int_equal(f.api->store.n_commits, 8);
+        teardown(&f);
 }
 
-static void test_leaving_waits_for_nothing(void **state) {
-        struct rig rig = setup();
+static void test_freeing_does_not_wait_for_replies(void **state) {
+        struct fixture f = setup();
         const struct hf__record lease = {0};
-        fake_set_mode(rig.client, FAKE_HANG, false, 0, 0);
-        hf__lease_events_note(rig.events, true, &lease, AT, 0);
-        hf__lease_events_note(rig.events, false, &lease, AT, 0);
-        hf__lease_events_iterate(rig.events, 0);
-        teardown(&rig); /* what hangs is answered when the client goes, after its owner */
+        fake_api_client_set_mode(f.client, FAKE_API_HANGS);
+        hf__lease_events_note(f.events, true, &lease, AT, 0);
+        hf__lease_events_note(f.events, false, &lease, AT, 0);
+        hf__lease_events_iterate(f.events, 0);
+        teardown(&f); /* requests that hang end when the client is freed, after their owner */
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_event_says_who_and_of_what),
-                cmocka_unit_test(test_a_later_term_takes_an_old_ones_place),
-                cmocka_unit_test(test_an_absent_server_costs_a_bounded_memory),
-                cmocka_unit_test(test_leaving_waits_for_nothing),
+                cmocka_unit_test(test_an_event_names_the_leader_and_the_lease),
+                cmocka_unit_test(test_events_of_old_terms_are_replaced),
+                cmocka_unit_test(test_without_a_server_memory_is_bounded),
+                cmocka_unit_test(test_freeing_does_not_wait_for_replies),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history of a Lease: what is kept, what bounds it, and what is begun anew. */
+/* The history of a Lease: what is kept, what limits it, and when it is replaced. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static struct hf__record begins(enum hf__cause cause, const char *holder, const 
         return record;
 }
 
-/* What text becomes; the caller frees it. */
+/* The text after it was read and written. The caller frees it. */
 static char *append(const char *text, const struct hf__record *record) {
         struct hf__strbuf out = {0};
 
@@ -52,7 +52,7 @@ static void test_the_first_entry(void **state) {
         free(text);
 }
 
-static void test_what_is_written_is_read(void **state) {
+static void test_a_history_survives_the_round_trip(void **state) {
         struct hf__record record = begins(HF__CAUSE_HANDED_OVER, "quo\"te", "");
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *text = append(NULL, &record);
@@ -105,7 +105,7 @@ static void test_longer_foreign_history_is_cut(void **state) {
         "\",\"gapMs\":" gap "}]"
 #define GOOD_AT "2026-11-21T01:36:40.123456Z"
 
-static void test_malformed_history_is_begun_anew(void **state) {
+static void test_a_malformed_history_is_replaced(void **state) {
         static const char *const texts[] = {
                 "",
                 "x",
@@ -122,8 +122,8 @@ static void test_malformed_history_is_begun_anew(void **state) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *fresh = append(NULL, &record);
 
-        assert_int_equal(hf__lease_history_read(ENTRY(GOOD_AT, "a", "c", "1"), list),
-                         1); /* what the bad ones differ from */
+        /* the valid form, from which the bad ones differ */
+        assert_int_equal(hf__lease_history_read(ENTRY(GOOD_AT, "a", "c", "1"), list), 1);
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 assert_int_equal(hf__lease_history_read(texts[i], list), 0);
@@ -145,7 +145,7 @@ static void test_huge_history_is_not_even_parsed(void **state) {
         free(text);
 }
 
-static void test_who_released_is_learnt_from_the_history(void **state) {
+static void test_the_releasing_holder_is_read_from_the_history(void **state) {
         struct hf__record first = begins(HF__CAUSE_CREATED, "a", ""),
                           second = begins(HF__CAUSE_RELEASED, "b", "");
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
@@ -182,7 +182,7 @@ static unsigned history_of(const char *lease_text, struct hf__lease_history_entr
         return n;
 }
 
-static void test_only_a_write_that_begins_a_term_adds(void **state) {
+static void test_only_a_write_that_begins_a_term_adds_an_entry(void **state) {
         struct hf__record record = begins(HF__CAUSE_EXPIRED, "b", "a");
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *taken = write_lease("{\"metadata\":{\"annotations\":{\"else\":\"kept\"}}}", &record);
@@ -202,7 +202,7 @@ static void test_a_history_outlives_the_lease(void **state) {
         char *first = write_lease(NULL, &record);
 
         record = begins(HF__CAUSE_DELETED, "b", "a");
-        record.exists = false; /* to be created */
+        record.exists = false; /* for an acquire that creates the Lease */
         char *second = write_lease(first, &record);
         assert_int_equal(history_of(second, list), 2);
         assert_string_equal(list[1].cause, "deleted");
@@ -214,13 +214,13 @@ static void test_a_history_outlives_the_lease(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_first_entry),
-                cmocka_unit_test(test_what_is_written_is_read),
+                cmocka_unit_test(test_a_history_survives_the_round_trip),
                 cmocka_unit_test(test_the_newest_eight_stay),
                 cmocka_unit_test(test_longer_foreign_history_is_cut),
-                cmocka_unit_test(test_malformed_history_is_begun_anew),
+                cmocka_unit_test(test_a_malformed_history_is_replaced),
                 cmocka_unit_test(test_huge_history_is_not_even_parsed),
-                cmocka_unit_test(test_who_released_is_learnt_from_the_history),
-                cmocka_unit_test(test_only_a_write_that_begins_a_term_adds),
+                cmocka_unit_test(test_the_releasing_holder_is_read_from_the_history),
+                cmocka_unit_test(test_only_a_write_that_begins_a_term_adds_an_entry),
                 cmocka_unit_test(test_a_history_outlives_the_lease),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

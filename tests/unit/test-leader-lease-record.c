@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Lease's wire form, and the lock that reads, writes and watches it. */
+/* The Lease as JSON, and the lock that reads, writes and watches it. */
 #undef NDEBUG
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "fake_api.h"
+#include "fake_api_client.h"
 
 #include <holdfast/leader.h>
 
+#include "base/json.h"
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "leader/lease_lock.h"
 #include "leader/lease_record.h"
@@ -37,7 +43,8 @@ static char *write_text(const char *last_text, const struct hf__record *record,
         return out.data;
 }
 
-static void test_a_record_of_client_go_is_read(void **state) { /* CG29, CG35 */
+/* CG29, CG35 */
+static void test_a_record_of_client_go_is_read(void **state) {
         struct hf__record record = read_text(
                 "{\"apiVersion\":\"coordination.k8s.io/"
                 "v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"4711\","
@@ -57,7 +64,8 @@ static void test_a_record_of_client_go_is_read(void **state) { /* CG29, CG35 */
         assert_int_equal(record.rv_number, 4711);
 }
 
-static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
+/* CG02 */
+static void test_absent_fields_mean_no_holder(void **state) {
         const char *texts[] = {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
                                "{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\","
                                "\"acquireTime\":7,\"renewTime\":\"soon\"}}"};
@@ -72,9 +80,8 @@ static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
         }
 }
 
-/* Whatever bytes a cut falls between, what is left can be written again, and is nobody whom we
- * could be. */
-static void test_a_longer_holder_is_cut_between_characters(void **state) {
+/* Wherever the cut falls, the rest is valid UTF-8, and is no identity that we could have. */
+static void test_a_long_holder_is_cut_between_characters(void **state) {
         static const char *const characters[] = {"h", "\xc3\xa9", "\xe2\x82\xac",
                                                  "\xf0\x9f\x98\x80"};
         for (size_t i = 0; i < 4; i++)
@@ -104,7 +111,7 @@ static void test_a_foreign_revision_is_kept_as_text(void **state) {
         assert_int_equal(record.rv_number, 0);
 }
 
-static void test_what_is_no_object_is_invalid(void **state) {
+static void test_a_value_that_is_not_an_object_is_invalid(void **state) {
         struct hf__json *json = hf__json_array();
         struct hf__record record;
         assert_int_equal(hf__lease_read(json, &record), HF_E_INVALID);
@@ -120,17 +127,18 @@ static const struct hf__record sample = {.exists = true,
                                          .rv = "12",
                                          .rv_number = 12};
 
-static void test_a_record_survives_the_round_trip(void **state) { /* CG11 */
+/* CG11 */
+static void test_a_record_survives_the_round_trip(void **state) {
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\"}}", &sample, NULL);
         struct hf__record record = read_text(text);
         assert_memory_equal(&record, &sample, sizeof record);
-        assert_non_null(
-                strstr(text,
-                       "\"renewTime\":\"2023-11-14T22:13:21.500000Z\"")); /* six digits, always */
+        /* always six digits */
+        assert_non_null(strstr(text, "\"renewTime\":\"2023-11-14T22:13:21.500000Z\""));
         free(text);
 }
 
-static void test_an_update_keeps_what_is_not_ours(void **state) { /* CG35 */
+/* CG35 */
+static void test_an_update_keeps_foreign_fields(void **state) {
         const char *labels[] = {"app.kubernetes.io/name=holdfast", "mine=new", NULL};
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\","
                                 "\"labels\":{\"theirs\":\"1\",\"mine\":\"old\"},"
@@ -174,7 +182,7 @@ static void test_a_release_clears_and_may_name_a_successor(void **state) {
                                 &record, NULL);
         assert_non_null(strstr(text, "\"holderIdentity\":\"\""));
         assert_non_null(strstr(text, "\"holdfast.dev/successor\":\"b_2\""));
-        assert_null(strstr(text, "leaseDurationSeconds")); /* 0 is no valid duration */
+        assert_null(strstr(text, "leaseDurationSeconds")); /* 0 is not a valid duration */
         assert_null(strstr(text, "acquireTime"));
         free(text);
 }
@@ -189,7 +197,7 @@ static void test_a_creation_has_no_revision(void **state) {
         free(text);
 }
 
-/* ---- the lock, over the fake API ---- */
+/* ---- the lock, over the fake API server ---- */
 
 struct heard {
         pthread_mutex_t mu;
@@ -233,7 +241,7 @@ static void await(struct heard *heard, const size_t *count, size_t n) {
 
 struct fixture {
         struct fake_api *api;
-        struct fake_client *client;
+        struct fake_api_client *client;
         struct hf__lock *lock;
         struct heard heard;
         uint32_t op_id;
@@ -243,7 +251,7 @@ static struct fixture *fixture_new(void) {
         static const char *const labels[] = {"team=a", NULL};
         struct fixture *f = calloc(1, sizeof *f);
         f->api = fake_api_new();
-        f->client = fake_client_new(f->api);
+        f->client = fake_api_client_new(f->api);
         struct hf_elector_config config = {.ns = "kube-system",
                                            .name = "lead",
                                            .client = &f->client->base,
@@ -284,7 +292,8 @@ static struct hf__lock_reply ask_write(struct fixture *f, const struct hf__recor
 
 #define KEY "leases/kube-system/lead"
 
-static void test_the_lock_creates_reads_and_updates(void **state) { /* CG28, CG32, ET11 */
+/* CG28, CG32, ET11 */
+static void test_the_lock_creates_reads_and_updates(void **state) {
         struct fixture *f = fixture_new();
         assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
         struct hf__record record = sample;
@@ -304,21 +313,26 @@ static void test_the_lock_creates_reads_and_updates(void **state) { /* CG28, CG3
         fixture_free(f);
 }
 
-static void test_an_update_of_what_was_never_seen_is_refused(void **state) { /* CG33, CG34 */
+/* CG33, CG34 */
+static void test_an_update_of_a_lease_never_read_is_refused(void **state) {
         struct fixture *f = fixture_new();
-        fake_put(f->api, KEY,
-                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
-        size_t n_calls = f->api->n_calls;
+        fake_api_put(f->api, KEY,
+                     "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
+        size_t n_calls = f->api->n_requests;
         struct hf__lock_reply reply = ask_write(f, &sample);
         assert_int_equal(reply.result, HF_E_CONFLICT);
-        assert_non_null(strstr(reply.status.message,
-                               "lease kube-system/lead:")); /* the lock says which it is */
-        assert_int_equal(f->api->n_calls, n_calls);         /* nobody was asked */
+        /* the lock says which Lease it is */
+        assert_non_null(strstr(reply.status.message, "lease kube-system/lead:"));
+        /* no request was made */
+        assert_int_equal(f->api->n_requests, n_calls);
         fixture_free(f);
 }
 
-/* No labels on the Lease, a null in their place, none configured: each is fine. */
-static void test_labels_may_be_absent_on_either_side(void **state) { /* CG36, CG37 */
+/*
+ * CG36, CG37: The Lease has no labels, or null in their place, or none are configured: each is
+ * accepted.
+ */
+static void test_labels_may_be_absent_on_either_side(void **state) {
         const char *labels[] = {"mine=1", NULL};
         const char *leases[] = {"{\"metadata\":{}}", "{\"metadata\":{\"labels\":null}}", "{}"};
         for (size_t i = 0; i < sizeof leases / sizeof *leases; i++) {
@@ -334,49 +348,47 @@ static void test_labels_may_be_absent_on_either_side(void **state) { /* CG36, CG
         free(text);
 }
 
-static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) { /* CG38 */
+/* CG38 */
+static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) {
         struct fixture *f = fixture_new();
-        fake_put(f->api, KEY,
-                 "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/"
-                 "z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
+        fake_api_put(f->api, KEY,
+                     "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/"
+                     "z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
         struct hf__record record = ask_read(f).record;
         strcpy(record.holder, "me");
         assert_int_equal(ask_write(f, &record).result, 0);
-        char *text = fake_get(f->api, KEY);
+        char *text = fake_api_get(f->api, KEY);
         assert_non_null(strstr(text, "\"x.y/z\":\"1\""));
         assert_non_null(strstr(text, "\"team\":\"a\""));
         free(text);
         fixture_free(f);
 }
 
-static void test_the_watch_tells_of_changes_and_deletions(void **state) {
+static void test_the_watch_reports_changes_and_deletions(void **state) {
         struct fixture *f = fixture_new();
         f->lock->ops->watch(f->lock);
-        fake_put(f->api, KEY,
-                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
+        fake_api_put(f->api, KEY,
+                     "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
         await(&f->heard, &f->heard.n_records, 1);
         assert_string_equal(f->heard.record.holder, "other");
-        fake_delete(f->api, KEY);
+        fake_api_delete(f->api, KEY);
         await(&f->heard, &f->heard.n_records, 2);
         assert_false(f->heard.record.exists);
         assert_true(f->heard.record.rv_number > 0);
-        f->lock->ops->watch(f->lock); /* anew: the former one is silent, its end included */
-        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
+        f->lock->ops->watch(f->lock); /* again: the previous watch is silent, and so is its end */
+        fake_api_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
         await(&f->heard, &f->heard.n_records, 3);
         assert_int_equal(f->heard.n_ends, 0);
         fixture_free(f);
 }
 
-/* What it said is lost: whoever waits for news has to read. */
-static void test_news_that_cannot_be_taken_in_is_a_lost_watch(void **state) {
+/* Its content is lost, so a caller that waits for events must read. */
+static void test_an_unreadable_event_ends_the_watch(void **state) {
         struct fixture *f = fixture_new();
         f->lock->ops->watch(f->lock);
-        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
+        fake_api_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
         await(&f->heard, &f->heard.n_records, 1);
-        pthread_mutex_lock(&f->api->mu);
-        fake_tell_watch(f->api->watches, HF_EVENT_MODIFIED, "7", ++f->api->rv);
-        pthread_cond_broadcast(&f->api->changed);
-        pthread_mutex_unlock(&f->api->mu);
+        fake_api_send_event(f->api, HF_EVENT_MODIFIED, "7");
         await(&f->heard, &f->heard.n_ends, 1);
         assert_int_equal(f->heard.n_records, 1);
         f->lock->ops->watch(f->lock);
@@ -384,9 +396,9 @@ static void test_news_that_cannot_be_taken_in_is_a_lost_watch(void **state) {
         fixture_free(f);
 }
 
-/* n times "cause" in the Lease's history; it is JSON within JSON. */
+/* How often "cause" is in the Lease's history, which is JSON inside JSON. */
 static int n_in_history(struct fixture *f) {
-        char *text = fake_get(f->api, KEY);
+        char *text = fake_api_get(f->api, KEY);
         int n = 0;
         for (const char *at = text; at && (at = strstr(at, "\\\"cause\\\"")); at++)
                 n++;
@@ -401,18 +413,18 @@ static void test_a_history_is_remembered_past_a_deletion(void **state) {
         record.cause = HF__CAUSE_CREATED;
         assert_int_equal(ask_write(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 1);
-        fake_delete(f->api, KEY);
+        fake_api_delete(f->api, KEY);
         assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
         struct hf__record update = sample;
         update.exists = true;
-        assert_int_equal(ask_write(f, &update).result,
-                         HF_E_CONFLICT); /* what is gone is not updated */
+        /* a deleted Lease is not updated */
+        assert_int_equal(ask_write(f, &update).result, HF_E_CONFLICT);
         record.cause = HF__CAUSE_DELETED;
         assert_int_equal(ask_write(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 2);
-        f->lock->ops->watch(f->lock); /* told by the watch this time */
+        f->lock->ops->watch(f->lock); /* reported by the watch this time */
         await(&f->heard, &f->heard.n_records, 1);
-        fake_delete(f->api, KEY);
+        fake_api_delete(f->api, KEY);
         await(&f->heard, &f->heard.n_records, 2);
         assert_int_equal(ask_write(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 3);
@@ -423,46 +435,46 @@ static void test_an_unknown_outcome_of_a_write_is_a_timeout(void **state) {
         struct fixture *f = fixture_new();
         struct hf__record record = sample;
         record.exists = false;
-        fake_set_mode(f->client, FAKE_REFUSE, true, HF_E_CANCELED, 1);
+        fake_api_client_refuse_writes(f->client, HF_E_CANCELED, 1);
         assert_int_equal(ask_write(f, &record).result, HF_E_TIMEOUT);
-        fake_set_mode(f->client, FAKE_REFUSE, true, HF_E_FORBIDDEN, 1);
+        fake_api_client_refuse_writes(f->client, HF_E_FORBIDDEN, 1);
         assert_int_equal(ask_write(f, &record).result, HF_E_FORBIDDEN);
         fixture_free(f);
 }
 
-static void test_freeing_with_calls_under_way_is_silent(void **state) {
+static void test_freeing_with_requests_under_way_calls_nothing_back(void **state) {
         struct fixture *f = fixture_new();
-        fake_set_mode(f->client, FAKE_HANG, false, 0, 0);
+        fake_api_client_set_mode(f->client, FAKE_API_HANGS);
         f->lock->ops->watch(f->lock);
         f->lock->ops->read(f->lock, 1, soon());
         f->lock->ops->free(f->lock);
         f->lock = NULL;
-        hf_client_free(&f->client->base); /* the late answers have come by now */
+        hf_client_free(&f->client->base); /* the late replies have arrived by now */
         assert_int_equal(f->heard.n_replies + f->heard.n_records + f->heard.n_ends, 0);
-        f->client = fake_client_new(f->api);
+        f->client = fake_api_client_new(f->api);
         fixture_free(f);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_record_of_client_go_is_read),
-                cmocka_unit_test(test_absent_fields_are_nobodys),
-                cmocka_unit_test(test_a_longer_holder_is_cut_between_characters),
+                cmocka_unit_test(test_absent_fields_mean_no_holder),
+                cmocka_unit_test(test_a_long_holder_is_cut_between_characters),
                 cmocka_unit_test(test_a_foreign_revision_is_kept_as_text),
-                cmocka_unit_test(test_what_is_no_object_is_invalid),
+                cmocka_unit_test(test_a_value_that_is_not_an_object_is_invalid),
                 cmocka_unit_test(test_a_record_survives_the_round_trip),
-                cmocka_unit_test(test_an_update_keeps_what_is_not_ours),
+                cmocka_unit_test(test_an_update_keeps_foreign_fields),
                 cmocka_unit_test(test_a_release_clears_and_may_name_a_successor),
                 cmocka_unit_test(test_a_creation_has_no_revision),
                 cmocka_unit_test(test_the_lock_creates_reads_and_updates),
-                cmocka_unit_test(test_an_update_of_what_was_never_seen_is_refused),
+                cmocka_unit_test(test_an_update_of_a_lease_never_read_is_refused),
                 cmocka_unit_test(test_labels_may_be_absent_on_either_side),
                 cmocka_unit_test(test_the_lock_keeps_foreign_labels_and_reasserts_its_own),
-                cmocka_unit_test(test_the_watch_tells_of_changes_and_deletions),
-                cmocka_unit_test(test_news_that_cannot_be_taken_in_is_a_lost_watch),
+                cmocka_unit_test(test_the_watch_reports_changes_and_deletions),
+                cmocka_unit_test(test_an_unreadable_event_ends_the_watch),
                 cmocka_unit_test(test_a_history_is_remembered_past_a_deletion),
                 cmocka_unit_test(test_an_unknown_outcome_of_a_write_is_a_timeout),
-                cmocka_unit_test(test_freeing_with_calls_under_way_is_silent),
+                cmocka_unit_test(test_freeing_with_requests_under_way_calls_nothing_back),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

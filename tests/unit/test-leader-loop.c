@@ -1,75 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Electors end to end over an API in memory. */
+/* Electors from end to end, over the fake API server. */
 #undef NDEBUG
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "leader_node.h"
+#include <holdfast/health.h>
+#include <holdfast/leader.h>
+#include <holdfast/metrics.h>
+
+#include "elector_fixture.h"
+#include "leader/electors.h"
 
 /* CG31, PN02, PN08, CR10, CR14 */
-static void test_a_stop_hands_over_by_releasing(void **state) {
+static void test_a_stop_releases_and_another_takes_over(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", WRITES);
-        AWAIT(a, leads);
-        AWAIT(a, has_written);
-        struct node *b = node_start(api, "b", WRITES);
-        AWAIT(b, instance_runs);
-        AWAIT(b, knows_holder);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        ELECTOR_AWAIT(a, elector_fixture_has_written);
+        struct elector_fixture *b = elector_fixture_start(api, "b", ELECTOR_WRITES);
+        ELECTOR_AWAIT(b, elector_fixture_runs_local);
+        ELECTOR_AWAIT(b, elector_fixture_knows_holder);
         assert_true(hf_elector_may_act(a->elector));
         assert_false(hf_elector_may_act(b->elector));
         uint64_t iterations = hf_electors_iterations(a->electors);
-        node_stop(a);
+        elector_fixture_stop(a);
         assert_true(hf_electors_iterations(a->electors) > iterations);
         assert_false(hf_elector_may_act(a->elector));
-        AWAIT(b, leads);
-        AWAIT(b, has_written);
-        node_stop(b);
-        assert_string_equal(api->commits[api->n_commits - 1].holder,
-                            ""); /* b has released, as its last commit */
-        for (size_t i = 0; i < api->n_commits; i++)
-                assert_int_not_equal(strncmp(api->commits[i].key, "events/", 7),
-                                     0); /* none were asked for */
-        assert_true(check_witness(api) >= 2);
+        ELECTOR_AWAIT(b, elector_fixture_leads);
+        ELECTOR_AWAIT(b, elector_fixture_has_written);
+        elector_fixture_stop(b);
+        /* the last commit is b's release */
+        assert_string_equal(api->store.commits[api->store.n_commits - 1].holder, "");
+        for (size_t i = 0; i < api->store.n_commits; i++)
+                assert_int_not_equal(strncmp(api->store.commits[i].key, "events/", 7),
+                                     0); /* none were configured */
+        assert_true(elector_fixture_check_commits(api) >= 2);
         assert_int_equal(a->n_started, 1);
-        node_free(a);
-        node_free(b);
+        elector_fixture_free(a);
+        elector_fixture_free(b);
         fake_api_free(api);
 }
 
 /* PN04, PN06, A03, A10 */
 static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", WRITES);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
         for (int round = 1; round <= 3; round++) {
-                AWAIT(a, leads);
-                lock_api(a);
+                ELECTOR_AWAIT(a, elector_fixture_leads);
+                elector_fixture_lock(a);
                 a->n_written = 0;
-                unlock_api(a);
-                AWAIT(a, has_written);
+                elector_fixture_unlock(a);
+                ELECTOR_AWAIT(a, elector_fixture_has_written);
                 if (round % 2)
-                        fake_delete(api, KEY);
+                        fake_api_delete(api, ELECTOR_FIXTURE_KEY);
                 else
-                        fake_put(api, KEY,
-                                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":"
-                                 "\"x\",\"leaseDurationSeconds\":1}}");
-                AWAIT(a, follows);
+                        fake_api_put(api, ELECTOR_FIXTURE_KEY,
+                                     "{\"metadata\":{\"name\":\"lead\"},\"spec\":{"
+                                     "\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1}}");
+                ELECTOR_AWAIT(a, elector_fixture_follows);
         }
-        AWAIT(a, leads);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
         struct hf_leader_info info;
         hf_elector_info(a->elector, &info);
         assert_true(info.n_terms >= 4);
         assert_true(info.term > 0 && info.valid_until > 0);
         assert_non_null(strstr(info.last_end, "Lease"));
-        node_stop(a);
+        elector_fixture_stop(a);
         assert_int_equal(a->n_started, info.n_terms);
-        check_witness(api);
-        node_free(a);
+        elector_fixture_check_commits(api);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
@@ -78,35 +87,35 @@ static void look_at_health(void *ctx, const char *name, bool healthy, const char
                 (void)snprintf(ctx, 200, "%s: %s", name, reason);
 }
 
-/* Where the node is kept whose electors may have been left as they are. Volatile, so that leak
- * checkers find it. */
-static struct node *volatile kept;
+/* The fixture whose electors may have been leaked. Volatile, so that leak checkers find it. */
+static struct elector_fixture *volatile kept;
 
 static void test_a_stuck_controller_is_named_and_nothing_released(void **state) {
         struct fake_api *api = fake_api_new();
         struct hf_status status = {0};
         char health[200] = "";
         assert_int_equal(hf_health_new(&api->host.health), 0);
-        struct node *a = node_start(api, "a", IGNORES_TOKENS);
-        AWAIT(a, leads);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_IGNORES_TOKENS);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
         assert_int_equal(hf_health_each(api->host.health, HF_LIVEZ, look_at_health, health), 0);
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "worker"));
         status = (struct hf_status){0};
-        assert_int_equal(hf_electors_stop(a->electors, &status),
-                         HF_E_STUCK); /* asked again it says the same */
+        /* the second time it reports the same */
+        assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "worker"));
-        assert_true(is_stuck(a));
+        assert_true(elector_fixture_is_stuck(a));
         assert_false(hf_elector_may_act(a->elector));
         assert_int_equal(hf_health_each(api->host.health, HF_LIVEZ, look_at_health, health), 1);
         assert_non_null(strstr(health, "leaderElection: controller worker"));
-        for (size_t i = 0; i < api->n_commits; i++)
-                assert_string_equal(api->commits[i].holder, "a");
-        lock_api(a);
-        a->let_go = true;
-        unlock_api(a);
-        AWAIT(a, is_let_go);
-        AWAIT(a, has_ended); /* its thread is about to exit: what it may touch until then stays */
+        for (size_t i = 0; i < api->store.n_commits; i++)
+                assert_string_equal(api->store.commits[i].holder, "a");
+        elector_fixture_lock(a);
+        a->may_end = true;
+        elector_fixture_unlock(a);
+        ELECTOR_AWAIT(a, elector_fixture_may_end);
+        /* its thread is about to exit: the memory that it may use until then is kept */
+        ELECTOR_AWAIT(a, elector_fixture_has_ended);
         struct hf_health *checks = api->host.health;
         hf_electors_free(a->electors);
         hf_client_free(&a->client->base);
@@ -115,59 +124,66 @@ static void test_a_stuck_controller_is_named_and_nothing_released(void **state) 
         fake_api_free(api);
 }
 
-static bool lease_is_renewed_once(void *ctx) { return ((struct node *)ctx)->api->n_commits >= 2; }
+static bool lease_is_renewed_once(void *ctx) {
+        return ((struct elector_fixture *)ctx)->api->store.n_commits >= 2;
+}
 
 static void *stop_main(void *ctx) {
-        node_stop(ctx);
+        elector_fixture_stop(ctx);
         return NULL;
 }
 
-static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) { /* CR01, CR16 */
+/* CR01, CR16 */
+static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", WRITES_AT_DRAIN);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES_AT_DRAIN);
         pthread_t thread;
-        AWAIT(a, leads);
-        AWAIT(a, lease_is_renewed_once);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        ELECTOR_AWAIT(a, lease_is_renewed_once);
         assert_int_equal(pthread_create(&thread, NULL, stop_main, a), 0);
-        AWAIT(a, drains);
+        ELECTOR_AWAIT(a, elector_fixture_drains);
         assert_true(hf_elector_may_act(a->elector));
-        lock_api(a);
-        a->let_go = true;
-        unlock_api(a);
+        elector_fixture_lock(a);
+        a->may_end = true;
+        elector_fixture_unlock(a);
         pthread_join(thread, NULL);
         assert_int_equal(a->last_error, 0);
         assert_int_equal(a->n_written, 1);
-        /* The last two commits: the work's write, then the release. */
-        assert_int_equal(strncmp(api->commits[api->n_commits - 2].key, "configmaps/", 11), 0);
-        assert_string_equal(api->commits[api->n_commits - 1].holder, "");
-        node_free(a);
+        /* The last two commits: the write of the work, then the release. */
+        assert_int_equal(strncmp(api->store.commits[api->store.n_commits - 2].key, "configmaps/",
+                                 11),
+                         0);
+        assert_string_equal(api->store.commits[api->store.n_commits - 1].holder, "");
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
-static bool was_unfenced(void *ctx) { return ((struct node *)ctx)->n_unfenced > 0; }
-static bool was_refused(void *ctx) { return ((struct node *)ctx)->last_error != 0; }
+static bool was_unfenced(void *ctx) { return ((struct elector_fixture *)ctx)->n_unfenced > 0; }
+static bool was_refused(void *ctx) { return ((struct elector_fixture *)ctx)->last_error != 0; }
 
 static void test_a_second_stop_waits_for_the_first(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", WRITES_AT_DRAIN);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES_AT_DRAIN);
         pthread_t first, second;
-        AWAIT(a, leads);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
         assert_int_equal(pthread_create(&first, NULL, stop_main, a), 0);
-        AWAIT(a, drains);
-        assert_int_equal(pthread_create(&second, NULL, stop_main, a),
-                         0); /* it asserts that all work has ended */
-        lock_api(a);
-        a->let_go = true;
-        unlock_api(a);
+        ELECTOR_AWAIT(a, elector_fixture_drains);
+        /* it asserts that all work has ended */
+        assert_int_equal(pthread_create(&second, NULL, stop_main, a), 0);
+        elector_fixture_lock(a);
+        a->may_end = true;
+        elector_fixture_unlock(a);
         pthread_join(first, NULL);
         pthread_join(second, NULL);
-        assert_int_equal(state_of(a), HF_STOPPED);
-        node_free(a);
+        assert_int_equal(elector_fixture_state(a), HF_STOPPED);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
-/* on_change may hang, against the contract: the stop then ends by its bound, says so for good, and
- * nothing is freed under the loop. */
+/*
+ * on_change may hang, although it must not: the stop then ends at its limit, reports it every time,
+ * and frees nothing that the loop uses.
+ */
 struct hang {
         atomic_bool hangs, entered;
 };
@@ -175,18 +191,18 @@ static void hang_on_change(void *ctx, const struct hf_leader_info *info) {
         struct hang *hang = ctx;
         const struct hf_clock *clock = hf_clock_system();
         atomic_store(&hang->entered, true);
-        for (hf_nsec until = hf_now(clock) + GUARD;
+        for (hf_nsec until = hf_now(clock) + ELECTOR_FIXTURE_PATIENCE;
              atomic_load(&hang->hangs) && hf_now(clock) < until;)
                 (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + 5 * HF_NSEC_PER_MSEC);
 }
 
 static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_new(api, "a", WRITES, false);
+        struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
         struct hf_elector *other = NULL;
         struct hf_status status = {0};
         struct hang hang = {.hangs = true};
-        struct hf_elector_config config = config_of(a, NULL, 0);
+        struct hf_elector_config config = elector_fixture_config(a, NULL, 0);
         config.name = "other";
         config.on_change = hang_on_change;
         config.ctx = &hang;
@@ -198,32 +214,33 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "loop"));
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
-        assert_null(hf_electors_free(a->electors));   /* the loop is alive: it leaks them */
-        assert_false(hf_elector_may_act(a->elector)); /* validity has ended by itself */
+        assert_null(hf_electors_free(a->electors));   /* the loop still runs: they are leaked */
+        assert_false(hf_elector_may_act(a->elector)); /* the validity has ended by itself */
         atomic_store(&hang.hangs, false);
         pthread_join(a->electors->thread, NULL); /* it goes on, is told to stop, and ends */
         assert_true(a->electors->loop_over);
-        a->electors->state =
-                HF__ELECTORS_STOPPED; /* now they may be freed, for the leak checkers */
-        node_free(a);
+        /* now they may be freed, for the leak checkers */
+        a->electors->state = HF__ELECTORS_STOPPED;
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
-static void test_after_a_loss_writes_are_refused_at_once(void **state) { /* CR02, PN05 */
+/* CR02, PN05 */
+static void test_after_a_loss_writes_are_refused_at_once(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", TRIES_AFTER_LOSS);
-        AWAIT(a, leads);
-        fake_put(api, KEY,
-                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
-                 "\"leaseDurationSeconds\":1}}");
-        AWAIT(a, was_refused);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES_AFTER_LOSS);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        fake_api_put(api, ELECTOR_FIXTURE_KEY,
+                     "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
+                     "\"leaseDurationSeconds\":1}}");
+        ELECTOR_AWAIT(a, was_refused);
         assert_int_equal(a->last_error, HF_E_NOT_LEADER);
         assert_int_equal(a->n_written, 0);
-        lock_api(a);
-        a->habit = WRITES;
-        unlock_api(a);
-        node_stop(a);
-        node_free(a);
+        elector_fixture_lock(a);
+        a->work = ELECTOR_WRITES;
+        elector_fixture_unlock(a);
+        elector_fixture_stop(a);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
@@ -231,97 +248,103 @@ static void test_after_a_loss_writes_are_refused_at_once(void **state) { /* CR02
 static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) {
         struct fake_api *api = fake_api_new();
         struct hf_status status = {0};
-        struct node *a = node_start(api, "a", WRITES);
-        AWAIT(a, leads);
-        fake_set_mode(a->client, FAKE_HANG, false, 0, 0);
-        AWAIT(a, follows); /* joined: the work was let go although its own writes hung */
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        fake_api_client_set_mode(a->client, FAKE_API_HANGS);
+        /* joined: the work could end although its own writes hung */
+        ELECTOR_AWAIT(a, elector_fixture_follows);
         assert_int_equal(a->n_running, 0);
         assert_false(hf_elector_may_act(a->elector));
         int r = hf_electors_stop(a->electors, &status); /* while everything still hangs */
         assert_true(r == 0 || r == HF_E_TIMEOUT);
         assert_int_equal(a->n_overlaps, 0);
-        node_free(a);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
-static void test_refusals_end_the_term_and_it_comes_back(void **state) {
+static void test_refusals_end_the_term_and_it_leads_again_later(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", WRITES);
-        AWAIT(a, leads);
-        fake_set_mode(a->client, FAKE_REFUSE, true, HF_E_FORBIDDEN, 0);
-        AWAIT(a, follows);
-        fake_set_mode(a->client, FAKE_OK, false, 0, 0);
-        AWAIT(a, has_two_terms);
-        node_stop(a);
-        check_witness(api);
-        node_free(a);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        fake_api_client_refuse_writes(a->client, HF_E_FORBIDDEN, 0);
+        ELECTOR_AWAIT(a, elector_fixture_follows);
+        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        ELECTOR_AWAIT(a, elector_fixture_leads_again);
+        elector_fixture_stop(a);
+        elector_fixture_check_commits(api);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
-static void test_a_hand_over_reaches_the_named_one(void **state) {
+static void test_a_hand_over_goes_to_the_named_participant(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", WRITES);
-        AWAIT(a, leads);
-        struct node *b = node_start(api, "b", WRITES), *c = node_start(api, "c", WRITES);
-        AWAIT(b, knows_holder);
-        AWAIT(c, knows_holder);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        struct elector_fixture *b = elector_fixture_start(api, "b", ELECTOR_WRITES),
+                               *c = elector_fixture_start(api, "c", ELECTOR_WRITES);
+        ELECTOR_AWAIT(b, elector_fixture_knows_holder);
+        ELECTOR_AWAIT(c, elector_fixture_knows_holder);
         assert_int_equal(hf_elector_hand_over(b->elector, "c"), HF_E_NOT_LEADER);
         assert_int_equal(hf_elector_hand_over(a->elector, "not an identity"), -EINVAL);
         assert_int_equal(hf_elector_hand_over(a->elector, "c"), 0);
-        AWAIT(c, leads);
+        ELECTOR_AWAIT(c, elector_fixture_leads);
         assert_int_equal(b->n_started, 0);
-        char *text = fake_get(api, KEY);
-        assert_null(strstr(text, "successor")); /* gone with the acquire */
+        char *text = fake_api_get(api, ELECTOR_FIXTURE_KEY);
+        assert_null(strstr(text, "successor")); /* removed by the acquire */
         free(text);
-        node_stop(b);
-        node_stop(a);
-        node_stop(c);
-        node_free(a);
-        node_free(b);
-        node_free(c);
+        elector_fixture_stop(b);
+        elector_fixture_stop(a);
+        elector_fixture_stop(c);
+        elector_fixture_free(a);
+        elector_fixture_free(b);
+        elector_fixture_free(c);
         fake_api_free(api);
 }
 
 static void test_a_server_without_fences_ends_the_term_unless_accepted(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_new(api, "a", WRITES, true); /* accepted */
+        struct elector_fixture *a =
+                elector_fixture_new(api, "a", ELECTOR_WRITES,
+                                    true); /* a server without fences is accepted */
         assert_int_equal(hf_electors_start(a->electors, NULL), 0);
-        AWAIT(a, leads);
-        AWAIT(a, has_written);
-        assert_int_equal(state_of(a), HF_LEADING);
-        node_stop(a);
-        node_free(a);
-        a = node_new(api, "b", WRITES, false);
-        a->client->no_echo = true;
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        ELECTOR_AWAIT(a, elector_fixture_has_written);
+        assert_int_equal(elector_fixture_state(a), HF_LEADING);
+        elector_fixture_stop(a);
+        elector_fixture_free(a);
+        a = elector_fixture_new(api, "b", ELECTOR_WRITES, false);
+        a->client->ignores_fences = true;
         assert_int_equal(hf_electors_start(a->electors, NULL), 0);
-        AWAIT(a, was_unfenced); /* in this term or a later one: its end may be quicker than the
-                                   answer */
-        AWAIT(a, has_two_terms);
-        node_stop(a);
-        node_free(a);
+        /* in this term or a later one: the term may end before the response */
+        ELECTOR_AWAIT(a, was_unfenced);
+        ELECTOR_AWAIT(a, elector_fixture_leads_again);
+        elector_fixture_stop(a);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
 static void test_a_failing_controller_is_run_again(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a", FAILS_TWICE);
-        AWAIT(a, leads);
-        AWAIT(a, started_thrice);
+        struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_FAILS_TWICE);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        ELECTOR_AWAIT(a, elector_fixture_was_run_thrice);
         struct hf_leader_info info;
         hf_elector_info(a->elector, &info);
         assert_int_equal(info.n_terms, 1); /* it was one term all the time */
-        node_stop(a);
-        node_free(a);
+        elector_fixture_stop(a);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
-static void test_two_electors_share_a_loop(void **state) { /* CR19 */
+/* CR19 */
+static void test_two_electors_share_a_loop(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_new(api, "a", WRITES, false);
+        struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
         struct hf_elector *other = NULL;
         struct hf_status status = {0};
-        struct hf_controller controllers[] = {{.name = "worker", .run = run, .ctx = a}};
-        struct hf_elector_config config = config_of(a, controllers, 1);
+        struct hf_controller controllers[] = {
+                {.name = "worker", .run = elector_fixture_run_worker, .ctx = a}};
+        struct hf_elector_config config = elector_fixture_config(a, controllers, 1);
         assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), HF_E_EXISTS);
         config.name = "other";
         assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), HF_E_EXISTS);
@@ -331,23 +354,24 @@ static void test_two_electors_share_a_loop(void **state) { /* CR19 */
         assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), 0);
         assert_int_equal(hf_electors_start(a->electors, NULL), 0);
         assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), HF_E_CLOSED);
-        AWAIT(a, leads);
-        struct node second = {.api = api, .elector = other, .n_running = 1};
-        AWAIT(&second, leads); /* a term without controllers is a term */
-        node_stop(a);
-        char *text = fake_get(api, "leases/kube-system/other");
+        ELECTOR_AWAIT(a, elector_fixture_leads);
+        struct elector_fixture second = {.api = api, .elector = other, .n_running = 1};
+        /* a term without controllers is a term too */
+        ELECTOR_AWAIT(&second, elector_fixture_leads);
+        elector_fixture_stop(a);
+        char *text = fake_api_get(api, "leases/kube-system/other");
         assert_non_null(strstr(text, "\"holderIdentity\":\"\""));
         free(text);
-        node_free(a);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
 /* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
-static void test_wrong_configurations_are_refused_with_a_line(void **state) {
+static void test_bad_configurations_are_refused_with_a_message(void **state) {
         struct fake_api *api = fake_api_new();
-        struct node *a = node_new(api, "a", WRITES, false);
+        struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
         struct hf_status status = {0};
-        struct hf_elector_config good = config_of(a, NULL, 0), bad;
+        struct hf_elector_config good = elector_fixture_config(a, NULL, 0), bad;
         const char *labels[] = {"no-value", NULL},
                    *identities[] = {"", "has space", "line\nbreak", "caf\xc3\xa9", NULL};
         char long_identity[HF_IDENTITY_MAX + 2];
@@ -384,10 +408,11 @@ static void test_wrong_configurations_are_refused_with_a_line(void **state) {
         bad.timing = (struct hf_leader_timing){.lease_duration = 10 * HF_NSEC_PER_SEC,
                                                .renew_deadline = 9 * HF_NSEC_PER_SEC};
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status),
-                         HF_E_INVALID);                                         /* A05: 10/9/2 */
-        assert_int_equal(hf_electors_stop(a->electors, NULL), 0);               /* never started */
-        assert_int_equal(hf_electors_start(a->electors, &status), HF_E_CLOSED); /* nor will it be */
-        node_free(a);
+                         HF_E_INVALID);                           /* A05: 10/9/2 */
+        assert_int_equal(hf_electors_stop(a->electors, NULL), 0); /* never started */
+        /* and it cannot be started any more */
+        assert_int_equal(hf_electors_start(a->electors, &status), HF_E_CLOSED);
+        elector_fixture_free(a);
         fake_api_free(api);
 }
 
@@ -396,12 +421,12 @@ static void test_the_hook_pair_starts_and_stops_everything(void **state) {
         struct hf_hooks *hooks = NULL;
         struct hf_status status = {0};
         assert_int_equal(hf_metrics_new(&api->host.metrics), 0);
-        struct node *a = node_new(api, "a", WRITES, false);
+        struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
         assert_int_equal(hf_hooks_new(&api->host, &a->client->base, &hooks), 0);
         assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, &status), 0);
         assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, &status), HF_E_EXISTS);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
-        AWAIT(a, leads);
+        ELECTOR_AWAIT(a, elector_fixture_leads);
         struct hf_metric *master =
                 hf_metrics_get(api->host.metrics, HF_METRIC_GAUGE, "leader_election_master_status",
                                "", "name=\"lead\"");
@@ -409,20 +434,20 @@ static void test_the_hook_pair_starts_and_stops_everything(void **state) {
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         hf_hooks_stopped(hooks);
         hf_hooks_free(hooks);
-        assert_int_equal(a->n_running + a->n_instance_running, 0);
+        assert_int_equal(a->n_running + a->n_local_running, 0);
         struct hf_metrics *metrics = api->host.metrics;
-        node_free(a);
+        elector_fixture_free(a);
         hf_metrics_free(metrics);
         fake_api_free(api);
 }
 
-/* A stuck thread is left as it is, on purpose: that it is never joined is no finding here. */
+/* A stuck thread is left alone on purpose, so it is no error here that it is never joined. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_stop_hands_over_by_releasing),
+                cmocka_unit_test(test_a_stop_releases_and_another_takes_over),
                 cmocka_unit_test(test_terms_alternate_under_overwrites_and_deletions),
                 cmocka_unit_test(test_a_stuck_controller_is_named_and_nothing_released),
                 cmocka_unit_test(test_a_drain_lets_work_finish_while_renewals_go_on),
@@ -430,12 +455,12 @@ int main(void) {
                 cmocka_unit_test(test_a_loop_that_hangs_does_not_hang_the_stop),
                 cmocka_unit_test(test_after_a_loss_writes_are_refused_at_once),
                 cmocka_unit_test(test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop),
-                cmocka_unit_test(test_refusals_end_the_term_and_it_comes_back),
-                cmocka_unit_test(test_a_hand_over_reaches_the_named_one),
+                cmocka_unit_test(test_refusals_end_the_term_and_it_leads_again_later),
+                cmocka_unit_test(test_a_hand_over_goes_to_the_named_participant),
                 cmocka_unit_test(test_a_server_without_fences_ends_the_term_unless_accepted),
                 cmocka_unit_test(test_a_failing_controller_is_run_again),
                 cmocka_unit_test(test_two_electors_share_a_loop),
-                cmocka_unit_test(test_wrong_configurations_are_refused_with_a_line),
+                cmocka_unit_test(test_bad_configurations_are_refused_with_a_message),
                 cmocka_unit_test(test_the_hook_pair_starts_and_stops_everything),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens without memory, and without threads to be had: each scenario runs again and again,
- * and the n-th allocation (or thread) of the library in it fails, for every n, on whichever thread
- * it is. A call either does its work or reports the failure; what fails behind the scenes is made
- * up for. Leak checkers see to the rest.
+ * What happens without memory or threads. Each scenario runs again and again, and the n-th
+ * allocation (or thread) of the library in it fails, for every n, on whichever thread it happens. A
+ * call either does its work or reports the failure, and what failed in the background is retried.
+ * Leak checkers look after the rest.
  *
- * The linker sends the library's allocations here (--wrap). The tests' own are not counted: they go
- * by the real names, and the fake API works under its lock.
+ * The linker sends all allocations here (--wrap). Those of the fake API server do not fail: it says
+ * when a thread is in its code (fake_api_shield).
  */
 #undef NDEBUG
 #include <assert.h>
@@ -23,6 +23,19 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <holdfast/bootstrap.h>
+#include <holdfast/informer.h>
+#include <holdfast/leader.h>
+#include <holdfast/workqueue.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "bootstrap/content.h"
+#include "bootstrap/ledger.h"
+#include "bootstrap/manifest.h"
+#include "bootstrap/step_body.h"
+#include "fake_api_client.h"
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -74,38 +87,9 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
         return fails() ? EAGAIN : __real_pthread_create(thread, attr, fn, ctx);
 }
 
-static int shield_lock(pthread_mutex_t *mu) {
-        int r = pthread_mutex_lock(mu);
-        shielded++;
-        return r;
-}
-static int shield_unlock(pthread_mutex_t *mu) {
-        shielded--;
-        return pthread_mutex_unlock(mu);
-}
-
-#undef strdup
-#undef strndup
-#define malloc                  __real_malloc
-#define calloc                  __real_calloc
-#define realloc                 __real_realloc
-#define strdup                  __real_strdup
-#define strndup                 __real_strndup
-#define pthread_mutex_lock(m)   shield_lock(m)
-#define pthread_mutex_unlock(m) shield_unlock(m)
-
-#include "api-fake.c"
-#include "fake_api.h"
-
-#include "bootstrap/content.h"
-#include "bootstrap/ledger.h"
-#include "bootstrap/manifest.h"
-#include "bootstrap/step_body.h"
-
-#include <holdfast/bootstrap.h>
-#include <holdfast/informer.h>
-#include <holdfast/leader.h>
-#include <holdfast/workqueue.h>
+/* The fake API server's own allocations do not fail. */
+static void enter_fake(void) { shielded++; }
+static void leave_fake(void) { shielded--; }
 
 #define GUARD (20 * HF_NSEC_PER_SEC)
 
@@ -113,23 +97,23 @@ static bool is_shortage(int r) { return r == -ENOMEM || r == -EAGAIN; }
 
 /* ---- an elector's life ---- */
 
-struct node {
+struct fixture {
         struct fake_api *api;
-        int n_running; /* guarded by api->mu, as below */
+        int n_running; /* guarded by api->mu, like the next field */
         bool has_run;
 };
 
 static int run(struct hf_term *term, void *ctx) {
-        struct node *node = ctx;
-        pthread_mutex_lock(&node->api->mu);
-        node->n_running++;
-        node->has_run = true;
-        pthread_cond_broadcast(&node->api->changed);
-        pthread_mutex_unlock(&node->api->mu);
+        struct fixture *f = ctx;
+        pthread_mutex_lock(&f->api->mu);
+        f->n_running++;
+        f->has_run = true;
+        pthread_cond_broadcast(&f->api->changed);
+        pthread_mutex_unlock(&f->api->mu);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        pthread_mutex_lock(&node->api->mu);
-        node->n_running--;
-        pthread_mutex_unlock(&node->api->mu);
+        pthread_mutex_lock(&f->api->mu);
+        f->n_running--;
+        pthread_mutex_unlock(&f->api->mu);
         return 0;
 }
 
@@ -138,10 +122,10 @@ static int run_instance(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static int elector_begin(struct node *node, struct fake_client *client,
+static int elector_begin(struct fixture *f, struct fake_api_client *client,
                          struct hf_electors **ret_electors) {
         const struct hf_controller controllers[] = {
-                {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = node},
+                {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = f},
                 {.name = "other",
                  .class = HF_LEADER_ONLY,
                  .run = run_instance,
@@ -163,42 +147,42 @@ static int elector_begin(struct node *node, struct fake_client *client,
                 .labels = (const char *const[]){"a=b", NULL},
         };
         struct hf_status status = {0};
-        int r = hf_electors_new(&node->api->host, ret_electors);
+        int r = hf_electors_new(&f->api->host, ret_electors);
         if (r != 0)
                 *ret_electors = NULL;
         r = r != 0 ? r : hf_electors_add(*ret_electors, &config, NULL, &status);
         return r != 0 ? r : hf_electors_start(*ret_electors, &status);
 }
 
-static void await_run(struct node *node) {
+static void await_run(struct fixture *f) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
-        pthread_mutex_lock(&node->api->mu);
-        while (!node->has_run && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &node->api->changed, &node->api->mu, until);
-        bool has_run = node->has_run;
-        pthread_mutex_unlock(&node->api->mu);
+        pthread_mutex_lock(&f->api->mu);
+        while (!f->has_run && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &f->api->changed, &f->api->mu, until);
+        bool has_run = f->has_run;
+        pthread_mutex_unlock(&f->api->mu);
         if (!has_run)
                 fail_msg("it never led");
 }
 
 static void elector_life(int n) {
-        struct node node = {.api = fake_api_new()};
-        struct fake_client *client = fake_client_new(node.api);
+        struct fixture f = {.api = fake_api_new()};
+        struct fake_api_client *client = fake_api_client_new(f.api);
         struct hf_electors *electors = NULL;
         struct hf_status status = {0};
 
         arm(n);
-        int r = elector_begin(&node, client, &electors);
+        int r = elector_begin(&f, client, &electors);
         if (r == 0) {
-                await_run(&node);
+                await_run(&f);
                 r = hf_electors_stop(electors, &status);
                 disarm();
                 if (r != 0)
                         fail_msg("allocation %d: stop: %s", n, status.message);
-                assert_int_equal(node.n_running, 0);
+                assert_int_equal(f.n_running, 0);
                 char holder[] = "\"holderIdentity\":\"\"",
-                     *text = fake_get(node.api, "leases/kube-system/lead");
+                     *text = fake_api_get(f.api, "leases/kube-system/lead");
                 assert_non_null(strstr(text, holder));
                 free(text);
         }
@@ -207,10 +191,10 @@ static void elector_life(int n) {
                 fail_msg("allocation %d: %s", n, hf_strerror(r));
         hf_electors_free(electors);
         hf_client_free(&client->base);
-        fake_api_free(node.api);
+        fake_api_free(f.api);
 }
 
-static void test_an_elector_leads_or_says_why_not(void **state) {
+static void test_an_elector_leads_or_reports_the_failure(void **state) {
         int n = 0;
         do
                 elector_life(n++);
@@ -238,7 +222,7 @@ static void queue_life(int n) {
                 n_in += added == 0;
         }
         disarm();
-        for (; r == 0 && n_out < n_in; n_out++) { /* what was taken in comes out */
+        for (; r == 0 && n_out < n_in; n_out++) { /* all accepted keys come out */
                 assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &taken), 0);
                 hf_workqueue_done(queue, taken);
         }
@@ -249,7 +233,7 @@ static void queue_life(int n) {
         hf_workqueue_free(queue);
 }
 
-static void test_a_queue_keeps_what_it_took(void **state) {
+static void test_a_queue_keeps_the_keys_it_accepted(void **state) {
         int n = 0;
         do
                 queue_life(n++);
@@ -285,7 +269,7 @@ static void rest_life(int n) {
         const struct hf_rest_config config = {.size = sizeof config,
                                               .server = "https://127.0.0.1:1",
                                               .bearer_token = "t",
-                                              .server_name = "a.test"}; /* nobody listens */
+                                              .server_name = "a.test"}; /* nothing listens there */
         const struct hf_fence fence = {.ns = "a", .name = "b", .identity = "c", .term = 5};
         const struct hf_request request = {.verb = HF_VERB_UPDATE,
                                            .resource = {"", "v1", "configmaps"},
@@ -320,7 +304,7 @@ static void rest_life(int n) {
         assert_int_equal(answers.n, expected);
 }
 
-static void test_every_call_that_was_taken_is_answered(void **state) {
+static void test_every_accepted_request_gets_a_reply(void **state) {
         int n = 0;
         do
                 rest_life(n++);
@@ -332,8 +316,8 @@ static void test_every_call_that_was_taken_is_answered(void **state) {
 
 static void cache_life(int n) {
         static const struct hf_host host = {.size = sizeof host};
-        struct api_fake *api = api_fake_new(&host);
-        struct hf_client *client = api_fake_client(api);
+        struct fake_api *api = fake_api_new();
+        struct hf_client *client = &fake_api_client_new(api)->base;
         struct hf_informer *informer = NULL;
         struct hf_cancel *guard = NULL;
         char revision[24];
@@ -343,16 +327,14 @@ static void cache_life(int n) {
 
         assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
         hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + GUARD);
-        (void)api_fake_put(api, "a", "one", "1");
+        (void)fake_api_put_thing(api, "a", "one", "1");
         arm(n);
         int r = hf_informer_new(&host, &config, &informer);
         r = r != 0 ? r : hf_informer_start(informer);
         assert_true(r == 0 || is_shortage(r));
         if (r == 0) {
                 assert_int_equal(hf_informer_wait(informer, NULL, guard), 0);
-                shielded++;
-                uint64_t put = api_fake_put(api, "a", "two", "2");
-                shielded--;
+                uint64_t put = fake_api_put_thing(api, "a", "two", "2");
                 (void)snprintf(revision, sizeof revision, "%llu", (unsigned long long)put);
                 assert_int_equal(hf_informer_wait(informer, revision, guard), 0);
                 assert_int_equal(hf_informer_count(informer), 2);
@@ -361,9 +343,10 @@ static void cache_life(int n) {
         hf_informer_free(informer);
         hf_cancel_unref(guard);
         hf_client_free(client);
+        fake_api_free(api);
 }
 
-static void test_a_cache_syncs_or_says_why_not(void **state) {
+static void test_a_cache_syncs_or_reports_the_failure(void **state) {
         int n = 0;
         do
                 cache_life(n++);
@@ -371,7 +354,7 @@ static void test_a_cache_syncs_or_says_why_not(void **state) {
         assert_true(n > 5);
 }
 
-/* ---- a bootstrap: its manifests, its ledger, the bodies it sends ---- */
+/* ---- a bootstrap: its manifests, its ledger, the bodies that it sends ---- */
 
 static void manifests_life(int n) {
         static const char yaml[] =
@@ -452,11 +435,12 @@ static void test_a_bootstrap_is_read_whole_or_not_at_all(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_elector_leads_or_says_why_not),
-                cmocka_unit_test(test_a_queue_keeps_what_it_took),
-                cmocka_unit_test(test_every_call_that_was_taken_is_answered),
-                cmocka_unit_test(test_a_cache_syncs_or_says_why_not),
+                cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
+                cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
+                cmocka_unit_test(test_every_accepted_request_gets_a_reply),
+                cmocka_unit_test(test_a_cache_syncs_or_reports_the_failure),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
+        fake_api_shield = (struct fake_api_shield){.enter = enter_fake, .leave = leave_fake};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of a term: threads, tokens, restart, and when it counts as joined. */
+/* The work of a term: threads, tokens, restarts, and when it counts as joined. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -79,12 +79,12 @@ static int at_once(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static void test_joined_comes_only_after_an_end_was_asked_for(void **state) {
+static void test_joined_is_reported_only_after_a_drain_or_an_abort(void **state) {
         struct joint joint;
         atomic_int n = 0;
         struct hf_controller controllers[] = {{.name = "a", .run = at_once, .ctx = &n}};
         struct hf__term *work = start(&joint, controllers, 1);
-        assert_false(hf__term_is_joined(work)); /* though its only controller may have finished */
+        assert_false(hf__term_is_joined(work)); /* although its only controller may have finished */
         hf__term_fire_drain(work);
         await_joined(&joint);
         hf__term_fire_drain(work);
@@ -92,7 +92,8 @@ static void test_joined_comes_only_after_an_end_was_asked_for(void **state) {
         assert_true(hf__term_is_joined(work));
         hf__term_free(work);
         assert_int_equal(joint.n_joined, 1);
-        assert_true(atomic_load(&n) <= 1); /* a drain before the thread ran: it need not start */
+        /* if it is drained before the thread runs, it need not start */
+        assert_true(atomic_load(&n) <= 1);
 }
 
 static void test_a_term_without_controllers_joins_at_its_end(void **state) {
@@ -112,15 +113,16 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
                                               {.name = "slow", .run = until_abort, .ctx = &runs},
                                               {.name = "other", .class = HF_EVERY_INSTANCE}};
         assert_int_equal(sem_init(&runs, 0, 0), 0);
-        struct hf__term *work =
-                start(&joint, controllers, 3); /* the third is of another class: not run */
-        while (sem_wait(&runs) != 0) /* drained before its thread ran, it need not start */
+        /* the third belongs to another class and is not run */
+        struct hf__term *work = start(&joint, controllers, 3);
+        /* if it is drained before its thread runs, it need not start */
+        while (sem_wait(&runs) != 0)
                 ;
         hf__term_fire_drain(work);
         assert_false(hf__term_is_joined(work));
         hf__term_stuck_name(work, name, sizeof name);
-        assert_true(strcmp(name, "obedient") == 0 ||
-                    strcmp(name, "slow") == 0); /* the first may be on its way out */
+        /* the first may be about to return */
+        assert_true(strcmp(name, "obedient") == 0 || strcmp(name, "slow") == 0);
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
         hf__term_stuck_name(work, name, sizeof name);
@@ -156,8 +158,10 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
 
 /* ---- a gated term's client ---- */
 
-/* Keeps one call, answers it when it is cancelled, and notes whether the controllers had been told
- * by then. */
+/*
+ * Keeps one request, completes it when it is cancelled, and notes whether the controllers had been
+ * told by then.
+ */
 struct keeper {
         struct hf_client base; /* first */
         hf_response_fn done;
@@ -187,7 +191,7 @@ static void keep_cancel(struct hf_client *self, uint64_t id) {
 
 static void note_reply(void *ctx, const struct hf_response *reply) { *(int *)ctx = reply->error; }
 
-/* The term's client is used from the test's thread; the controller only shows the way to it. */
+/* The test's thread uses the term's client; the controller only passes it on. */
 struct shown {
         sem_t ready;
         struct hf_term *term;
@@ -203,7 +207,7 @@ static int show(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state) {
+static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state) {
         static const struct hf_client_ops ops = {.request = keep_call, .cancel = keep_cancel};
         struct keeper keeper = {.base = {.ops = &ops, .host = &host}};
         struct hf__gate gate = {0};
@@ -230,8 +234,8 @@ static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state
         pthread_mutex_init(&joint.mu, NULL);
         hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
-        hf__gate_open(&gate,
-                      HF_NSEC_NEVER); /* it is open throughout: the term's end alone refuses */
+        /* it is open all the time: only the end of the term refuses */
+        hf__gate_open(&gate, HF_NSEC_NEVER);
         assert_int_equal(hf__term_new(&host, &config, &work), 0);
         while (sem_wait(&shown.ready) != 0)
                 ;
@@ -241,14 +245,14 @@ static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state
                          0);
         assert_int_equal(error, -1);
         hf__term_fire_abort(work, HF_CANCEL_LOST);
-        assert_int_equal(error, HF_E_CANCELED); /* what was under way */
+        assert_int_equal(error, HF_E_CANCELED); /* the request under way */
         assert_false(keeper.told_first);
         assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, note_reply, &error,
                                            NULL),
                          0);
         assert_int_equal(error, HF_E_NOT_LEADER);
         assert_int_equal(keeper.n_calls, 1);
-        assert_false(hf_term_may_act(shown.term)); /* though the gate is open */
+        assert_false(hf_term_may_act(shown.term)); /* although the gate is open */
         sem_post(&shown.ready);
         await_joined(&joint);
         hf__term_free(work);
@@ -257,7 +261,7 @@ static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state
 
 /* ---- order ---- */
 
-/* What happened, in order: "+a" begins, "!a" says it started, "-a" returns. */
+/* What happened, in order: "+a" begins, "!a" reports its start, "-a" returns. */
 struct history {
         pthread_mutex_t mu;
         pthread_cond_t changed;
@@ -273,7 +277,7 @@ static void note(const char *what, const char *name) {
         pthread_mutex_unlock(&history.mu);
 }
 
-/* Until the history has all words of `text`, each ended by a space. */
+/* Waits until the history has all words of `text`, each of which ends with a space. */
 static void await_words(const char *text) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + 10 * HF_NSEC_PER_SEC;
@@ -305,7 +309,7 @@ static void forget_history(void) {
         history.text[0] = '\0';
 }
 
-/* ctx: its name. Starts at once, runs until drained. */
+/* ctx: its name. Reports its start at once, and runs until it is drained. */
 static int orderly(struct hf_term *term, void *ctx) {
         note("+", ctx);
         note("!", ctx);
@@ -320,7 +324,7 @@ static const char *const after_a[] = {"a", NULL}, *const after_b[] = {"b", NULL}
                          *const after_b_c[] = {"b", "c", NULL};
 
 /* a first, then b and c, then d; written in another order. */
-static void test_each_begins_after_those_before_it_and_drains_before_them(void **state) {
+static void test_controllers_start_in_order_and_drain_in_reverse(void **state) {
         struct joint joint;
         struct hf_controller controllers[] = {
                 {.name = "d", .run = orderly, .ctx = (void *)"d", .after = after_b_c},
@@ -348,7 +352,7 @@ static int finishes(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static void test_one_that_returned_0_has_started_and_is_no_part_of_the_drain(void **state) {
+static void test_a_controller_that_returned_0_counts_as_started_and_drained(void **state) {
         struct joint joint;
         struct hf_controller controllers[] =
                 {{.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
@@ -362,7 +366,7 @@ static void test_one_that_returned_0_has_started_and_is_no_part_of_the_drain(voi
         expect_history("+a-a+b!b-b");
 }
 
-/* Fails its first two runs, before it has started; then starts, fails once more, and stays. */
+/* Fails in its first two runs, before its start. Then it starts, fails once more, and stays. */
 static int struggles(struct hf_term *term, void *ctx) {
         atomic_int *n = ctx;
         int run = atomic_fetch_add(n, 1);
@@ -381,7 +385,7 @@ static int struggles(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static void test_failing_holds_up_only_before_the_start(void **state) {
+static void test_a_failing_controller_blocks_others_only_before_its_start(void **state) {
         struct joint joint;
         atomic_int n = 0;
         struct hf_controller controllers[] =
@@ -396,7 +400,7 @@ static void test_failing_holds_up_only_before_the_start(void **state) {
         expect_history("+a+a+a!a+b!b+a#a-b-a"); /* b ran on while a was down */
 }
 
-/* Never starts; ctx: its name. */
+/* Never reports its start. ctx: its name. */
 static int hesitates(struct hf_term *term, void *ctx) {
         note("+", ctx);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
@@ -406,8 +410,8 @@ static int hesitates(struct hf_term *term, void *ctx) {
 
 static bool is_said_to_be_settled(void *ctx) { return strcmp(ctx, "a") == 0; }
 
-/* It never calls hf_term_started, and is drained last all the same. */
-static void test_a_settled_one_holds_up_nobody(void **state) {
+/* It never calls hf_term_started, and is drained last nevertheless. */
+static void test_a_settled_controller_blocks_nobody(void **state) {
         struct joint joint;
         struct hf_controller controllers[] = {{.name = "a",
                                                .run = hesitates,
@@ -428,7 +432,7 @@ static void test_a_settled_one_holds_up_nobody(void **state) {
         assert_true(place_of("-b") < place_of("-a"));
 }
 
-static void test_those_that_never_began_are_skipped_by_the_drain(void **state) {
+static void test_the_drain_skips_controllers_that_never_began(void **state) {
         struct joint joint;
         struct hf_controller controllers[] =
                 {{.name = "a", .run = hesitates, .ctx = (void *)"a"},
@@ -443,7 +447,7 @@ static void test_those_that_never_began_are_skipped_by_the_drain(void **state) {
         expect_history("+a-a");
 }
 
-/* Ignores its drain; ctx: its name. */
+/* Ignores its drain. ctx: its name. */
 static int lingers(struct hf_term *term, void *ctx) {
         note("+", ctx);
         hf_term_started(term);
@@ -455,7 +459,7 @@ static int lingers(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static void test_an_abort_is_for_all_at_once(void **state) {
+static void test_an_abort_reaches_all_controllers_at_once(void **state) {
         struct joint joint;
         char name[64];
         struct hf_controller controllers[] =
@@ -474,7 +478,7 @@ static void test_an_abort_is_for_all_at_once(void **state) {
         expect_history("+a!a+b~b-a-b"); /* a did not wait for b any more */
 }
 
-/* Every interleaving of starts, returns and the drain comes to its end, by whoever is last. */
+/* Every interleaving of starts, returns and the drain ends, whoever is last. */
 static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
         for (int round = 0; round < 300; round++) {
                 struct joint joint;
@@ -495,18 +499,18 @@ static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_joined_comes_only_after_an_end_was_asked_for),
+                cmocka_unit_test(test_joined_is_reported_only_after_a_drain_or_an_abort),
                 cmocka_unit_test(test_a_term_without_controllers_joins_at_its_end),
                 cmocka_unit_test(test_the_last_one_to_return_is_waited_for_and_named),
                 cmocka_unit_test(test_an_abort_fires_the_drain_too),
-                cmocka_unit_test(test_an_abort_refuses_before_the_controllers_hear_of_it),
+                cmocka_unit_test(test_an_abort_shuts_the_gate_before_controllers_notice),
                 cmocka_unit_test(test_a_drain_ends_the_pause_before_a_restart),
-                cmocka_unit_test(test_each_begins_after_those_before_it_and_drains_before_them),
-                cmocka_unit_test(test_one_that_returned_0_has_started_and_is_no_part_of_the_drain),
-                cmocka_unit_test(test_failing_holds_up_only_before_the_start),
-                cmocka_unit_test(test_a_settled_one_holds_up_nobody),
-                cmocka_unit_test(test_those_that_never_began_are_skipped_by_the_drain),
-                cmocka_unit_test(test_an_abort_is_for_all_at_once),
+                cmocka_unit_test(test_controllers_start_in_order_and_drain_in_reverse),
+                cmocka_unit_test(test_a_controller_that_returned_0_counts_as_started_and_drained),
+                cmocka_unit_test(test_a_failing_controller_blocks_others_only_before_its_start),
+                cmocka_unit_test(test_a_settled_controller_blocks_nobody),
+                cmocka_unit_test(test_the_drain_skips_controllers_that_never_began),
+                cmocka_unit_test(test_an_abort_reaches_all_controllers_at_once),
                 cmocka_unit_test(test_a_drain_at_any_point_of_the_start_ends),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many terms in one process: what they leave behind. Under valgrind (tools/test valgrind) that
- * includes every byte; the ten thousand of tests/bench/terms.py are the same against a real server.
+ * Many terms in one process, and what they leave behind. Under valgrind (tools/test valgrind) that
+ * includes every byte. tests/bench/terms.py runs ten thousand against a real server.
  */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,20 +15,23 @@
 
 #include <cmocka.h>
 
-/* Room for the changes and the Lease's writes of ten thousand terms. */
-#define API_FAKE_MAX_EVENTS 16384
-#define FAKE_MAX_COMMITS    65536
-#include "api-fake.c"
-#include "fake_api.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_api_client.h"
 
 #include <holdfast/reconciler.h>
 
-#define N_TERMS 60 /* or HOLDFAST_TERMS of them, for valgrind; there is room for some 16,000 */
+#define N_TERMS 60 /* or HOLDFAST_TERMS of them, for valgrind */
 
-/* The Lease is in one server, what the controllers watch in another: its revisions mean nothing
- * there. */
+/*
+ * The Lease is on one server, the controllers' objects on another, so its revisions mean nothing
+ * there.
+ */
 static struct {
-        struct api_fake *things;
+        struct fake_api *things;
+        struct fake_api_client *client;
         struct hf_informer *informer;
         pthread_mutex_t mu;
         pthread_cond_t changed;
@@ -36,7 +40,7 @@ static struct {
         size_t most_handlers;
         uint64_t wrong; /* terms that did not see the last change made before them */
         char expected[16];
-} w;
+} f;
 
 struct run {
         int me;
@@ -49,23 +53,23 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         if (strcmp(key, "a/changes") != 0 || atomic_exchange(&run->counted, true))
                 return 0;
-        assert(hf_informer_get(w.informer, "a", "changes", &object, NULL) == 0);
-        size_t n = hf_informer_n_handlers(w.informer);
-        pthread_mutex_lock(&w.mu);
-        snprintf(expected, sizeof expected, "\"v\":\"%s\"", w.expected);
-        w.wrong += strstr(object, expected) == NULL;
-        w.most_handlers = n > w.most_handlers ? n : w.most_handlers;
-        w.n_terms++;
-        w.leads = run->me;
-        pthread_cond_broadcast(&w.changed);
-        pthread_mutex_unlock(&w.mu);
+        assert(hf_informer_get(f.informer, "a", "changes", &object, NULL) == 0);
+        size_t n = hf_informer_n_handlers(f.informer);
+        pthread_mutex_lock(&f.mu);
+        snprintf(expected, sizeof expected, "\"v\":\"%s\"", f.expected);
+        f.wrong += strstr(object, expected) == NULL;
+        f.most_handlers = n > f.most_handlers ? n : f.most_handlers;
+        f.n_terms++;
+        f.leads = run->me;
+        pthread_cond_broadcast(&f.changed);
+        pthread_mutex_unlock(&f.mu);
         free(object);
         return 0;
 }
 
 static int run_controller(struct hf_term *term, void *ctx) {
         struct run run = {.me = *(int *)ctx};
-        const struct hf_reconciler_source source = {.informer = w.informer};
+        const struct hf_reconciler_source source = {.informer = f.informer};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "terms",
                                                  .sources = &source,
@@ -76,7 +80,7 @@ static int run_controller(struct hf_term *term, void *ctx) {
         return hf_reconciler_run(&reconciler, term);
 }
 
-static struct hf_electors *start(struct fake_api *api, struct fake_client *client, int *me,
+static struct hf_electors *start(struct fake_api *api, struct fake_api_client *client, int *me,
                                  struct hf_elector **ret_elector) {
         const struct hf_controller controller = {.name = "terms",
                                                  .class = HF_LEADER_ONLY,
@@ -91,9 +95,8 @@ static struct hf_electors *start(struct fake_api *api, struct fake_client *clien
                 .client = &client->base,
                 .timing =
                         {
-                                .lease_duration =
-                                        20 *
-                                        HF_NSEC_PER_SEC, /* ample: under valgrind all is slow */
+                                /* ample, because under valgrind everything is slow */
+                                .lease_duration = 20 * HF_NSEC_PER_SEC,
                                 .renew_deadline = 10 * HF_NSEC_PER_SEC,
                                 .retry_period = 20 * HF_NSEC_PER_MSEC,
                         },
@@ -109,21 +112,21 @@ static struct hf_electors *start(struct fake_api *api, struct fake_client *clien
 static int await_term(unsigned n) {
         const struct hf_clock *clock = hf_clock_system();
 
-        pthread_mutex_lock(&w.mu);
-        while (w.n_terms < n)
-                assert_int_equal(clock->wait(clock->ctx, &w.changed, &w.mu,
+        pthread_mutex_lock(&f.mu);
+        while (f.n_terms < n)
+                assert_int_equal(clock->wait(clock->ctx, &f.changed, &f.mu,
                                              hf_now(clock) + 60 * HF_NSEC_PER_SEC),
                                  0);
-        int leads = w.leads;
-        pthread_mutex_unlock(&w.mu);
+        int leads = f.leads;
+        pthread_mutex_unlock(&f.mu);
         return leads;
 }
 
 static void change(unsigned i) {
-        pthread_mutex_lock(&w.mu);
-        snprintf(w.expected, sizeof w.expected, "%u", i);
-        pthread_mutex_unlock(&w.mu);
-        api_fake_put(w.things, "a", "changes", w.expected);
+        pthread_mutex_lock(&f.mu);
+        snprintf(f.expected, sizeof f.expected, "%u", i);
+        pthread_mutex_unlock(&f.mu);
+        fake_api_put_thing(f.things, "a", "changes", f.expected);
 }
 
 static unsigned n_threads(void) {
@@ -139,25 +142,26 @@ static unsigned n_threads(void) {
         return n;
 }
 
-/* A16, LK01: nothing accumulates, and each term begins with what was changed before it. */
+/* A16, LK01: Nothing accumulates, and each term begins with the changes made before it. */
 static void test_terms_leave_nothing_behind(void **state) {
         static const struct hf_host host = {.size = sizeof host};
         struct fake_api *api = fake_api_new();
-        struct fake_client *clients[2] = {fake_client_new(api), fake_client_new(api)};
+        struct fake_api_client *clients[2] = {fake_api_client_new(api), fake_api_client_new(api)};
         struct hf_electors *electors[2];
         struct hf_elector *elector[2];
         int me[2] = {0, 1};
 
-        pthread_mutex_init(&w.mu, NULL);
-        hf_cond_init(&w.changed);
-        w.things = api_fake_new(&host);
+        pthread_mutex_init(&f.mu, NULL);
+        hf_cond_init(&f.changed);
+        f.things = fake_api_new();
+        f.client = fake_api_client_new(f.things);
         const struct hf_informer_config config = {.size = sizeof config,
-                                                  .client = api_fake_client(w.things),
+                                                  .client = &f.client->base,
                                                   .resource = {.group = "",
                                                                .version = "v1",
                                                                .plural = "things"}};
-        assert_int_equal(hf_informer_new(&host, &config, &w.informer), 0);
-        assert_int_equal(hf_informer_start(w.informer), 0);
+        assert_int_equal(hf_informer_new(&host, &config, &f.informer), 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
         change(0);
         unsigned n_before = n_threads();
         for (int i = 0; i < 2; i++)
@@ -169,29 +173,30 @@ static void test_terms_leave_nothing_behind(void **state) {
                 int leads = await_term(i);
                 if (i == n_terms)
                         break;
-                api_fake_mute_watches(w.things,
-                                      true); /* the cache is behind when the next term begins */
+                /* the cache is behind when the next term begins */
+                fake_api_client_hold_events(f.client, true);
                 change(i);
                 assert_int_equal(hf_elector_hand_over(elector[leads], leads == 0 ? "one" : "zero"),
                                  0);
                 (void)await_term(i + 1);
-                api_fake_mute_watches(w.things, false);
+                fake_api_client_hold_events(f.client, false);
         }
         for (int i = 0; i < 2; i++) {
                 assert_int_equal(hf_electors_stop(electors[i], NULL), 0);
                 hf_electors_free(electors[i]);
                 hf_client_free(&clients[i]->base);
         }
-        assert_int_equal(w.most_handlers, 1);
-        assert_int_equal(hf_informer_n_handlers(w.informer), 0);
-        assert_int_equal(w.wrong, 0);
-        assert_int_equal(api_fake_n_watches(w.things), 1);
+        assert_int_equal(f.most_handlers, 1);
+        assert_int_equal(hf_informer_n_handlers(f.informer), 0);
+        assert_int_equal(f.wrong, 0);
+        assert_int_equal(fake_api_n_watches(f.things), 1);
         assert_int_equal(n_threads(), n_before);
-        hf_informer_free(w.informer);
-        hf_client_free(api_fake_client(w.things));
+        hf_informer_free(f.informer);
+        hf_client_free(&f.client->base);
+        fake_api_free(f.things);
         fake_api_free(api);
-        pthread_cond_destroy(&w.changed);
-        pthread_mutex_destroy(&w.mu);
+        pthread_cond_destroy(&f.changed);
+        pthread_mutex_destroy(&f.mu);
 }
 
 int main(void) {

@@ -32,7 +32,8 @@ static void refused(struct hf_leader_timing t, const char *message) {
         assert_int_equal(hf_leader_timing_check(&t, NULL), HF_E_INVALID);
 }
 
-static void test_defaults(void **state) { /* CR04, ET10 */
+/* CR04, ET10 */
+static void test_defaults(void **state) {
         struct hf_leader_timing t = timing(0, 0, 0);
 
         assert_int_equal(t.lease_duration, 15 * S);
@@ -48,8 +49,10 @@ static void test_defaults(void **state) { /* CR04, ET10 */
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
 }
 
-/* CG17, CG52, CG53, CG54, CG55, CG56, CG57, CG58, A05, A17: client-go takes 10/9/2 and then leads
- * for 11 s on a lease of 10. */
+/*
+ * CG17, CG52, CG53, CG54, CG55, CG56, CG57, CG58, A05, A17: client-go accepts 10/9/2 and then leads
+ * for 11 s with a lease of 10 s.
+ */
 static void test_broken_relations_are_named(void **state) {
         struct hf_leader_timing t;
 
@@ -64,13 +67,13 @@ static void test_broken_relations_are_named(void **state) {
         refused(timing(-15 * S, 10 * S, 2 * S), "lease duration must be greater than 0");
         refused(timing(15 * S, -10 * S, 2 * S), "renew deadline must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
-        t.renew_deadline = 0; /* a default is filled in before, not taken for granted */
+        t.renew_deadline = 0; /* a default is filled in before the check */
         refused(t, "renew deadline must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
         t.lease_duration = 0;
         refused(t, "lease duration must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
-        t.stop_grace = 4250 * MS; /* the sum is 15 s to the dot */
+        t.stop_grace = 4250 * MS; /* the sum is exactly 15 s */
         refused(t, "lease duration 15s must exceed renew deadline 10s + stop grace 4.25s + skew "
                    "margin 750ms");
         t.stop_grace -= 1;
@@ -93,7 +96,9 @@ static void refused_lock(const char *type, const char *message) {
         assert_string_equal(status.message, message);
 }
 
-/* CR08, CR09: leases where nothing is said. The types of the past say where to go. */
+/*
+ * CR08, CR09: "leases" is the default. For the lock types of the past the message says what to use.
+ */
 static void test_lock_types(void **state) {
         assert_int_equal(hf_leader_lock_type_check(NULL, NULL), 0);
         assert_int_equal(hf_leader_lock_type_check("leases", NULL), 0);

@@ -1,179 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two Leases led as one: the scenarios of the field, what ends a term, and what is left behind. */
+/* Two Leases led as one: client-go's scenarios, what ends a term, and what is left behind. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "two_lease_world.h"
+#include "two_lease_fixture.h"
 
-/* ---- the field's scenarios for a lock of two: the primary is the old Lease, the secondary the new
- * one ---- */
+/*
+ * ---- client-go's scenarios for a lock of two: the primary is the old Lease, the secondary the new
+ * one ----
+ */
 
-static void given(struct world *w, enum hf__two_lease_side side, const char *holder) {
+static void given(struct two_lease_fixture *f, enum hf__two_lease_side side, const char *holder) {
         struct hf__record record = {.duration_s = *holder ? 10 : 1,
-                                    .acquire_us = w->now / 1000 - 5,
-                                    .renew_us = w->now / 1000 - 3};
+                                    .acquire_us = f->now / 1000 - 5,
+                                    .renew_us = f->now / 1000 - 3};
 
         (void)snprintf(record.holder, sizeof record.holder, "%s", holder);
-        put(w, side, &record);
+        two_lease_fixture_put(f, side, &record);
 }
 
-static void expect_led(const struct world *w, int64_t transitions) {
-        assert_true(w->procs[0].acts);
+static void expect_led(const struct two_lease_fixture *f, int64_t transitions) {
+        assert_true(f->processes[0].acts);
         for (int side = OLD; side <= NEW; side++) {
-                assert_string_equal(w->lease[side].holder, "baz");
-                assert_int_equal(w->lease[side].transitions, transitions);
-                assert_int_equal(w->lease[side].acquire_us, w->procs[0].core.mine.acquire_us);
+                assert_string_equal(f->lease[side].holder, "baz");
+                assert_int_equal(f->lease[side].transitions, transitions);
+                assert_int_equal(f->lease[side].acquire_us, f->processes[0].core.mine.acquire_us);
         }
 }
 
-static void expect_refused(const struct world *w, const char *holder, uint64_t revision) {
-        assert_false(w->procs[0].acts);
-        assert_string_equal(w->procs[0].core.observed.holder, holder);
-        assert_int_equal(w->revision, revision); /* nothing was written */
+static void expect_refused(const struct two_lease_fixture *f, const char *holder,
+                           uint64_t revision) {
+        assert_false(f->processes[0].acts);
+        assert_string_equal(f->processes[0].core.observed.holder, holder);
+        assert_int_equal(f->revision, revision); /* nothing was written */
 }
 
-static void test_creates_both(void **state) { /* CG39 */
-        struct world *w = new_world(1);
+/* CG39 */
+static void test_creates_both(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        expect_led(w, 0);
-        assert_true(w->lease[OLD].rv_number < w->lease[NEW].rv_number); /* the old one first */
-        assert_int_equal(w->procs[0].n_requests, 4); /* two reads, two creations */
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        expect_led(f, 0);
+        assert_true(f->lease[OLD].rv_number < f->lease[NEW].rv_number); /* the old one first */
+        assert_int_equal(f->processes[0].n_requests, 4); /* two reads, two creations */
 }
 
-static void test_takes_a_free_old_one_and_creates_the_new(void **state) { /* CG40 */
-        struct world *w = new_world(1);
+/* CG40 */
+static void test_takes_a_free_old_lease_and_creates_the_new_one(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, "");
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        expect_led(w, 1);
+        given(f, OLD, "");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        expect_led(f, 1);
 }
 
-static void test_takes_both_when_both_are_free(void **state) { /* CG41 */
-        struct world *w = new_world(1);
+/* CG41 */
+static void test_takes_both_when_both_are_free(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, "");
-        given(w, NEW, "");
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        expect_led(w, 1);
+        given(f, OLD, "");
+        given(f, NEW, "");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        expect_led(f, 1);
 }
 
-static void test_takes_over_a_silent_old_one(void **state) { /* CG42 */
-        struct world *w = new_world(1);
+/* CG42 */
+static void test_takes_over_a_silent_old_lease(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, "bing");
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, 10 * S);
-        expect_refused(w, "bing", 101); /* for as long as was recorded */
-        run_for(w, S);
-        expect_led(w, 1);
+        given(f, OLD, "bing");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, 10 * SEC);
+        expect_refused(f, "bing", 101); /* for the recorded duration */
+        two_lease_fixture_run_for(f, SEC);
+        expect_led(f, 1);
 }
 
-static void test_takes_over_both_when_silent(void **state) { /* CG43 */
-        struct world *w = new_world(1);
+/* CG43 */
+static void test_takes_over_both_when_silent(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, "bing");
-        given(w, NEW, "bing");
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, 11 * S);
-        expect_led(w, 1);
+        given(f, OLD, "bing");
+        given(f, NEW, "bing");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, 11 * SEC);
+        expect_led(f, 1);
 }
 
-static void test_of_two_holders_nobody_leads(void **state) { /* CG44, CG47 */
-        struct world *w = new_world(1);
+/* CG44, CG47 */
+static void test_with_two_holders_nobody_leads(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, "bing");
-        given(w, NEW, "other");
-        start(w, 0, KNOWS_BOTH, "baz");
-        for (int i = 0; i < 20; i++) { /* as long as one of them is renewed, whichever */
-                run_for(w, 5 * S);
-                expect_refused(w, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
-                struct hf__record renewed = w->lease[i % 2];
-                renewed.renew_us = 1; /* also by a clock that is far behind */
+        given(f, OLD, "bing");
+        given(f, NEW, "other");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        for (int i = 0; i < 20; i++) { /* while one of them is renewed, whichever it is */
+                two_lease_fixture_run_for(f, 5 * SEC);
+                expect_refused(f, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
+                struct hf__record renewed = f->lease[i % 2];
+                renewed.renew_us = 1; /* even with a clock that is far behind */
                 renewed.transitions = i;
-                put(w, i % 2, &renewed);
+                two_lease_fixture_put(f, i % 2, &renewed);
         }
-        run_for(w, 11 * S);
-        expect_led(w, 20);
+        two_lease_fixture_run_for(f, 11 * SEC);
+        expect_led(f, 20);
 }
 
-/* The one whose times are the lesser lives: nothing that the two show together changes, but for the
- * beat. */
+/*
+ * The holder with the earlier times is alive: nothing in the combined record changes, except the
+ * beat.
+ */
 static void test_either_of_two_holders_keeps_the_lock(void **state) {
         for (int living = OLD; living <= NEW; living++) {
-                struct world *w = new_world(1);
-                given(w, OLD, "bing");
-                given(w, NEW, "other");
-                struct hf__record renewed = w->lease[living];
-                start(w, 0, KNOWS_BOTH, "baz");
+                struct two_lease_fixture *f = two_lease_fixture_new(1);
+                given(f, OLD, "bing");
+                given(f, NEW, "other");
+                struct hf__record renewed = f->lease[living];
+                two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
                 for (int i = 0; i < 10; i++) {
-                        run_for(w, 5 * S);
-                        expect_refused(w, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
+                        two_lease_fixture_run_for(f, 5 * SEC);
+                        expect_refused(f, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
                         renewed.renew_us = 1 + i;
-                        put(w, living, &renewed);
+                        two_lease_fixture_put(f, living, &renewed);
                 }
         }
 }
 
-/* Of two durations the longer is waited for. */
+/* The longer of the two durations counts. */
 static void test_waits_for_the_longer_of_two_holders(void **state) {
         for (int side = OLD; side <= NEW; side++) {
-                struct world *w = new_world(1);
-                given(w, OLD, "bing");
-                given(w, NEW, "other");
-                struct hf__record longer = w->lease[side];
+                struct two_lease_fixture *f = two_lease_fixture_new(1);
+                given(f, OLD, "bing");
+                given(f, NEW, "other");
+                struct hf__record longer = f->lease[side];
                 longer.duration_s = 30;
-                put(w, side, &longer);
-                start(w, 0, KNOWS_BOTH, "baz");
-                run_for(w, 29 * S);
-                expect_refused(w, HF__TWO_LEASE_UNKNOWN, 103);
-                run_for(w, 2 * S);
-                expect_led(w, 1);
+                two_lease_fixture_put(f, side, &longer);
+                two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+                two_lease_fixture_run_for(f, 29 * SEC);
+                expect_refused(f, HF__TWO_LEASE_UNKNOWN, 103);
+                two_lease_fixture_run_for(f, 2 * SEC);
+                expect_led(f, 1);
         }
 }
 
-static void test_takes_over_from_holders_that_nobody_knows(void **state) { /* CG45 */
-        struct world *w = new_world(1);
+/* CG45 */
+static void test_takes_over_from_unknown_holders(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, HF__TWO_LEASE_UNKNOWN);
-        given(w, NEW, HF__TWO_LEASE_UNKNOWN);
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, 11 * S);
-        expect_led(w, 1);
+        given(f, OLD, HF__TWO_LEASE_UNKNOWN);
+        given(f, NEW, HF__TWO_LEASE_UNKNOWN);
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, 11 * SEC);
+        expect_led(f, 1);
 }
 
-static void test_leaves_a_fresh_one_alone(void **state) { /* CG46, CG48 */
-        struct world *w = new_world(1);
+/* CG46, CG48 */
+static void test_leaves_a_fresh_lease_alone(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        given(w, OLD, "bing");
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, 5 * S);
-        expect_refused(w, "bing", 101);
-        given(w, NEW, "bing");
-        run_for(w, 5 * S);
-        expect_refused(w, "bing", 102);
+        given(f, OLD, "bing");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, 5 * SEC);
+        expect_refused(f, "bing", 101);
+        given(f, NEW, "bing");
+        two_lease_fixture_run_for(f, 5 * SEC);
+        expect_refused(f, "bing", 102);
 }
 
-static void test_renews_both(void **state) { /* CG49 */
-        struct world *w = new_world(1);
+/* CG49 */
+static void test_renews_both(void **state) {
+        struct two_lease_fixture *f = two_lease_fixture_new(1);
 
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        uint64_t old = w->lease[OLD].rv_number, new = w->lease[NEW].rv_number;
-        unsigned n = w->procs[0].n_requests;
-        run_for(w, 2 * S);
-        expect_led(w, 0);
-        assert_true(w->lease[OLD].rv_number > old && w->lease[NEW].rv_number > new);
-        assert_int_equal(w->procs[0].n_requests, n + 2); /* without a read */
-        assert_int_equal(w->n_terms[KNOWS_BOTH], 1);
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        uint64_t old = f->lease[OLD].rv_number, new = f->lease[NEW].rv_number;
+        unsigned n = f->processes[0].n_requests;
+        two_lease_fixture_run_for(f, 2 * SEC);
+        expect_led(f, 0);
+        assert_true(f->lease[OLD].rv_number > old && f->lease[NEW].rv_number > new);
+        assert_int_equal(f->processes[0].n_requests, n + 2); /* without a read */
+        assert_int_equal(f->n_terms[KNOWS_BOTH], 1);
 }
 
 /* ---- what ends a term, and what is left behind ---- */
@@ -181,100 +197,106 @@ static void test_renews_both(void **state) { /* CG49 */
 static void test_either_lease_ends_the_term(void **state) {
         for (int side = OLD; side <= NEW; side++) {
                 for (int how = 0; how < 3; how++) {
-                        struct world *w = new_world(2);
-                        start(w, 0, KNOWS_BOTH, "baz");
-                        run_for(w, S);
-                        struct hf__record record = w->lease[side];
+                        struct two_lease_fixture *f = two_lease_fixture_new(2);
+                        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+                        two_lease_fixture_run_for(f, SEC);
+                        struct hf__record record = f->lease[side];
                         if (how == 0)
                                 strcpy(record.holder, "thief");
                         else if (how == 1)
-                                record.holder[0] = '\0'; /* cleared, all else as it was */
+                                record.holder[0] = '\0'; /* cleared, everything else unchanged */
                         else
                                 record.acquire_us++;
-                        put(w, side, &record);
-                        run_for(w, 10 * MS);
-                        assert_false(w->procs[0].acts);
+                        two_lease_fixture_put(f, side, &record);
+                        two_lease_fixture_run_for(f, 10 * MSEC);
+                        assert_false(f->processes[0].acts);
                 }
         }
 }
 
-/* A new Lease that is stolen leaves the old one in the leader's name: it is given back when the
- * term's work is over for sure. */
+/*
+ * If the new Lease is stolen, the old one still has the leader's name. It is given back when the
+ * term's work has certainly ended.
+ */
 static void test_half_a_lock_is_given_back(void **state) {
-        struct world *w = new_world(3);
+        struct two_lease_fixture *f = two_lease_fixture_new(3);
 
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        struct hf__record stolen = w->lease[NEW];
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        struct hf__record stolen = f->lease[NEW];
         strcpy(stolen.holder, "thief");
-        put(w, NEW, &stolen);
-        hf_nsec at = w->now;
-        while (w->lease[OLD].holder[0]) {
-                run_for(w, 500 * MS);
-                stolen = w->lease[NEW];
-                stolen.renew_us++; /* the thief lives */
-                put(w, NEW, &stolen);
-                assert_true(w->now - at < 40 * S);
+        two_lease_fixture_put(f, NEW, &stolen);
+        hf_nsec at = f->now;
+        while (f->lease[OLD].holder[0]) {
+                two_lease_fixture_run_for(f, 500 * MSEC);
+                stolen = f->lease[NEW];
+                stolen.renew_us++; /* the thief is alive */
+                two_lease_fixture_put(f, NEW, &stolen);
+                assert_true(f->now - at < 40 * SEC);
         }
-        assert_true(w->now - at >= 15 * S);
-        assert_int_equal(w->n_given_back, 1);
-        assert_string_equal(w->lease[NEW].holder, "thief");
-        assert_string_equal(w->procs[0].core.observed.holder, "thief");
+        assert_true(f->now - at >= 15 * SEC);
+        assert_int_equal(f->n_given_back, 1);
+        assert_string_equal(f->lease[NEW].holder, "thief");
+        assert_string_equal(f->processes[0].core.observed.holder, "thief");
 }
 
-/* Two holders: the old Lease is still mine, and the pair does not bear my name. A stop leaves none
- * behind. */
+/*
+ * Two holders: the old Lease is still mine, and the pair does not have my name. A stop leaves
+ * neither Lease in my name.
+ */
 static void test_a_stop_gives_half_a_lock_back(void **state) {
-        struct world *w = new_world(3);
+        struct two_lease_fixture *f = two_lease_fixture_new(3);
 
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        struct hf__record stolen = w->lease[NEW];
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        struct hf__record stolen = f->lease[NEW];
         strcpy(stolen.holder, "thief");
-        put(w, NEW, &stolen);
-        run_for(w, 2 * S);
-        assert_string_equal(w->lease[OLD].holder, "baz");
-        order(w, 0, HF__EV_STOP);
-        run_for(w, 5 * S);
-        assert_int_equal(w->procs[0].core.state, HF_STOPPED);
-        assert_true(w->procs[0].is_done);
-        assert_string_equal(w->lease[OLD].holder, "");
-        assert_string_equal(w->lease[NEW].holder, "thief");
+        two_lease_fixture_put(f, NEW, &stolen);
+        two_lease_fixture_run_for(f, 2 * SEC);
+        assert_string_equal(f->lease[OLD].holder, "baz");
+        two_lease_fixture_order(f, 0, HF__EV_STOP);
+        two_lease_fixture_run_for(f, 5 * SEC);
+        assert_int_equal(f->processes[0].core.state, HF_STOPPED);
+        assert_true(f->processes[0].is_done);
+        assert_string_equal(f->lease[OLD].holder, "");
+        assert_string_equal(f->lease[NEW].holder, "thief");
 }
 
-/* The old Lease is written, the new one is somebody else's: whoever knows the old one only does not
- * wait for its expiry. */
+/*
+ * The old Lease is written, and another process holds the new one: processes that know only the old
+ * one do not have to wait until it expires.
+ */
 static void test_a_refused_taking_is_undone(void **state) {
-        struct world *w = new_world(3);
+        struct two_lease_fixture *f = two_lease_fixture_new(3);
 
-        given(w, OLD, "");
-        given(w, NEW, "");
-        start(w, 0, KNOWS_BOTH, "baz");
-        while (!w->lease[OLD].holder[0])
-                run_for(w, MS / 10);
-        given(w, NEW, "other");
-        run_for(w, S);
-        assert_int_equal(w->n_undone, 1);
-        assert_string_equal(w->lease[OLD].holder, "");
-        assert_string_equal(w->lease[NEW].holder, "other");
-        assert_int_equal(w->n_terms[KNOWS_BOTH], 0);
+        given(f, OLD, "");
+        given(f, NEW, "");
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        while (!f->lease[OLD].holder[0])
+                two_lease_fixture_run_for(f, MSEC / 10);
+        given(f, NEW, "other");
+        two_lease_fixture_run_for(f, SEC);
+        assert_int_equal(f->n_undone, 1);
+        assert_string_equal(f->lease[OLD].holder, "");
+        assert_string_equal(f->lease[NEW].holder, "other");
+        assert_int_equal(f->n_terms[KNOWS_BOTH], 0);
 }
 
 static void test_a_stop_releases_both(void **state) {
-        struct world *w = new_world(4);
+        struct two_lease_fixture *f = two_lease_fixture_new(4);
 
-        start(w, 0, KNOWS_BOTH, "baz");
-        run_for(w, S);
-        order(w, 0, HF__EV_STOP);
-        run_for(w, 3 * S);
-        assert_int_equal(w->procs[0].core.state, HF_STOPPED);
+        two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
+        two_lease_fixture_run_for(f, SEC);
+        two_lease_fixture_order(f, 0, HF__EV_STOP);
+        two_lease_fixture_run_for(f, 3 * SEC);
+        assert_int_equal(f->processes[0].core.state, HF_STOPPED);
         for (int side = OLD; side <= NEW; side++) {
-                assert_string_equal(w->lease[side].holder, "");
-                assert_int_equal(w->lease[side].duration_s, 1);
+                assert_string_equal(f->lease[side].holder, "");
+                assert_int_equal(f->lease[side].duration_s, 1);
         }
 }
 
-/* ---- the decisions by themselves ---- */
+/* ---- the decisions of the lock alone ---- */
 
 static struct hf__record record_of(const char *holder, uint64_t revision) {
         struct hf__record record = {.exists = true,
@@ -320,13 +342,13 @@ static void expect_write(const struct pair *pair, enum hf__two_lease_side side, 
         assert_int_equal(last_of(pair)->record.rv_number, revision);
 }
 
-/* Reads both, as op 1; the pair's record is in last_of(). */
+/* Reads both Leases, as operation 1. The combined record is in last_of(). */
 static void begin_pair(struct pair *pair, const struct hf__record *old,
                        const struct hf__record *new) {
         memset(pair, 0, sizeof *pair);
-        pair->now = (struct hf__core_time){.boot = 1000 * S, .real_us = 1000000000};
-        hf__two_lease_init(&pair->two, "baz", 15 * S);
-        hf__two_lease_read(&pair->two, 1, pair->now.boot + 5 * S, pair->now, &pair->did);
+        pair->now = (struct hf__core_time){.boot = 1000 * SEC, .real_us = 1000000000};
+        hf__two_lease_init(&pair->two, "baz", 15 * SEC);
+        hf__two_lease_read(&pair->two, 1, pair->now.boot + 5 * SEC, pair->now, &pair->did);
         response(pair, OLD, 0, old);
         response(pair, NEW, 0, new);
         expect_answer(pair, 1, 0);
@@ -341,11 +363,11 @@ static void write_pair(struct pair *pair, uint32_t op_id, const char *holder,
         if (cause != HF__CAUSE_NONE)
                 record.acquire_us = pair->now.real_us;
         record.cause = cause;
-        hf__two_lease_write(&pair->two, op_id, &record, pair->now.boot + 5 * S, pair->now,
+        hf__two_lease_write(&pair->two, op_id, &record, pair->now.boot + 5 * SEC, pair->now,
                             &pair->did);
 }
 
-/* What the write asked for, as the server returns it. */
+/* The record that the write sent, as the server returns it. */
 static struct hf__record written(const struct pair *pair, uint64_t revision) {
         struct hf__record record = last_of(pair)->record;
 
@@ -372,15 +394,15 @@ static void lead_pair(struct pair *pair) {
         assert_int_equal(pair->two.old_term, 12);
 }
 
-static void test_older_news_does_not_count(void **state) {
+static void test_an_older_watch_event_is_ignored(void **state) {
         struct hf__record old = record_of("", 10), new = record_of("", 11),
                           newer = record_of("bing", 20);
         struct pair pair;
 
         begin_pair(&pair, &old, &new);
-        hf__two_lease_read(&pair.two, 2, pair.now.boot + 5 * S, pair.now, &pair.did);
+        hf__two_lease_read(&pair.two, 2, pair.now.boot + 5 * SEC, pair.now, &pair.did);
         hf__two_lease_watched(&pair.two, OLD, &newer, pair.now, &pair.did);
-        response(&pair, OLD, 0, &old); /* it was on its way when the watch told more */
+        response(&pair, OLD, 0, &old); /* it was under way when the watch reported more */
         response(&pair, NEW, 0, &new);
         expect_answer(&pair, 2, 0);
         assert_string_equal(last_of(&pair)->record.holder, "bing");
@@ -397,24 +419,24 @@ static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
         uint32_t asked = pair.two.part[OLD].asked;
-        hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
+        hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * SEC, pair.now, &pair.did);
         assert_int_equal(pair.did.list[0].type, HF__TWO_LEASE_RESPONSE);
         assert_int_equal(pair.did.list[0].result, HF_E_TIMEOUT);
         hf__two_lease_response(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
         assert_int_equal(pair.did.n, 0);
-        assert_int_not_equal(pair.two.part[OLD].asked, 0); /* the read is still to be answered */
+        assert_int_not_equal(pair.two.part[OLD].asked, 0); /* the read still gets its reply */
 
         begin_pair(&pair, &old, &new);
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
-        pair.now.boot += 5 * S; /* this process was paused */
+        pair.now.boot += 5 * SEC; /* this process was paused */
         response(&pair, OLD, 0, &mine);
         expect_answer(&pair, 2, HF_E_TIMEOUT);
         assert_int_equal(pair.did.n, 1);
 }
 
-/* The old Lease is written by then: only a read tells how things are. */
-static void test_what_the_new_lease_leaves_open_is_unknown(void **state) {
+/* The old Lease is written by then, so only a read can tell the outcome. */
+static void test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown(void **state) {
         struct hf__record old = record_of("", 10), new = record_of("", 11), mine;
         struct pair pair;
 
@@ -422,7 +444,7 @@ static void test_what_the_new_lease_leaves_open_is_unknown(void **state) {
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
         response(&pair, OLD, 0, &mine);
-        response(&pair, NEW, HF_E_TIMEOUT, NULL); /* it may be applied: nothing is undone */
+        response(&pair, NEW, HF_E_TIMEOUT, NULL); /* it may be applied, so nothing is undone */
         assert_int_equal(pair.did.n, 1);
         expect_answer(&pair, 2, HF_E_TIMEOUT);
 
@@ -434,7 +456,9 @@ static void test_what_the_new_lease_leaves_open_is_unknown(void **state) {
         expect_answer(&pair, 3, HF_E_TIMEOUT);
 }
 
-/* A taking that may yet be applied is outdated by the release; what is none of ours is not touched.
+/*
+ * A release makes the condition of a taking fail that may still be applied. A Lease that is not
+ * ours is not touched.
  */
 static void test_a_release_outdates_a_taking(void **state) {
         for (int side = OLD; side <= NEW; side++) {
@@ -448,7 +472,7 @@ static void test_a_release_outdates_a_taking(void **state) {
                 }
                 response(&pair, side, HF_E_TIMEOUT, NULL);
                 expect_answer(&pair, 2, HF_E_TIMEOUT);
-                hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
+                hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * SEC, pair.now, &pair.did);
                 response(&pair, OLD, 0, &old);
                 response(&pair, NEW, 0, &new);
                 expect_answer(&pair, 3, 0);
@@ -467,7 +491,7 @@ static void test_a_release_outdates_a_taking(void **state) {
         }
 }
 
-/* Neither is renewed by itself. */
+/* Neither Lease is renewed without the other. */
 static void test_half_a_lock_is_not_renewed(void **state) {
         struct hf__record stolen = record_of("thief", 20), cleared = record_of("", 20);
         struct pair pair;
@@ -486,24 +510,24 @@ static void test_half_a_lock_is_not_renewed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_creates_both),
-                cmocka_unit_test(test_takes_a_free_old_one_and_creates_the_new),
+                cmocka_unit_test(test_takes_a_free_old_lease_and_creates_the_new_one),
                 cmocka_unit_test(test_takes_both_when_both_are_free),
-                cmocka_unit_test(test_takes_over_a_silent_old_one),
+                cmocka_unit_test(test_takes_over_a_silent_old_lease),
                 cmocka_unit_test(test_takes_over_both_when_silent),
-                cmocka_unit_test(test_of_two_holders_nobody_leads),
+                cmocka_unit_test(test_with_two_holders_nobody_leads),
                 cmocka_unit_test(test_either_of_two_holders_keeps_the_lock),
                 cmocka_unit_test(test_waits_for_the_longer_of_two_holders),
-                cmocka_unit_test(test_takes_over_from_holders_that_nobody_knows),
-                cmocka_unit_test(test_leaves_a_fresh_one_alone),
+                cmocka_unit_test(test_takes_over_from_unknown_holders),
+                cmocka_unit_test(test_leaves_a_fresh_lease_alone),
                 cmocka_unit_test(test_renews_both),
                 cmocka_unit_test(test_either_lease_ends_the_term),
                 cmocka_unit_test(test_half_a_lock_is_given_back),
                 cmocka_unit_test(test_a_stop_gives_half_a_lock_back),
                 cmocka_unit_test(test_a_refused_taking_is_undone),
                 cmocka_unit_test(test_a_stop_releases_both),
-                cmocka_unit_test(test_older_news_does_not_count),
+                cmocka_unit_test(test_an_older_watch_event_is_ignored),
                 cmocka_unit_test(test_an_operation_that_was_given_up_sends_nothing),
-                cmocka_unit_test(test_what_the_new_lease_leaves_open_is_unknown),
+                cmocka_unit_test(test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown),
                 cmocka_unit_test(test_a_release_outdates_a_taking),
                 cmocka_unit_test(test_half_a_lock_is_not_renewed),
         };

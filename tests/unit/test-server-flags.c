@@ -134,7 +134,7 @@ static void test_commands(void **state) {
         expect_refusal("serve", "\"serve\"");
 }
 
-static void test_what_is_wrong_is_named(void **state) {
+static void test_bad_flags_are_named(void **state) {
         expect_refusal("", "--etcd-servers");
         expect_refusal(ETCD " --nonsense", "--nonsense");
         expect_refusal(ETCD " --nonsense=1", "--nonsense");
@@ -171,7 +171,7 @@ static void test_impossible_timings_are_refused_with_their_numbers(void **state)
         expect_refusal(ETCD " --leader-elect-lease-duration=15500ms", "15.5s");
 }
 
-/* CG50, CG59, CG60, CG61; the timings' are in test-leader-timing.c */
+/* CG50, CG59, CG60, CG61. The tests of the timings are in test-leader-timing.c. */
 static void test_the_lock_of_the_election_is_checked(void **state) {
         expect_ok(ETCD " --leader-elect-resource-lock=leases --leader-elect-resource-name=x "
                        "--leader-elect-resource-namespace=y");
@@ -206,7 +206,7 @@ static void test_a_migration_is_checked(void **state) {
 }
 
 /* CG51 */
-static void test_what_is_wrong_with_an_election_is_ignored_without_one(void **state) {
+static void test_bad_election_flags_are_ignored_without_an_election(void **state) {
         expect_ok(ETCD " --leader-elect=false --leader-elect-resource-lock=endpoints "
                        "--leader-elect-resource-name=A..b "
                        "--leader-elect-resource-namespace=Bad --leader-elect-lease-duration=5s "
@@ -247,15 +247,14 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_directories_come_from_systemd, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_commands, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_what_is_wrong_is_named, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_bad_flags_are_named, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_a_migration_is_checked, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(
-                        test_what_is_wrong_with_an_election_is_ignored_without_one, set_up,
-                        tear_down),
+                        test_bad_election_flags_are_ignored_without_an_election, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_controllers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up,
                                                 tear_down),

@@ -36,8 +36,10 @@ static int remove_dir(void **state) {
         return system(command);
 }
 
-/* A process that takes the file of `instance`, writes, says so through a pipe, and lives until it
- * is killed. */
+/*
+ * A process that takes the file of `instance`, writes it, reports that through a pipe, and lives
+ * until it is killed.
+ */
 static pid_t spawn_holder(const char *instance, const struct hf_fence *record) {
         int ready[2];
         char byte = 0;
@@ -65,7 +67,7 @@ static void kill_holder(pid_t pid) {
         assert(waitpid(pid, NULL, 0) == pid);
 }
 
-static void test_the_living_are_left_alone_and_the_dead_are_read(void **state) {
+static void test_the_record_of_a_running_instance_is_locked(void **state) {
         struct hfd_runfile *runfile = NULL, *second = NULL;
         struct hf_fence found = {0};
         struct hf_status status = {0};
@@ -86,17 +88,17 @@ static void test_the_living_are_left_alone_and_the_dead_are_read(void **state) {
         assert_string_equal(found.identity, leads.identity);
         assert_true(found.term == leads.term);
 
-        /* While it is released nobody starts. */
+        /* While its Lease is being released, no instance can start. */
         assert_int_equal(hfd_runfile_take(dir, "a", &second, &status), HF_E_BUSY);
         runfile = hfd_runfile_free(runfile);
         assert_int_equal(hfd_runfile_take(dir, "a", &second, &status), 0);
         hfd_runfile_free(second);
-        /* Taking it empties the record. */
+        /* Taking the file empties the record. */
         assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, &status),
                          HF_E_NOT_FOUND);
 }
 
-static void test_instances_are_apart(void **state) {
+static void test_instances_have_separate_files(void **state) {
         struct hfd_runfile *runfile = NULL;
         pid_t pid = spawn_holder("a", NULL);
         assert_int_equal(hfd_runfile_take(dir, "b", &runfile, NULL), 0);
@@ -104,8 +106,10 @@ static void test_instances_are_apart(void **state) {
         kill_holder(pid);
 }
 
-/* A child that was forked and executes another program does not keep the lock: the end of the
- * close-on-exec pipe says when. */
+/*
+ * A child that was forked and executes another program does not keep the lock. The end of the
+ * close-on-exec pipe shows when it does.
+ */
 static void test_the_lock_does_not_survive_exec(void **state) {
         struct hfd_runfile *runfile = NULL;
         int hold[2], executed[2];
@@ -155,8 +159,7 @@ static void test_a_shorter_record_replaces_a_longer_one(void **state) {
         hfd_runfile_free(runfile);
 }
 
-/* Every beginning of a whole record, and records that are whole but say something else, release
- * nothing. */
+/* Every beginning of a whole record, and whole records with other content, release nothing. */
 static void test_torn_and_foreign_content_is_refused(void **state) {
         static const char *const foreign[] = {
                 "{}\n",
@@ -200,7 +203,7 @@ static void test_torn_and_foreign_content_is_refused(void **state) {
         close(fd);
 }
 
-static void test_what_is_not_there_is_not_made_by_reading(void **state) {
+static void test_reading_creates_no_file(void **state) {
         struct hfd_runfile *runfile = NULL;
         struct hf_fence found = {0};
         struct hf_status status = {0};
@@ -217,17 +220,17 @@ static void test_what_is_not_there_is_not_made_by_reading(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(
-                        test_the_living_are_left_alone_and_the_dead_are_read, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_instances_are_apart, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_the_record_of_a_running_instance_is_locked,
+                                                make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_instances_have_separate_files, make_dir,
+                                                remove_dir),
                 cmocka_unit_test_setup_teardown(test_the_lock_does_not_survive_exec, make_dir,
                                                 remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_shorter_record_replaces_a_longer_one,
                                                 make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_torn_and_foreign_content_is_refused, make_dir,
                                                 remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_not_there_is_not_made_by_reading,
-                                                make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_reading_creates_no_file, make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static int manager = -1;
 static int bind_manager(void **state) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         char name[64];
-        /* An abstract name: nothing to clean up. */
+        /* An abstract name, so there is nothing to clean up. */
         int n = snprintf(name, sizeof name, "@holdfast-sdnotify-%d", (int)getpid());
         memcpy(address.sun_path + 1, name + 1, (size_t)n - 1);
         manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -35,7 +35,7 @@ static int bind_manager(void **state) {
 
 static int close_manager(void **state) { return close(manager); }
 
-/* Datagrams of a local socket are there when the send returns. */
+/* When the send returns, datagrams of a local socket have arrived. */
 static const char *heard(void) {
         static char text[1024];
         ssize_t n = recv(manager, text, sizeof text - 1, MSG_DONTWAIT);
@@ -43,7 +43,7 @@ static const char *heard(void) {
         return text;
 }
 
-static void test_what_is_said_is_heard(void **state) {
+static void test_the_manager_gets_the_messages(void **state) {
         hfd_notify_ready();
         assert_string_equal(heard(), "READY=1");
         hfd_notify_status("leading term %d,\nline two", 7);
@@ -88,8 +88,10 @@ static void test_no_socket_passed(void **state) {
         assert_int_equal(fd, -1);
 }
 
-/* In a process of its own, for which descriptor 3 is made what the manager would pass. Exits 0 when
- * all is as expected. */
+/*
+ * Runs in a process of its own, with what the manager would pass as descriptor 3. Exits with 0 if
+ * everything is as expected.
+ */
 static int run_activated(const char *n_fds, int fd, int expected_result, int expected_fd) {
         int status = -1;
         pid_t pid = fork();
@@ -213,7 +215,7 @@ static void test_with_libsystemd_nothing_is_warned_of(void **state) {
 
 int main(void) {
         const struct CMUnitTest with[] = {
-                cmocka_unit_test(test_what_is_said_is_heard),
+                cmocka_unit_test(test_the_manager_gets_the_messages),
                 cmocka_unit_test(test_without_a_manager_nothing_happens),
                 cmocka_unit_test(test_watchdog_interval),
                 cmocka_unit_test(test_no_socket_passed),

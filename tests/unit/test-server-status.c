@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfastd status: from what servers say to what people read. */
+/* holdfastd status: from what servers report to what people read. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void answer_both(struct hfd_status_model *picture) {
                  "holdfast-controllers\",\"term\":41}");
 }
 
-static void test_ages_are_kubectls(void **state) {
+static void test_ages_are_written_as_kubectl_writes_them(void **state) {
         static const struct {
                 int64_t seconds;
                 const char *text;
@@ -119,7 +119,7 @@ static void test_identities_are_short(void **state) {
         assert_string_equal(text, "012345678901234567890123456789012345678~");
 }
 
-static void test_the_whole_picture(void **state) {
+static void test_the_whole_report(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
@@ -144,7 +144,7 @@ static void test_the_whole_picture(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_nobody_is_there(void **state) {
+static void test_a_report_without_instances(void **state) {
         struct hfd_status_model *picture = take(state, LIST(""));
         struct hf__strbuf out = {0};
 
@@ -154,19 +154,19 @@ static void test_nobody_is_there(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_who_does_not_answer_is_unreachable(void **state) {
+static void test_a_silent_server_is_reported_unreachable(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hfd_status_instance *b = &picture->instances[1];
 
         assert_string_equal(b->state, "unreachable");
         answer_both(picture);
-        take(state, whole); /* read anew: the same incarnations */
+        take(state, whole); /* read again: the same incarnations */
         assert_string_equal(b->state, "leading");
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 41);
         hfd_status_model_take_response(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
-        assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]),
-                         0); /* its holder alone knows it */
+        /* only its holder knows it */
+        assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
         hfd_status_model_take_response(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
         hfd_status_model_take_response(b, 404, "x", 1);
@@ -175,7 +175,7 @@ static void test_who_does_not_answer_is_unreachable(void **state) {
         assert_string_equal(b->state, "unknown");
 }
 
-static void test_another_incarnation_at_its_place(void **state) {
+static void test_an_address_with_another_incarnation_is_gone(void **state) {
         struct hfd_status_model *picture = take(state, whole);
 
         response(&picture->instances[1],
@@ -185,7 +185,7 @@ static void test_another_incarnation_at_its_place(void **state) {
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
 }
 
-static void test_silent_holder_and_trouble_are_said(void **state) {
+static void test_a_silent_holder_and_problems_are_reported(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
@@ -196,7 +196,7 @@ static void test_silent_holder_and_trouble_are_said(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_facts_do_not_change_with_time_or_renewals(void **state) {
+static void test_time_and_renewals_do_not_change_the_facts(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf first = {0}, second = {0};
 
@@ -214,7 +214,7 @@ static void test_facts_do_not_change_with_time_or_renewals(void **state) {
         hf__strbuf_done(&second);
 }
 
-static void test_other_peoples_leases(void **state) {
+static void test_leases_of_other_programs_are_shown_without_control_characters(void **state) {
         struct hfd_status_model *picture =
                 take(state,
                      LIST("{\"metadata\":{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},"
@@ -232,7 +232,8 @@ static void test_other_peoples_leases(void **state) {
         assert_int_equal(picture->n_instances, 0);
         assert_int_equal(picture->n_leases, 1);
         assert_string_equal(picture->leases[0].label, "kube-system/kcm");
-        assert_string_equal(picture->leases[0].holder, "k?[2Jm"); /* nothing redraws the terminal */
+        /* it must not control the terminal */
+        assert_string_equal(picture->leases[0].holder, "k?[2Jm");
         assert_int_equal(picture->leases[0].n_history, 1);
         assert_string_equal(picture->leases[0].history[0].holder, "?[J");
         assert_string_equal(picture->leases[0].history[0].previous, "??"); /* U+009B in UTF-8 */
@@ -255,7 +256,7 @@ static void test_limits_are_counted(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_no_list_leaves_the_picture(void **state) {
+static void test_a_failed_list_leaves_the_rest_of_the_report(void **state) {
         struct hfd_status_model *picture = take(state, whole);
 
         assert_int_equal(hfd_status_model_take_leases(picture, "x", 1), HF_E_INVALID);
@@ -266,21 +267,24 @@ static void test_no_list_leaves_the_picture(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ages_are_kubectls),
+                cmocka_unit_test(test_ages_are_written_as_kubectl_writes_them),
                 cmocka_unit_test(test_identities_are_short),
-                cmocka_unit_test_setup_teardown(test_the_whole_picture, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_nobody_is_there, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_who_does_not_answer_is_unreachable, setup,
+                cmocka_unit_test_setup_teardown(test_the_whole_report, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_report_without_instances, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_silent_server_is_reported_unreachable, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(test_another_incarnation_at_its_place, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_silent_holder_and_trouble_are_said, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_facts_do_not_change_with_time_or_renewals,
+                cmocka_unit_test_setup_teardown(test_an_address_with_another_incarnation_is_gone,
                                                 setup, teardown),
-                cmocka_unit_test_setup_teardown(test_other_peoples_leases, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_silent_holder_and_problems_are_reported,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_time_and_renewals_do_not_change_the_facts,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_leases_of_other_programs_are_shown_without_control_characters, setup,
+                        teardown),
                 cmocka_unit_test_setup_teardown(test_limits_are_counted, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_no_list_leaves_the_picture, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_failed_list_leaves_the_rest_of_the_report,
+                                                setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* etcd's messages and errors without an etcd: what is malformed is refused, what is unknown is
- * called unknown. */
+/*
+ * etcd's messages and errors without an etcd: malformed ones are refused, and unknown outcomes are
+ * reported as unknown.
+ */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -53,7 +55,7 @@ static void test_range(void **state) {
         hfd_arena_deinit(&arena);
 }
 
-static void test_every_cut_is_survived(void **state) {
+static void test_a_truncated_message_is_a_protocol_error(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
@@ -63,7 +65,7 @@ static void test_every_cut_is_survived(void **state) {
 
                 memcpy(copy, range_message, n);
                 r = parse(HFD_ETCD_RANGE, copy, n, &reply, &arena);
-                /* Only between two fields is a cut message one. */
+                /* A message that is cut between two fields is a message. */
                 assert_true(r == -EPROTO || (r == 0 && (n == 7 || n == 20)));
                 hfd_etcd_release(&reply);
                 hfd_arena_deinit(&arena);
@@ -71,7 +73,7 @@ static void test_every_cut_is_survived(void **state) {
         }
 }
 
-static void test_noise_is_survived(void **state) {
+static void test_random_bytes_crash_nothing(void **state) {
         struct hfd_store_reply reply;
         struct hfd_etcd_watch_response event;
         struct hfd_arena arena;
@@ -175,7 +177,7 @@ static void test_grpc_errors(void **state) {
         assert_int_equal(grpc(2, "raft proposal dropped", true), HF_E_UNAVAILABLE);
         assert_int_equal(grpc(2, "what?", true), -EIO);
         assert_int_equal(grpc(12, "unknown service", true), -EIO);
-        /* An answer that ended well but has no status was cut. */
+        /* A response that ended well but has no status was cut. */
         assert_int_equal(grpc(-1, "", true), HF_E_TIMEOUT);
         assert_int_equal(grpc(-1, "", false), HF_E_UNAVAILABLE);
 }
@@ -232,8 +234,8 @@ static void test_endpoints(void **state) {
 int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_range),
-                cmocka_unit_test(test_every_cut_is_survived),
-                cmocka_unit_test(test_noise_is_survived),
+                cmocka_unit_test(test_a_truncated_message_is_a_protocol_error),
+                cmocka_unit_test(test_random_bytes_crash_nothing),
                 cmocka_unit_test(test_key_with_nul_is_refused),
                 cmocka_unit_test(test_grpc_prefix),
                 cmocka_unit_test(test_arena),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compactors over the memory store, driven by ticks: who compacts, at which revision, and how they
- * agree. */
+/*
+ * Compactors over the memory store, driven by ticks: which one compacts, at which revision, and how
+ * they agree.
+ */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "etcd-calls.h"
 #include "server/storage/compactor.h"
 #include "server/storage/memory/store.h"
+#include "store_client.h"
 
 #define KEY "/registry.holdfast/compact"
 
@@ -49,47 +51,48 @@ static int teardown(void **state) {
 }
 
 /*
- * A tick; then what it started is awaited. The store answers in order, so the first probe is
- * answered after the agreement, whose callback may have started a compaction, and the second after
- * that.
+ * Ticks, and waits for what the tick started. The store replies in order: the reply to the first
+ * probe comes after the agreement, whose callback may have started a compaction, and the second one
+ * after that.
  */
 static void tick(struct fixture *f, int which) {
         hfd_compactor_tick(f->compactors[which], f->now);
-        call_revision(f->store);
-        call_revision(f->store);
+        store_client_revision(f->store);
+        store_client_revision(f->store);
 }
 
 static bool gone(struct fixture *f, uint64_t revision) {
-        int r = call_list(f->store, "/", NULL, revision, 0, true, NULL);
+        int r = store_client_list(f->store, "/", NULL, revision, 0, true, NULL);
 
         assert_true(r == 0 || r == HF_E_GONE);
         return r == HF_E_GONE;
 }
 
-static void test_compacts_what_it_saw_one_round_ago(void **state) {
+static void test_compacts_at_the_revision_of_the_previous_round(void **state) {
         struct fixture *f = *state;
         uint64_t first, seen, later;
-        struct call_answer response;
+        struct store_reply response;
 
-        first = call_put(f->store, "/a", "1");
+        first = store_client_put(f->store, "/a", "1");
         tick(f, 0);
         f->now += HFD_COMPACT_INTERVAL - 1;
         tick(f, 0);
-        assert_int_equal(call_revision(f->store), first); /* not due yet: nothing was written */
+        assert_int_equal(store_client_revision(f->store),
+                         first); /* not due yet: nothing was written */
         f->now += 1;
         tick(f, 0);
-        seen = call_revision(f->store); /* the agreement's */
+        seen = store_client_revision(f->store); /* the revision of the agreement */
         assert_int_equal(seen, first + 1);
-        assert_false(gone(f, first)); /* the first round only looks */
-        later = call_put(f->store, "/a", "2");
+        assert_false(gone(f, first)); /* the first round only notes the revision */
+        later = store_client_put(f->store, "/a", "2");
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0);
         assert_true(gone(f, seen - 1));
         assert_false(gone(f, seen));
         assert_false(gone(f, later));
-        assert_int_equal(call_get(f->store, KEY, &response), 0);
-        assert_int_equal(strtoull(call_value(&response, 0), NULL, 10), seen);
-        call_answer_done(&response);
+        assert_int_equal(store_client_get(f->store, KEY, &response), 0);
+        assert_int_equal(strtoull(store_reply_value(&response, 0), NULL, 10), seen);
+        store_reply_deinit(&response);
 }
 
 static void test_only_the_winner_compacts(void **state) {
@@ -100,33 +103,33 @@ static void test_only_the_winner_compacts(void **state) {
                 tick(f, i);
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0); /* writes the agreement */
-        first_seen = call_revision(f->store);
-        call_put(f->store, "/a", "1");
-        tick(f, 1); /* loses, learns it */
-        second_seen = call_revision(f->store);
+        first_seen = store_client_revision(f->store);
+        store_client_put(f->store, "/a", "1");
+        tick(f, 1); /* loses, and learns the agreement */
+        second_seen = store_client_revision(f->store);
         assert_true(second_seen > first_seen);
         assert_false(gone(f, first_seen - 1));
-        call_put(f->store, "/a", "2");
+        store_client_put(f->store, "/a", "2");
         f->now += HFD_COMPACT_INTERVAL;
-        tick(f, 1); /* wins: at what it saw, not at what the other saw */
+        tick(f, 1); /* wins: at the revision that it noted, not at that of the other */
         assert_true(gone(f, second_seen - 1));
         assert_false(gone(f, second_seen));
         tick(f, 0); /* loses: compacts nothing */
         assert_false(gone(f, second_seen));
 }
 
-static void test_a_deleted_agreement_is_made_anew(void **state) {
+static void test_a_deleted_agreement_is_recreated(void **state) {
         struct fixture *f = *state;
         uint64_t seen;
 
         tick(f, 0);
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0);
-        call_delete(f->store, KEY);
+        store_client_delete(f->store, KEY);
         f->now += HFD_COMPACT_INTERVAL;
-        tick(f, 0); /* conflict: it learns that there is none */
-        seen = call_revision(f->store);
-        call_put(f->store, "/a", "1");
+        tick(f, 0); /* a conflict: it learns that there is no agreement */
+        seen = store_client_revision(f->store);
+        store_client_put(f->store, "/a", "1");
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0);
         assert_true(gone(f, seen - 1));
@@ -155,9 +158,9 @@ static void test_long_prefix_is_refused(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest cases[] = {
-                CASE(test_compacts_what_it_saw_one_round_ago),
+                CASE(test_compacts_at_the_revision_of_the_previous_round),
                 CASE(test_only_the_winner_compacts),
-                CASE(test_a_deleted_agreement_is_made_anew),
+                CASE(test_a_deleted_agreement_is_recreated),
                 CASE(test_freed_with_a_round_under_way),
                 CASE(test_long_prefix_is_refused),
         };

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The etcd store against an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing
- * is timed: an operation must end, and its outcome must be true.
+ * The etcd store over an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing is
+ * timed: an operation must end, and its outcome must be true.
  */
 #undef NDEBUG
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,9 +26,12 @@
 #include <cmocka.h>
 #include <curl/curl.h>
 
-#include "etcd-calls.h"
-#include "etcd-spawn.h"
+#include "base/buf.h"
+#include "etcd_spawn.h"
 #include "server/storage/etcd/store.h"
+#include "store_client.h"
+#include "time_units.h"
+#include "watch_recorder.h"
 
 extern char **environ;
 
@@ -47,21 +52,21 @@ static int put(struct hfd_store *store, const char *key, unsigned deadline_ms,
                uint64_t *ret_revision) {
         struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = hf__buf_copy("v", 1)};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
-        struct call_answer response;
+        struct store_reply response;
         int r;
 
-        call_answer_init(&response);
-        r = store->ops->txn(store, &txn, call_deadline(deadline_ms), call_store_answer, &response);
+        store_reply_init(&response);
+        r = store->ops->txn(store, &txn, in_msec(deadline_ms), store_reply_fill, &response);
         if (r == 0)
-                r = call_wait(&response);
+                r = store_reply_wait(&response);
         if (r == 0 && ret_revision)
                 *ret_revision = response.revision;
-        call_answer_done(&response);
+        store_reply_deinit(&response);
         hf__buf_unref(op.value);
         return r;
 }
 
-/* After a restart the first calls may still meet the dead connection. */
+/* After a restart the first requests may still use the dead connection. */
 static void put_at_last(struct hfd_store *store, const char *key) {
         for (int i = 0; i < 100; i++) {
                 int r = put(store, key, 5000, NULL);
@@ -74,12 +79,12 @@ static void put_at_last(struct hfd_store *store, const char *key) {
 }
 
 static bool exists(struct hfd_store *store, const char *key) {
-        struct call_answer response;
+        struct store_reply response;
         bool found;
 
-        assert_int_equal(call_get(store, key, &response), 0);
+        assert_int_equal(store_client_get(store, key, &response), 0);
         found = response.n_kvs;
-        call_answer_done(&response);
+        store_reply_deinit(&response);
         return found;
 }
 
@@ -88,8 +93,8 @@ enum { N_WRITERS = 8, N_WRITES = 100000 };
 struct writer {
         struct hfd_store *store;
         int number;
-        int acknowledged; /* atomic: the first n writes were */
-        int last;         /* the outcome of the write after those */
+        atomic_int acknowledged; /* the first n writes were acknowledged */
+        int last;                /* the outcome of the write after those */
 };
 
 static void *writer_run(void *ctx) {
@@ -101,7 +106,7 @@ static void *writer_run(void *ctx) {
                 writer->last = put(writer->store, key, 5000, NULL);
                 if (writer->last)
                         break;
-                __atomic_store_n(&writer->acknowledged, i + 1, __ATOMIC_SEQ_CST);
+                atomic_store(&writer->acknowledged, i + 1);
         }
         return NULL;
 }
@@ -120,7 +125,7 @@ static void test_kill_loses_no_acknowledged_write(void **state) {
         while (total < 400) {
                 total = 0;
                 for (int i = 0; i < N_WRITERS; i++)
-                        total += __atomic_load_n(&writers[i].acknowledged, __ATOMIC_SEQ_CST);
+                        total += atomic_load(&writers[i].acknowledged);
                 sched_yield();
         }
         etcd_spawn_signal(&etcd, SIGKILL);
@@ -141,81 +146,81 @@ static void test_kill_loses_no_acknowledged_write(void **state) {
         store->ops->free(store);
 }
 
-static void test_stopped_etcd_holds_nothing_up(void **state) {
+static void test_a_stopped_etcd_blocks_nothing(void **state) {
         struct hfd_store *store = open_store(etcd.url, NULL), *closed = open_store(etcd.url, NULL);
-        struct call_answer get, left;
-        static struct recorder recorder;
+        struct store_reply get, left;
+        static struct watch_recorder recorder;
 
         put_at_last(store, "/stop/before");
         put_at_last(closed, "/stop/before");
         etcd_spawn_signal(&etcd, SIGSTOP);
-        call_answer_init(&get);
-        call_answer_init(&left);
-        assert_int_equal(recorder_start(&recorder, store, "/stop/", "/stop0", 0), 0);
-        assert_int_equal(store->ops->get(store, "/stop/before", call_deadline(300),
-                                         call_store_answer, &get),
+        store_reply_init(&get);
+        store_reply_init(&left);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/stop/", "/stop0", 0), 0);
+        assert_int_equal(store->ops->get(store, "/stop/before", in_msec(300), store_reply_fill,
+                                         &get),
                          0);
         assert_int_equal(put(store, "/stop/unknown", 300, NULL), HF_E_TIMEOUT);
-        assert_int_equal(call_wait(&get), HF_E_TIMEOUT);
-        /* Freeing does not wait for deadlines. */
-        assert_int_equal(closed->ops->get(closed, "/stop/before", call_deadline(600000),
-                                          call_store_answer, &left),
+        assert_int_equal(store_reply_wait(&get), HF_E_TIMEOUT);
+        /* Freeing the store does not wait for deadlines. */
+        assert_int_equal(closed->ops->get(closed, "/stop/before", in_msec(600000), store_reply_fill,
+                                          &left),
                          0);
         closed->ops->free(closed);
-        assert_int_equal(call_wait(&left), HF_E_CANCELED);
-        /* A watch that gets no sign of life ends. */
-        assert_int_equal(recorder_wait_end(&recorder), HF_E_UNAVAILABLE);
+        assert_int_equal(store_reply_wait(&left), HF_E_CANCELED);
+        /* A watch without a sign of life ends. */
+        assert_int_equal(watch_recorder_await_end(&recorder), HF_E_UNAVAILABLE);
         etcd_spawn_signal(&etcd, SIGCONT);
         put_at_last(store, "/stop/after");
         assert_true(exists(store, "/stop/after"));
-        call_answer_done(&get);
-        call_answer_done(&left);
-        recorder_done(&recorder);
+        store_reply_deinit(&get);
+        store_reply_deinit(&left);
+        watch_recorder_stop(&recorder);
         store->ops->free(store);
 }
 
-static void test_watch_is_resumed_without_gap(void **state) {
+static void test_a_watch_is_resumed_without_a_gap(void **state) {
         enum { N = 40 };
         struct hfd_store *store = open_store(etcd.url, NULL);
         uint64_t revisions[N], last;
-        static struct recorder before, after;
+        static struct watch_recorder before, after;
         char key[64];
 
         put_at_last(store, "/resume");
-        assert_int_equal(recorder_start(&before, store, "/resume/", "/resume0",
-                                        call_revision(store) + 1),
+        assert_int_equal(watch_recorder_start(&before, store, "/resume/", "/resume0",
+                                              store_client_revision(store) + 1),
                          0);
         for (int i = 0; i < N / 2; i++) {
                 snprintf(key, sizeof key, "/resume/%d", i);
                 assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
         }
-        recorder_wait(&before, 1);
+        watch_recorder_await(&before, 1);
         etcd_spawn_signal(&etcd, SIGKILL);
-        assert_int_equal(recorder_wait_end(&before), HF_E_UNAVAILABLE);
+        assert_int_equal(watch_recorder_await_end(&before), HF_E_UNAVAILABLE);
         assert_true(before.n >= 1);
         last = before.events[before.n - 1].revision;
 
         assert_true(etcd_spawn_restart(&etcd, NULL));
         put_at_last(store, "/resume");
-        assert_int_equal(recorder_start(&after, store, "/resume/", "/resume0", last + 1), 0);
+        assert_int_equal(watch_recorder_start(&after, store, "/resume/", "/resume0", last + 1), 0);
         for (int i = N / 2; i < N; i++) {
                 snprintf(key, sizeof key, "/resume/%d", i);
                 assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
         }
-        recorder_wait(&after, N - before.n);
+        watch_recorder_await(&after, N - before.n);
         assert_int_equal(before.n + after.n, N);
         for (size_t i = 0; i < N; i++) {
-                const struct recorded *event =
+                const struct watch_recorder_event *event =
                         i < before.n ? &before.events[i] : &after.events[i - before.n];
 
                 assert_int_equal(event->revision, revisions[i]);
         }
-        recorder_done(&before);
-        recorder_done(&after);
+        watch_recorder_stop(&before);
+        watch_recorder_stop(&after);
         store->ops->free(store);
 }
 
-/* A port that accepts connections in the kernel and never answers. */
+/* A port that accepts connections in the kernel and never responds. */
 static int silent_listener(char *url, size_t max_url) {
         struct sockaddr_in address = {.sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -233,36 +238,38 @@ static int silent_listener(char *url, size_t max_url) {
 static void test_failover(void **state) {
         char refusing[64], silent[64];
         struct hfd_store *store;
-        static struct recorder recorder;
+        static struct watch_recorder recorder;
         int fd;
 
         snprintf(refusing, sizeof refusing, "http://127.0.0.1:%d", etcd_spawn_free_port());
         store = open_store(refusing, etcd.url);
-        /* What was certainly not done goes to the next endpoint, writes too. */
+        /* An operation that was certainly not done goes to the next endpoint, even a write. */
         assert_int_equal(put(store, "/failover/a", 10000, NULL), 0);
         assert_true(exists(store, "/failover/a"));
         store->ops->free(store);
 
         store = open_store(refusing, etcd.url);
-        assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0", 0), 0);
-        assert_int_equal(recorder_wait_end(&recorder), HF_E_UNAVAILABLE);
-        recorder_done(&recorder);
-        assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0",
-                                        call_revision(store) + 1),
+        assert_int_equal(watch_recorder_start(&recorder, store, "/failover/", "/failover0", 0), 0);
+        assert_int_equal(watch_recorder_await_end(&recorder), HF_E_UNAVAILABLE);
+        watch_recorder_stop(&recorder);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/failover/", "/failover0",
+                                              store_client_revision(store) + 1),
                          0);
         assert_int_equal(put(store, "/failover/b", 10000, NULL), 0);
-        recorder_wait(&recorder, 1);
+        watch_recorder_await(&recorder, 1);
         assert_int_equal(recorder.n, 1);
-        recorder_done(&recorder);
+        watch_recorder_stop(&recorder);
         store->ops->free(store);
 
         store = open_store(refusing, NULL);
         assert_int_equal(put(store, "/failover/c", 10000, NULL), HF_E_UNAVAILABLE);
-        assert_int_equal(call_get(store, "/failover/c", NULL), HF_E_UNAVAILABLE);
+        assert_int_equal(store_client_get(store, "/failover/c", NULL), HF_E_UNAVAILABLE);
         store->ops->free(store);
 
-        /* A read leaves the silent one in time for the next; a write does not know, and is not
-         * repeated. */
+        /*
+         * A read leaves a silent endpoint in time for the next one. The outcome of a write is
+         * unknown, so it is not repeated.
+         */
         fd = silent_listener(silent, sizeof silent);
         store = open_store(silent, etcd.url);
         assert_int_equal(put(store, "/failover/d", 300, NULL), HF_E_TIMEOUT);
@@ -271,16 +278,16 @@ static void test_failover(void **state) {
         store->ops->free(store);
         store = open_store(silent, etcd.url);
         {
-                struct call_answer response;
+                struct store_reply response;
 
-                call_answer_init(&response);
-                assert_int_equal(store->ops->get(store, "/failover/e", call_deadline(6000),
-                                                 call_store_answer, &response),
+                store_reply_init(&response);
+                assert_int_equal(store->ops->get(store, "/failover/e", in_msec(6000),
+                                                 store_reply_fill, &response),
                                  0);
-                assert_int_equal(call_wait(&response), 0);
+                assert_int_equal(store_reply_wait(&response), 0);
                 assert_int_equal(response.n_kvs, 1);
                 assert_true(response.cluster_id != 0);
-                call_answer_done(&response);
+                store_reply_deinit(&response);
         }
         store->ops->free(store);
         close(fd);
@@ -350,7 +357,7 @@ static void test_tls(void **state) {
         char *ca, *other, *cert, *key;
         struct etcd_spawn tls_etcd = {0};
         struct hfd_store *store;
-        static struct recorder recorder;
+        static struct watch_recorder recorder;
 
         assert_non_null(mkdtemp(dir));
         snprintf(command, sizeof command, "rm -rf %s", dir);
@@ -366,21 +373,21 @@ static void test_tls(void **state) {
         assert_true(etcd_spawn_start(&tls_etcd, dir));
 
         store = open_tls(tls_etcd.url, ca, cert, key);
-        assert_int_equal(recorder_start(&recorder, store, "/tls/", "/tls0",
-                                        call_revision(store) + 1),
+        assert_int_equal(watch_recorder_start(&recorder, store, "/tls/", "/tls0",
+                                              store_client_revision(store) + 1),
                          0);
         assert_int_equal(put(store, "/tls/a", 10000, NULL), 0);
         assert_true(exists(store, "/tls/a"));
-        recorder_wait(&recorder, 1);
+        watch_recorder_await(&recorder, 1);
         assert_int_equal(recorder.n, 1);
-        recorder_done(&recorder);
+        watch_recorder_stop(&recorder);
         store->ops->free(store);
 
         store = open_tls(tls_etcd.url, other, cert, key); /* we do not trust it */
         assert_int_equal(put(store, "/tls/b", 10000, NULL), HF_E_UNAVAILABLE);
         store->ops->free(store);
-        store = open_tls(tls_etcd.url, ca, NULL,
-                         NULL); /* it does not trust us; with TLS 1.3 it says so late */
+        /* it does not trust us; with TLS 1.3 it says so late */
+        store = open_tls(tls_etcd.url, ca, NULL, NULL);
         assert_int_not_equal(put(store, "/tls/b", 10000, NULL), 0);
         store->ops->free(store);
         store = open_tls(tls_etcd.url, ca, cert, key);
@@ -398,8 +405,8 @@ static void test_tls(void **state) {
 int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_kill_loses_no_acknowledged_write),
-                cmocka_unit_test(test_stopped_etcd_holds_nothing_up),
-                cmocka_unit_test(test_watch_is_resumed_without_gap),
+                cmocka_unit_test(test_a_stopped_etcd_blocks_nothing),
+                cmocka_unit_test(test_a_watch_is_resumed_without_a_gap),
                 cmocka_unit_test(test_failover),
                 cmocka_unit_test(test_tls),
         };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract of the storage port: watches, and the history they begin from. */
+/* The contract of the storage port: watches, and the history that they begin from. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,102 +11,124 @@
 
 #include <cmocka.h>
 
-#include "store_cases.h"
+#include "base/buf.h"
+#include "store_fixture.h"
+#include "time_units.h"
+#include "watch_recorder.h"
 
 static void test_compacted_is_gone(void **state) {
-        uint64_t first = call_put(store, key("a"), "1"), second = call_put(store, key("a"), "2"),
-                 third = call_put(store, key("b"), "1");
-        static struct recorder recorder;
-        struct call_answer list;
+        struct store_fixture *f = *state;
+        uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "1"),
+                 second = store_client_put(f->store, store_fixture_key(f, "a"), "2"),
+                 third = store_client_put(f->store, store_fixture_key(f, "b"), "1");
+        static struct watch_recorder recorder;
+        struct store_reply list;
 
-        assert_int_equal(call_compact(store, second), 0);
-        assert_int_equal(call_list(store, prefix, NULL, first, 0, false, NULL), HF_E_GONE);
-        assert_int_equal(call_list(store, prefix, NULL, second, 0, false, &list), 0);
+        assert_int_equal(store_client_compact(f->store, second), 0);
+        assert_int_equal(store_client_list(f->store, f->prefix, NULL, first, 0, false, NULL),
+                         HF_E_GONE);
+        assert_int_equal(store_client_list(f->store, f->prefix, NULL, second, 0, false, &list), 0);
         assert_int_equal(list.n_kvs, 1);
-        assert_string_equal(call_value(&list, 0), "2");
-        call_answer_done(&list);
-        assert_int_equal(call_compact(store, second), HF_E_GONE);
-        assert_int_equal(call_compact(store, third + 100), HF_E_INVALID);
-        assert_int_equal(call_list(store, prefix, NULL, third + 100, 0, false, NULL), HF_E_INVALID);
+        assert_string_equal(store_reply_value(&list, 0), "2");
+        store_reply_deinit(&list);
+        assert_int_equal(store_client_compact(f->store, second), HF_E_GONE);
+        assert_int_equal(store_client_compact(f->store, third + 100), HF_E_INVALID);
+        assert_int_equal(store_client_list(f->store, f->prefix, NULL, third + 100, 0, false, NULL),
+                         HF_E_INVALID);
 
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), first), 0);
-        assert_int_equal(recorder_wait_end(&recorder), HF_E_GONE);
+        assert_int_equal(watch_recorder_start(&recorder, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), first),
+                         0);
+        assert_int_equal(watch_recorder_await_end(&recorder), HF_E_GONE);
         assert_int_equal(recorder.n, 0);
-        recorder_done(&recorder);
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), second + 1), 0);
-        recorder_wait(&recorder, 1);
+        watch_recorder_stop(&recorder);
+        assert_int_equal(watch_recorder_start(&recorder, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), second + 1),
+                         0);
+        watch_recorder_await(&recorder, 1);
         assert_int_equal(recorder.events[0].mod_revision, third);
-        recorder_done(&recorder);
+        watch_recorder_stop(&recorder);
 }
 
 static void test_watch_from_the_past_and_on(void **state) {
-        uint64_t first = call_put(store, key("a"), "1"), deleted, third;
-        static struct recorder recorder;
+        struct store_fixture *f = *state;
+        uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "1"), deleted, third;
+        static struct watch_recorder recorder;
 
-        deleted = call_delete(store, key("a"));
-        call_put(store, "/elsewhere", "x");
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), first), 0);
-        recorder_wait(&recorder, 2);
-        third = call_put(store, key("a"), "3");
-        recorder_wait(&recorder, 3);
+        deleted = store_client_delete(f->store, store_fixture_key(f, "a"));
+        store_client_put(f->store, "/elsewhere", "x");
+        assert_int_equal(watch_recorder_start(&recorder, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), first),
+                         0);
+        watch_recorder_await(&recorder, 2);
+        third = store_client_put(f->store, store_fixture_key(f, "a"), "3");
+        watch_recorder_await(&recorder, 3);
         assert_int_equal(recorder.n, 3);
         assert_int_equal(recorder.events[0].type, HFD_WATCH_PUT);
-        assert_string_equal(recorder.events[0].key, key("a"));
+        assert_string_equal(recorder.events[0].key, store_fixture_key(f, "a"));
         assert_string_equal(recorder.events[0].value->data, "1");
         assert_int_equal(recorder.events[0].mod_revision, first);
         assert_int_equal(recorder.events[0].create_revision, first);
         assert_int_equal(recorder.events[0].revision, first);
         assert_int_equal(recorder.events[1].type, HFD_WATCH_DELETE);
-        assert_string_equal(recorder.events[1].key, key("a"));
+        assert_string_equal(recorder.events[1].key, store_fixture_key(f, "a"));
         assert_null(recorder.events[1].value);
         assert_int_equal(recorder.events[1].mod_revision, deleted);
         assert_int_equal(recorder.events[2].mod_revision, third);
         assert_int_equal(recorder.events[2].create_revision, third);
-        recorder_done(&recorder);
+        watch_recorder_stop(&recorder);
         assert_int_equal(recorder.error, HF_E_CANCELED);
 }
 
 static void test_watch_sees_its_range_only(void **state) {
-        static struct recorder recorder;
+        struct store_fixture *f = *state;
+        static struct watch_recorder recorder;
         char end[128];
-        uint64_t start = call_revision(store) + 1;
+        uint64_t start = store_client_revision(f->store) + 1;
 
-        snprintf(end, sizeof end, "%s", key("c"));
-        assert_int_equal(recorder_start(&recorder, store, key("b"), end, start), 0);
-        call_put(store, key("a"), "-");
-        call_put(store, key("b"), "+");
-        call_put(store, key("bzz"), "+");
-        call_put(store, key("c"), "-");
-        call_delete(store, key("c"));
-        call_delete(store, key("b"));
-        recorder_wait(&recorder, 3);
+        snprintf(end, sizeof end, "%s", store_fixture_key(f, "c"));
+        assert_int_equal(watch_recorder_start(&recorder, f->store, store_fixture_key(f, "b"), end,
+                                              start),
+                         0);
+        store_client_put(f->store, store_fixture_key(f, "a"), "-");
+        store_client_put(f->store, store_fixture_key(f, "b"), "+");
+        store_client_put(f->store, store_fixture_key(f, "bzz"), "+");
+        store_client_put(f->store, store_fixture_key(f, "c"), "-");
+        store_client_delete(f->store, store_fixture_key(f, "c"));
+        store_client_delete(f->store, store_fixture_key(f, "b"));
+        watch_recorder_await(&recorder, 3);
         assert_int_equal(recorder.n, 3);
-        assert_string_equal(recorder.events[0].key, key("b"));
-        assert_string_equal(recorder.events[1].key, key("bzz"));
+        assert_string_equal(recorder.events[0].key, store_fixture_key(f, "b"));
+        assert_string_equal(recorder.events[1].key, store_fixture_key(f, "bzz"));
         assert_int_equal(recorder.events[2].type, HFD_WATCH_DELETE);
-        recorder_done(&recorder);
+        watch_recorder_stop(&recorder);
 }
 
 static void test_watch_keeps_a_revision_together(void **state) {
+        struct store_fixture *f = *state;
         struct hf__buf *value = hf__buf_copy("v", 1);
-        static struct recorder live, late;
-        uint64_t start = call_revision(store) + 1;
+        static struct watch_recorder live, late;
+        uint64_t start = store_client_revision(f->store) + 1;
         char names[HFD_TXN_MAX][128];
         struct hfd_op ops[HFD_TXN_MAX];
         struct hfd_txn txn = {.ops = ops, .n_ops = HFD_TXN_MAX};
         const size_t n = 40 * HFD_TXN_MAX;
 
-        assert_int_equal(recorder_start(&live, store, prefix, prefix_end(), start), 0);
+        assert_int_equal(watch_recorder_start(&live, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), start),
+                         0);
         for (size_t i = 0; i < HFD_TXN_MAX; i++) {
-                snprintf(names[i], sizeof names[i], "%s%02zu", prefix, i);
+                snprintf(names[i], sizeof names[i], "%s%02zu", f->prefix, i);
                 ops[i] = (struct hfd_op){.kind = HFD_PUT, .key = names[i], .value = value};
         }
         for (int i = 0; i < 40; i++)
-                assert_int_equal(call_txn(store, &txn, NULL), 0);
-        assert_int_equal(recorder_start(&late, store, prefix, prefix_end(), start), 0);
-        recorder_wait(&live, n);
-        recorder_wait(&late, n);
-        for (struct recorder *recorder = &live;; recorder = &late) {
+                assert_int_equal(store_client_txn(f->store, &txn, NULL), 0);
+        assert_int_equal(watch_recorder_start(&late, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), start),
+                         0);
+        watch_recorder_await(&live, n);
+        watch_recorder_await(&late, n);
+        for (struct watch_recorder *recorder = &live;; recorder = &late) {
                 assert_int_equal(recorder->n, n);
                 for (size_t i = 0; i < n; i++) {
                         assert_int_equal(recorder->events[i].revision, start + i / HFD_TXN_MAX);
@@ -118,39 +140,44 @@ static void test_watch_keeps_a_revision_together(void **state) {
                 if (recorder == &late)
                         break;
         }
-        recorder_done(&live);
-        recorder_done(&late);
+        watch_recorder_stop(&live);
+        watch_recorder_stop(&late);
         hf__buf_unref(value);
 }
 
 static void test_watch_from_now_and_cancel(void **state) {
-        static struct recorder first, second;
+        struct store_fixture *f = *state;
+        static struct watch_recorder first, second;
 
-        call_put(store, key("a"), "before");
-        assert_int_equal(recorder_start(&first, store, prefix, prefix_end(),
-                                        call_revision(store) + 1),
+        store_client_put(f->store, store_fixture_key(f, "a"), "before");
+        assert_int_equal(watch_recorder_start(&first, f->store, f->prefix,
+                                              store_fixture_prefix_end(f),
+                                              store_client_revision(f->store) + 1),
                          0);
-        assert_int_equal(recorder_start(&second, store, prefix, prefix_end(),
-                                        call_revision(store) + 1),
+        assert_int_equal(watch_recorder_start(&second, f->store, f->prefix,
+                                              store_fixture_prefix_end(f),
+                                              store_client_revision(f->store) + 1),
                          0);
         assert_int_not_equal(first.id, second.id);
-        store->ops->watch_cancel(store, first.id);
-        assert_int_equal(recorder_wait_end(&first), HF_E_CANCELED);
-        store->ops->watch_cancel(store, first.id); /* of an ended watch: nothing */
-        store->ops->watch_cancel(store, 987654321);
-        call_put(store, key("a"), "after");
-        recorder_wait(&second, 1);
+        f->store->ops->watch_cancel(f->store, first.id);
+        assert_int_equal(watch_recorder_await_end(&first), HF_E_CANCELED);
+        f->store->ops->watch_cancel(f->store, first.id); /* a watch that has ended: no effect */
+        f->store->ops->watch_cancel(f->store, 987654321);
+        store_client_put(f->store, store_fixture_key(f, "a"), "after");
+        watch_recorder_await(&second, 1);
         assert_int_equal(first.n, 0);
         assert_string_equal(second.events[0].value->data, "after");
-        recorder_done(&first);
-        recorder_done(&second);
+        watch_recorder_stop(&first);
+        watch_recorder_stop(&second);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                CASE(test_compacted_is_gone),         CASE(test_watch_from_the_past_and_on),
-                CASE(test_watch_sees_its_range_only), CASE(test_watch_keeps_a_revision_together),
-                CASE(test_watch_from_now_and_cancel),
+                STORE_TEST(test_compacted_is_gone),
+                STORE_TEST(test_watch_from_the_past_and_on),
+                STORE_TEST(test_watch_sees_its_range_only),
+                STORE_TEST(test_watch_keeps_a_revision_together),
+                STORE_TEST(test_watch_from_now_and_cancel),
         };
-        return run_over_every_store(tests, sizeof tests / sizeof tests[0]);
+        return store_fixture_run(tests, sizeof tests / sizeof tests[0]);
 }

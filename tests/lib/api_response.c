@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See api_response.h. That a request is answered once is asserted here, for every request. */
+#include "api_response.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "time_units.h"
+
+void api_response_init(struct api_response *response) {
+        *response = (struct api_response){0};
+        pthread_mutex_init(&response->mu, NULL);
+        int r = hf_cond_init(&response->cond);
+        assert(r == 0);
+}
+
+void api_response_deinit(struct api_response *response) {
+        free(response->body);
+        pthread_cond_destroy(&response->cond);
+        pthread_mutex_destroy(&response->mu);
+}
+
+void api_response_fill(void *ctx, const struct hf_response *reply) {
+        struct api_response *response = ctx;
+
+        pthread_mutex_lock(&response->mu);
+        assert(!response->done);
+        response->done = true;
+        response->error = reply->error;
+        response->fence_echoed = reply->fence_echoed;
+        response->status = reply->status;
+        response->body = reply->body ? strndup(reply->body, reply->n_body) : NULL;
+        pthread_cond_signal(&response->cond);
+        pthread_mutex_unlock(&response->mu);
+}
+
+int api_response_wait(struct api_response *response) {
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+        int r = 0;
+
+        pthread_mutex_lock(&response->mu);
+        while (!response->done) {
+                assert(r == 0); /* else it has waited too long */
+                r = hf_clock_system()->wait(NULL, &response->cond, &response->mu, until);
+        }
+        pthread_mutex_unlock(&response->mu);
+        return response->error;
+}

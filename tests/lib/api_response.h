@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The API's response to a request, copied out of the callback for a test that waits for it. Waiting
+ * fails when it takes too long. Thread: one waits, any one fills it.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <holdfast/client.h>
+
+struct api_response {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool done;
+        int error;
+        bool fence_echoed;
+        char *body; /* owned; NULL = none */
+        struct hf_status status;
+};
+
+void api_response_init(struct api_response *response);
+void api_response_deinit(struct api_response *response);
+/* For a call's done, with the response as its ctx. */
+void api_response_fill(void *ctx, const struct hf_response *reply);
+int api_response_wait(struct api_response *response); /* returns response->error */

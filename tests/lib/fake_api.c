@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See fake_api.h for the model. Two invariants:
+ *
+ * Requests and watches are removed and freed by the server's thread only, so that it may unlock to
+ * call back and still use the one it is serving.
+ *
+ * A callback runs without the lock and is counted in its client's n_callbacks, so that freeing a
+ * client can wait until nothing of it is left.
+ */
+#include "fake_api.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "fake_api_private.h"
+#include "time_units.h"
+
+#define NOT_YET INT32_MIN
+
+struct fake_api_shield fake_api_shield;
+
+void fake_api_lock(struct fake_api *api) {
+        pthread_mutex_lock(&api->mu);
+        if (fake_api_shield.enter)
+                fake_api_shield.enter();
+}
+
+void fake_api_unlock(struct fake_api *api) {
+        if (fake_api_shield.leave)
+                fake_api_shield.leave();
+        pthread_mutex_unlock(&api->mu);
+}
+
+void fake_api_signal_and_unlock(struct fake_api *api) {
+        pthread_cond_broadcast(&api->changed);
+        fake_api_unlock(api);
+}
+
+/* ---- requests: with the lock held, except in callbacks ---- */
+
+static bool is_write(const struct hf_request *call) {
+        return call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST;
+}
+
+/* A create names its object in the body only, as over HTTP. */
+static char *key_of(const struct fake_api_request *request, const struct hf__json *object) {
+        const char *name = request->name;
+
+        if (request->request.verb == HF_VERB_CREATE)
+                name = hf__json_string(object, "metadata.name");
+        return fake_store_key(request->plural, request->ns, name);
+}
+
+/* An update without a resourceVersion is unconditional, as in Kubernetes. */
+static bool names_revision(const struct hf__json *object, uint64_t revision) {
+        const char *named = hf__json_string(object, "metadata.resourceVersion");
+
+        return !named || strtoull(named, NULL, 10) == revision;
+}
+
+/* json: the object in the request's body. */
+static int apply_to(struct fake_store *store, const struct fake_api_request *request,
+                    const struct hf__json *json, const char *key, const struct hf_fence *fence) {
+        const struct fake_object *object = fake_store_find(store, key);
+
+        switch (request->request.verb) {
+        case HF_VERB_GET: return object ? 0 : HF_E_NOT_FOUND;
+        case HF_VERB_CREATE:
+                if (object)
+                        return HF_E_EXISTS;
+                (void)fake_store_put(store, key, request->body, fence);
+                return 0;
+        case HF_VERB_UPDATE:
+                if (!object)
+                        return HF_E_NOT_FOUND;
+                if (!names_revision(json, object->revision))
+                        return HF_E_CONFLICT;
+                (void)fake_store_put(store, key, request->body, fence);
+                return 0;
+        case HF_VERB_DELETE:
+                if (!object)
+                        return HF_E_NOT_FOUND;
+                (void)fake_store_delete(store, key, fence);
+                return 0;
+        case HF_VERB_LIST:
+        case HF_VERB_DELETE_COLLECTION: break;
+        }
+        abort(); /* lists are served by list(); no test has needed the other */
+}
+
+/* Carries out a request for one object, and adds the object's text after it to out. */
+static int apply(struct fake_api *api, const struct fake_api_request *request,
+                 struct hf__strbuf *out) {
+        const struct hf_fence *fence =
+                request->client->ignores_fences ? NULL : request->request.fence;
+        enum hf_verb verb = request->request.verb;
+        struct hf__json *json = NULL;
+
+        if ((verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) &&
+            hf__json_parse(request->body, strlen(request->body), &json, NULL) != 0)
+                return HF_E_INVALID;
+        char *key = key_of(request, json);
+        int r = HF_E_STALE_TERM; /* the fence is compared first: a stale leader learns nothing else
+                                  */
+        if (!fence || !is_write(&request->request) || fake_store_fence_holds(&api->store, fence))
+                r = apply_to(&api->store, request, json, key, fence);
+        const struct fake_object *object = fake_store_find(&api->store, key);
+        if (r == 0 && object)
+                hf__strbuf_add(out, object->text->data, object->text->n);
+        free(key);
+        hf__json_free(json);
+        return r;
+}
+
+static int list(struct fake_api *api, const struct fake_api_request *request,
+                struct hf__strbuf *out) {
+        struct fake_page page = request->page;
+
+        if (request->list_number == api->failing_list)
+                return api->failing_list_error;
+        if (api->page > 0 && page.limit > 0 && api->page < page.limit)
+                page.limit = api->page;
+        char *prefix = fake_store_key(request->plural, request->ns, NULL);
+        if (!request->ns[0]) /* of all namespaces */
+                prefix[strlen(prefix) - 1] = '\0';
+        int r = fake_store_list(&api->store, prefix, &page, out);
+        free(prefix);
+        return r;
+}
+
+/* A mode of writes leaves reads as they are: the test still sees what the store has. */
+static enum fake_api_mode mode_for(const struct fake_api_request *request) {
+        const struct fake_api_client *client = request->client;
+
+        if (client->mode_is_of_writes && !is_write(&request->request))
+                return FAKE_API_ANSWERS;
+        return client->mode;
+}
+
+static bool is_held(const struct fake_api_request *request) {
+        const struct fake_api_client *client = request->client;
+
+        return client->holds_requests || mode_for(request) == FAKE_API_HANGS ||
+               (client->holds_pages && request->page.continue_revision > 0);
+}
+
+static int refuse(struct fake_api_client *client) {
+        int error = client->refuse_error;
+
+        if (client->n_refuse > 0 && --client->n_refuse == 0)
+                client->mode = FAKE_API_ANSWERS;
+        return error;
+}
+
+/* The request's outcome now: 0, an error, or NOT_YET. */
+static int serve(struct fake_api *api, struct fake_api_request *request, struct hf_response *reply,
+                 struct hf__strbuf *body) {
+        enum fake_api_mode mode = mode_for(request);
+
+        if (request->is_canceled || api->is_stopping)
+                return HF_E_CANCELED;
+        if (hf_now(hf_clock_system()) >= request->request.deadline)
+                return HF_E_TIMEOUT;
+        if (request->is_applied || is_held(request))
+                return NOT_YET;
+        if (mode == FAKE_API_REFUSES)
+                return refuse(request->client);
+        if (request->request.verb == HF_VERB_LIST)
+                return list(api, request, body);
+        reply->fence_echoed = request->request.fence && !request->client->ignores_fences;
+        int r = apply(api, request, body);
+        /* Applied once; from then on the request only waits for its cancellation or deadline. */
+        if (mode == FAKE_API_LOSES_REPLIES && is_write(&request->request)) {
+                request->is_applied = true;
+                hf__strbuf_done(body);
+                return NOT_YET;
+        }
+        return r;
+}
+
+static void free_request(struct fake_api_request *request) {
+        free(request->ns);
+        free(request->name);
+        free(request->plural);
+        free(request->body);
+        free(request);
+}
+
+static void response(struct fake_api *api, struct fake_api_request *request,
+                     struct hf_response *reply) {
+        if (reply->error)
+                (void)hf_fail(&reply->status, reply->error, "the fake API server: %s",
+                              hf_strerror(reply->error));
+        request->client->n_callbacks++;
+        fake_api_unlock(api);
+        request->done(request->ctx, reply);
+        fake_api_lock(api);
+        request->client->n_callbacks--;
+        pthread_cond_broadcast(&api->changed);
+}
+
+/* Answers the oldest request that is due, if there is one. */
+static bool answer_one(struct fake_api *api) {
+        for (struct fake_api_request **at = &api->requests; *at; at = &(*at)->next) {
+                struct fake_api_request *request = *at;
+                struct hf_response reply = {0};
+                struct hf__strbuf body = {0};
+                int outcome = serve(api, request, &reply, &body);
+
+                if (outcome == NOT_YET)
+                        continue;
+                *at = request->next;
+                reply.error = outcome;
+                reply.body = body.data;
+                reply.n_body = body.n;
+                response(api, request, &reply);
+                hf__strbuf_done(&body);
+                free_request(request);
+                return true;
+        }
+        return false;
+}
+
+/* ---- watches ---- */
+
+static struct fake_api_event *new_event(enum hf_event_type type, struct hf__buf *text,
+                                        uint64_t revision) {
+        struct fake_api_event *event = calloc(1, sizeof *event);
+
+        assert(event && text);
+        *event = (struct fake_api_event){.type = type, .text = text, .revision = revision};
+        return event;
+}
+
+static void free_event(struct fake_api_event *event) {
+        hf__buf_unref(event->text);
+        free(event);
+}
+
+void fake_api_watch_append(struct fake_api_watch *watch, enum hf_event_type type,
+                           struct hf__buf *text, uint64_t revision) {
+        struct fake_api_event **at = &watch->extra;
+
+        while (*at)
+                at = &(*at)->next;
+        *at = new_event(type, text, revision);
+}
+
+bool fake_api_watch_covers(const struct fake_api_watch *watch, const char *key) {
+        size_t n = strlen(watch->prefix);
+
+        return strncmp(key, watch->prefix, n) == 0 && (!watch->is_of_one || key[n] == '\0');
+}
+
+static struct fake_api_event *take_extra(struct fake_api_watch *watch) {
+        struct fake_api_event *event = watch->extra;
+
+        watch->extra = event->next;
+        return event;
+}
+
+/* The next commit to send to the watch. NULL = it has got all of them. */
+static const struct fake_commit *take_commit(const struct fake_store *store,
+                                             struct fake_api_watch *watch) {
+        if (watch->next_commit < store->first_event)
+                watch->next_commit = store->first_event;
+        while (watch->next_commit < store->n_commits) {
+                const struct fake_commit *commit = &store->commits[watch->next_commit++];
+                if (commit->revision > watch->from && fake_api_watch_covers(watch, commit->key))
+                        return commit;
+        }
+        return NULL;
+}
+
+/* Takes the watch's next event. The caller frees it. NULL = nothing is due. */
+static struct fake_api_event *take_event(struct fake_api *api, struct fake_api_watch *watch) {
+        const struct fake_api_client *client = watch->client;
+
+        if (client->holds_events || (client->mode == FAKE_API_HANGS && !client->mode_is_of_writes))
+                return NULL;
+        if (watch->extra)
+                return take_extra(watch);
+        const struct fake_commit *commit = take_commit(&api->store, watch);
+        if (commit) {
+                watch->from = commit->revision;
+                return new_event(commit->type, hf__buf_ref(commit->text), commit->revision);
+        }
+        if (!watch->bookmark_is_due)
+                return NULL;
+        /* Everything before is sent, so the watch may go on from here after the next compaction. */
+        watch->bookmark_is_due = false;
+        watch->from = api->store.revision;
+        return new_event(HF_EVENT_BOOKMARK, hf__buf_copy("{}", 2), watch->from);
+}
+
+static void send_event(struct fake_api *api, struct fake_api_watch *watch,
+                       struct fake_api_event *event) {
+        char revision[HF__U64_TEXT_MAX];
+        const struct hf_event sent = {.type = event->type,
+                                      .object = event->text->data,
+                                      .n_object = event->text->n,
+                                      .resource_version = revision};
+
+        (void)hf__u64_text(event->revision, revision);
+        watch->client->n_callbacks++;
+        fake_api_unlock(api);
+        watch->on_event(watch->ctx, &sent);
+        fake_api_lock(api);
+        watch->client->n_callbacks--;
+        pthread_cond_broadcast(&api->changed);
+        free_event(event);
+}
+
+static void send_end(struct fake_api *api, struct fake_api_watch *watch, int error) {
+        struct hf_status status = {0};
+
+        (void)hf_fail(&status, error, "%s",
+                      error && watch->end_message ? watch->end_message : hf_strerror(error));
+        api->n_open--;
+        watch->client->n_callbacks++;
+        fake_api_unlock(api);
+        watch->on_end(watch->ctx, error, &status);
+        fake_api_lock(api);
+        watch->client->n_callbacks--;
+        pthread_cond_broadcast(&api->changed);
+        while (watch->extra)
+                free_event(take_extra(watch));
+        free(watch->prefix);
+        free(watch);
+}
+
+/*
+ * What ends a watch before the events that are due. As in etcd, a compaction ends a watch that is
+ * behind it, even if none of the forgotten events were for this watch.
+ */
+static int end_at_once(const struct fake_api *api, const struct fake_api_watch *watch) {
+        if (watch->end == HF_E_CANCELED || api->is_stopping)
+                return HF_E_CANCELED;
+        return watch->from < api->store.compacted ? HF_E_GONE : FAKE_API_STILL_OPEN;
+}
+
+/* Sends one event, or one end, if one is due. */
+static bool send_one(struct fake_api *api) {
+        for (struct fake_api_watch **at = &api->watches; *at; at = &(*at)->next) {
+                struct fake_api_watch *watch = *at;
+                int end = end_at_once(api, watch);
+                struct fake_api_event *event =
+                        end == FAKE_API_STILL_OPEN ? take_event(api, watch) : NULL;
+
+                if (event) {
+                        send_event(api, watch, event);
+                        return true;
+                }
+                if (end == FAKE_API_STILL_OPEN)
+                        end = watch->end;
+                if (end != FAKE_API_STILL_OPEN) {
+                        *at = watch->next;
+                        send_end(api, watch, end);
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* ---- the server's thread ---- */
+
+/* Ends when all requests and watches have got their cancellation: every callback comes. */
+static void *run(void *ctx) {
+        struct fake_api *api = ctx;
+        const struct hf_clock *clock = hf_clock_system();
+
+        fake_api_lock(api);
+        while (!api->is_stopping || api->requests || api->watches) {
+                if (send_one(api) || answer_one(api))
+                        continue;
+                hf_nsec wake = HF_NSEC_NEVER;
+                for (struct fake_api_request *request = api->requests; request;
+                     request = request->next)
+                        if (request->request.deadline < wake)
+                                wake = request->request.deadline;
+                (void)clock->wait(clock->ctx, &api->changed, &api->mu, wake);
+        }
+        fake_api_unlock(api);
+        return NULL;
+}
+
+struct fake_api *fake_api_new(void) {
+        struct fake_api *api = calloc(1, sizeof *api);
+
+        assert(api);
+        api->host.size = sizeof api->host;
+        fake_store_init(&api->store, 1);
+        int r = hf__mutex_init(&api->mu);
+        assert(r == 0);
+        r = hf_cond_init(&api->changed);
+        assert(r == 0);
+        r = hf__thread_start(&api->host, "fake-api", run, api, &api->thread);
+        assert(r == 0);
+        return api;
+}
+
+void fake_api_free(struct fake_api *api) {
+        fake_api_lock(api);
+        api->is_stopping = true;
+        fake_api_signal_and_unlock(api);
+        pthread_join(api->thread, NULL);
+        fake_store_deinit(&api->store);
+        pthread_cond_destroy(&api->changed);
+        pthread_mutex_destroy(&api->mu);
+        free(api);
+}
+
+/* ---- objects ---- */
+
+uint64_t fake_api_put(struct fake_api *api, const char *key, const char *text) {
+        fake_api_lock(api);
+        uint64_t revision = fake_store_put(&api->store, key, text, NULL);
+        fake_api_signal_and_unlock(api);
+        return revision;
+}
+
+uint64_t fake_api_delete(struct fake_api *api, const char *key) {
+        fake_api_lock(api);
+        uint64_t revision = fake_store_delete(&api->store, key, NULL);
+        fake_api_signal_and_unlock(api);
+        return revision;
+}
+
+char *fake_api_get(struct fake_api *api, const char *key) {
+        fake_api_lock(api);
+        const struct fake_object *object = fake_store_find(&api->store, key);
+        char *text = object ? strdup(object->text->data) : NULL;
+        fake_api_unlock(api);
+        return text;
+}
+
+uint64_t fake_api_put_thing(struct fake_api *api, const char *ns, const char *name,
+                            const char *value) {
+        char text[512];
+        int n = snprintf(text, sizeof text,
+                         "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\"},"
+                         "\"v\":\"%s\"}",
+                         ns, name, value);
+
+        assert(n > 0 && (size_t)n < sizeof text);
+        fake_api_lock(api);
+        char *key = fake_store_key("things", ns, name);
+        uint64_t revision = fake_store_put(&api->store, key, text, NULL);
+        free(key);
+        fake_api_signal_and_unlock(api);
+        return revision;
+}
+
+uint64_t fake_api_delete_thing(struct fake_api *api, const char *ns, const char *name) {
+        fake_api_lock(api);
+        char *key = fake_store_key("things", ns, name);
+        uint64_t revision = fake_store_delete(&api->store, key, NULL);
+        free(key);
+        fake_api_signal_and_unlock(api);
+        return revision;
+}
+
+/* Nothing is signalled, because nothing is due after it. */
+uint64_t fake_api_write_elsewhere(struct fake_api *api, unsigned n) {
+        fake_api_lock(api);
+        uint64_t revision = api->store.revision += n;
+        fake_api_unlock(api);
+        return revision;
+}
+
+/* ---- what the server does to watches and lists ---- */
+
+void fake_api_compact(struct fake_api *api) {
+        fake_api_lock(api);
+        fake_store_compact(&api->store);
+        fake_api_signal_and_unlock(api);
+}
+
+void fake_api_set_back(struct fake_api *api, uint64_t revision) {
+        fake_api_lock(api);
+        fake_store_set_back(&api->store, revision);
+        for (struct fake_api_watch *watch = api->watches; watch; watch = watch->next)
+                watch->from = revision;
+        fake_api_signal_and_unlock(api);
+}
+
+void fake_api_end_watches(struct fake_api *api, int error, const char *message) {
+        fake_api_lock(api);
+        for (struct fake_api_watch *watch = api->watches; watch; watch = watch->next)
+                if (watch->end == FAKE_API_STILL_OPEN) {
+                        watch->end = error;
+                        watch->end_message = message;
+                }
+        fake_api_signal_and_unlock(api);
+}
+
+void fake_api_send_bookmarks(struct fake_api *api) {
+        fake_api_lock(api);
+        for (struct fake_api_watch *watch = api->watches; watch; watch = watch->next)
+                watch->bookmark_is_due = watch->wants_bookmarks;
+        fake_api_signal_and_unlock(api);
+}
+
+void fake_api_send_event(struct fake_api *api, enum hf_event_type type, const char *text) {
+        fake_api_lock(api);
+        uint64_t revision = ++api->store.revision;
+        for (struct fake_api_watch *watch = api->watches; watch; watch = watch->next)
+                fake_api_watch_append(watch, type, hf__buf_copy(text, strlen(text)), revision);
+        fake_api_signal_and_unlock(api);
+}
+
+void fake_api_set_page(struct fake_api *api, size_t n) {
+        fake_api_lock(api);
+        api->page = n;
+        fake_api_unlock(api);
+}
+
+void fake_api_fail_list(struct fake_api *api, unsigned number, int error) {
+        fake_api_lock(api);
+        api->failing_list = number;
+        api->failing_list_error = error;
+        fake_api_unlock(api);
+}
+
+/* ---- what was requested ---- */
+
+static unsigned read_count(struct fake_api *api, const unsigned *count) {
+        fake_api_lock(api);
+        unsigned n = *count;
+        fake_api_unlock(api);
+        return n;
+}
+
+unsigned fake_api_n_requests(struct fake_api *api) { return read_count(api, &api->n_requests); }
+unsigned fake_api_n_lists(struct fake_api *api) { return read_count(api, &api->n_lists); }
+unsigned fake_api_n_watches(struct fake_api *api) { return read_count(api, &api->n_watches); }
+unsigned fake_api_n_open(struct fake_api *api) { return read_count(api, &api->n_open); }
+
+void fake_api_last_list_query(struct fake_api *api, char text[160]) {
+        fake_api_lock(api);
+        memcpy(text, api->last_list_query, sizeof api->last_list_query);
+        fake_api_unlock(api);
+}
+
+/* Waits until *count is n, and a watch is open if one must be. */
+static void await(struct fake_api *api, const unsigned *count, unsigned n, bool is_open) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
+        fake_api_lock(api);
+        while (*count < n || (is_open && api->n_open == 0)) {
+                assert(hf_now(clock) < until);
+                (void)clock->wait(clock->ctx, &api->changed, &api->mu, until);
+        }
+        fake_api_unlock(api);
+}
+
+void fake_api_await_watch(struct fake_api *api, unsigned n) {
+        await(api, &api->n_watches, n, true);
+}
+
+void fake_api_await_list(struct fake_api *api, unsigned n) { await(api, &api->n_lists, n, false); }

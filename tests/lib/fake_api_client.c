@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client takes requests and watches in and leaves them to the server's thread, which answers them
+ * as the client's mode and holds say. Allocations are made with the lock held, behind the shield.
+ */
+#include "fake_api_client.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_api_private.h"
+
+#define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC) /* of a request without a deadline */
+
+static char *copy(const char *text) {
+        char *copied = strdup(text ? text : "");
+
+        assert(copied);
+        return copied;
+}
+
+/* ---- requests ---- */
+
+static void read_query(struct fake_page *page, const char *query) {
+        const char *limit = strstr(query, "limit="), *token = strstr(query, "continue=");
+        unsigned long long revision;
+
+        if (limit)
+                page->limit = strtoul(limit + strlen("limit="), NULL, 10);
+        if (!token)
+                return;
+        /* The plus in the token must be encoded. */
+        int n = sscanf(token, "continue=%llu%%2B%zu", &revision, &page->continue_from);
+        assert(n == 2);
+        page->continue_revision = revision;
+}
+
+static void note_list(struct fake_api *api, struct fake_api_request *request, const char *query) {
+        (void)snprintf(api->last_list_query, sizeof api->last_list_query, "%s", query ? query : "");
+        request->list_number = ++api->n_lists;
+        read_query(&request->page, api->last_list_query);
+}
+
+static void copy_call(struct fake_api_request *request, const struct hf_request *call) {
+        request->request = *call;
+        request->ns = copy(call->ns);
+        request->name = copy(call->name);
+        request->plural = copy(call->resource.plural);
+        request->body = call->body ? strndup(call->body, call->n_body) : copy(NULL);
+        assert(request->body);
+        if (call->fence) {
+                request->fence = *call->fence;
+                request->request.fence = &request->fence;
+        }
+        if (!call->deadline)
+                request->request.deadline = hf_now(hf_clock_system()) + DEFAULT_TIMEOUT;
+}
+
+static int client_call(struct hf_client *self, const struct hf_request *call, hf_response_fn done,
+                       void *ctx, uint64_t *ret_id) {
+        struct fake_api_client *client = (struct fake_api_client *)self;
+        struct fake_api *api = client->api;
+
+        fake_api_lock(api);
+        struct fake_api_request *request = calloc(1, sizeof *request), **at = &api->requests;
+        assert(request);
+        request->client = client;
+        request->done = done;
+        request->ctx = ctx;
+        request->id = ++api->last_id;
+        copy_call(request, call);
+        api->n_requests++;
+        if (call->verb == HF_VERB_LIST)
+                note_list(api, request, call->query);
+        while (*at)
+                at = &(*at)->next;
+        *at = request;
+        if (ret_id) /* before the server's thread can call back */
+                *ret_id = request->id;
+        fake_api_signal_and_unlock(api);
+        return 0;
+}
+
+static void client_cancel(struct hf_client *self, uint64_t id) {
+        struct fake_api *api = ((struct fake_api_client *)self)->api;
+
+        fake_api_lock(api);
+        for (struct fake_api_request *request = api->requests; request; request = request->next)
+                if (request->id == id)
+                        request->is_canceled = true;
+        fake_api_signal_and_unlock(api);
+}
+
+/* A watch without a resourceVersion begins with what is there. */
+static void add_present_objects(const struct fake_store *store, struct fake_api_watch *watch) {
+        for (size_t i = 0; i < store->n_objects; i++) {
+                const struct fake_object *object = store->objects[i];
+                if (fake_api_watch_covers(watch, object->key))
+                        fake_api_watch_append(watch, HF_EVENT_ADDED, hf__buf_ref(object->text),
+                                              object->revision);
+        }
+        watch->from = store->revision;
+}
+
+static void set_prefix(struct fake_api_watch *watch, const struct hf_watch_spec *spec) {
+        bool has_ns = spec->ns && spec->ns[0];
+
+        watch->is_of_one = spec->name && spec->name[0];
+        watch->prefix = fake_store_key(spec->resource.plural, spec->ns, spec->name);
+        if (!has_ns && !watch->is_of_one) /* of all namespaces: "plural/" */
+                watch->prefix[strlen(watch->prefix) - 1] = '\0';
+}
+
+static int client_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                        hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
+        struct fake_api_client *client = (struct fake_api_client *)self;
+        struct fake_api *api = client->api;
+
+        fake_api_lock(api);
+        struct fake_api_watch *watch = calloc(1, sizeof *watch), **at = &api->watches;
+        assert(watch);
+        *watch = (struct fake_api_watch){.client = client,
+                                         .id = ++api->last_id,
+                                         .wants_bookmarks = spec->bookmarks,
+                                         .end = FAKE_API_STILL_OPEN,
+                                         .on_event = on_event,
+                                         .on_end = on_end,
+                                         .ctx = ctx};
+        set_prefix(watch, spec);
+        if (spec->resource_version && spec->resource_version[0])
+                watch->from = strtoull(spec->resource_version, NULL, 10);
+        else
+                add_present_objects(&api->store, watch);
+        api->n_watches++;
+        api->n_open++;
+        while (*at)
+                at = &(*at)->next;
+        *at = watch;
+        if (ret_id)
+                *ret_id = watch->id;
+        fake_api_signal_and_unlock(api);
+        return 0;
+}
+
+static void client_watch_cancel(struct hf_client *self, uint64_t id) {
+        struct fake_api *api = ((struct fake_api_client *)self)->api;
+
+        fake_api_lock(api);
+        for (struct fake_api_watch *watch = api->watches; watch; watch = watch->next)
+                if (watch->id == id)
+                        watch->end = HF_E_CANCELED;
+        fake_api_signal_and_unlock(api);
+}
+
+/* Cancels all that is under way; whether there is something. */
+static bool cancel_all(struct fake_api_client *client) {
+        bool found = client->n_callbacks > 0;
+
+        for (struct fake_api_request *request = client->api->requests; request;
+             request = request->next)
+                if (request->client == client)
+                        found = request->is_canceled = true;
+        for (struct fake_api_watch *watch = client->api->watches; watch; watch = watch->next)
+                if (watch->client == client) {
+                        watch->end = HF_E_CANCELED;
+                        found = true;
+                }
+        return found;
+}
+
+static void client_free(struct hf_client *self) {
+        struct fake_api_client *client = (struct fake_api_client *)self;
+        struct fake_api *api = client->api;
+
+        fake_api_lock(api);
+        /* Callbacks that run now may start further requests, so it looks again after each of them.
+         */
+        while (cancel_all(client)) {
+                pthread_cond_broadcast(&api->changed);
+                pthread_cond_wait(&api->changed, &api->mu);
+        }
+        fake_api_unlock(api);
+        free(client);
+}
+
+struct fake_api_client *fake_api_client_new(struct fake_api *api) {
+        static const struct hf_client_ops ops = {.request = client_call,
+                                                 .cancel = client_cancel,
+                                                 .watch = client_watch,
+                                                 .watch_cancel = client_watch_cancel,
+                                                 .free = client_free};
+        struct fake_api_client *client = calloc(1, sizeof *client);
+
+        assert(client);
+        client->base = (struct hf_client){.ops = &ops, .host = &api->host};
+        client->api = api;
+        return client;
+}
+
+/* ---- what a client meets ---- */
+
+static void set_mode(struct fake_api_client *client, enum fake_api_mode mode, bool is_of_writes,
+                     int error, unsigned n) {
+        fake_api_lock(client->api);
+        client->mode = mode;
+        client->mode_is_of_writes = is_of_writes;
+        client->refuse_error = error;
+        client->n_refuse = n;
+        fake_api_signal_and_unlock(client->api);
+}
+
+void fake_api_client_set_mode(struct fake_api_client *client, enum fake_api_mode mode) {
+        assert(mode != FAKE_API_REFUSES); /* with which error? */
+        set_mode(client, mode, false, 0, 0);
+}
+
+void fake_api_client_set_write_mode(struct fake_api_client *client, enum fake_api_mode mode) {
+        assert(mode != FAKE_API_REFUSES);
+        set_mode(client, mode, true, 0, 0);
+}
+
+void fake_api_client_refuse(struct fake_api_client *client, int error, unsigned n) {
+        set_mode(client, FAKE_API_REFUSES, false, error, n);
+}
+
+void fake_api_client_refuse_writes(struct fake_api_client *client, int error, unsigned n) {
+        set_mode(client, FAKE_API_REFUSES, true, error, n);
+}
+
+static void set_flag(struct fake_api_client *client, bool *flag, bool value) {
+        fake_api_lock(client->api);
+        *flag = value;
+        fake_api_signal_and_unlock(client->api);
+}
+
+void fake_api_client_hold_requests(struct fake_api_client *client, bool hold) {
+        set_flag(client, &client->holds_requests, hold);
+}
+
+void fake_api_client_hold_pages(struct fake_api_client *client, bool hold) {
+        set_flag(client, &client->holds_pages, hold);
+}
+
+void fake_api_client_hold_events(struct fake_api_client *client, bool hold) {
+        set_flag(client, &client->holds_events, hold);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The API's core over a store that misbehaves, with its loopback client. Tests look past the API
+ * into the store by f->store.inner (store_client.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api_resources.h"
+#include "client_watch.h"
+#include "faulty_store.h"
+#include "server/cacher/cacher.h"
+#include "server/registry/registry.h"
+
+struct faulty_api_fixture {
+        struct hf_host host;
+        struct faulty_store store;
+        struct hfd_cacher *cacher;
+        struct hfd_registry *registry;
+        struct hf_client *client;
+        struct hf_cancel *token; /* ends all waiting after a minute */
+        atomic_int n_replaced;   /* how often the API reported another history */
+};
+
+/* cmocka's set-up and tear-down; the state is the fixture. */
+int faulty_api_fixture_set_up(void **state);
+int faulty_api_fixture_tear_down(void **state);
+#define FAULTY_API_TEST(name)                                                                      \
+        cmocka_unit_test_setup_teardown(name, faulty_api_fixture_set_up,                           \
+                                        faulty_api_fixture_tear_down)
+
+/* Requests for workspaces; they return the error. ret_status may be NULL. */
+int faulty_api_fixture_call(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
+                            const char *body, struct hf_status *ret_status);
+struct client_watch *faulty_api_fixture_watch(struct faulty_api_fixture *f);
+/* Writes to the store itself. */
+void faulty_api_fixture_put(struct faulty_api_fixture *f, const char *key, const char *text);

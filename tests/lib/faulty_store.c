@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See faulty_store.h. The mutex is never held across a call of the inner store or of a callback. */
+#include "faulty_store.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/storage/memory/store.h"
+
+static void count(struct faulty_store *store, int *n) {
+        pthread_mutex_lock(&store->mu);
+        (*n)++;
+        pthread_mutex_unlock(&store->mu);
+}
+
+/* Outside of the lock, because what is called uses the API, and the API this store. */
+static void call_once(struct faulty_store *store, void (**fn)(void *ctx)) {
+        pthread_mutex_lock(&store->mu);
+        void (*due)(void *ctx) = *fn;
+        *fn = NULL;
+        pthread_mutex_unlock(&store->mu);
+        if (due)
+                due(store->amid_ctx);
+}
+
+static int get(struct hfd_store *self, const char *key, hf_nsec deadline, hfd_store_fn done,
+               void *ctx) {
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        count(store, &store->n_gets);
+        return store->inner->ops->get(store->inner, key, deadline, done, ctx);
+}
+
+static int list(struct hfd_store *self, const char *prefix, const char *start, uint64_t revision,
+                size_t limit, bool keys_only, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        count(store, &store->n_lists);
+        call_once(store, &store->once_amid_list);
+        return store->inner->ops->list(store->inner, prefix, start, revision, limit, keys_only,
+                                       deadline, done, ctx);
+}
+
+static int revision(struct hfd_store *self, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        count(store, &store->n_revisions);
+        if (store->hold) {
+                store->hold = false;
+                store->held = done;
+                store->held_ctx = ctx;
+                return 0;
+        }
+        if (store->answer_revision) {
+                struct hfd_store_reply reply = {.revision = store->answer_revision};
+                done(ctx, &reply);
+                return 0;
+        }
+        return store->inner->ops->revision(store->inner, deadline, done, ctx);
+}
+
+/* ---- transactions whose reply is lost ---- */
+
+struct lost_reply {
+        hfd_store_fn done;
+        void *ctx;
+        int error;
+};
+
+static void lose_reply(void *ctx, const struct hfd_store_reply *reply) {
+        struct lost_reply *lost = ctx;
+        struct hfd_store_reply instead = {.error = lost->error};
+
+        lost->done(lost->ctx, &instead);
+        free(lost);
+}
+
+static int txn(struct hfd_store *self, const struct hfd_txn *transaction, hf_nsec deadline,
+               hfd_store_fn done, void *ctx) {
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        if (!store->txn_error)
+                return store->inner->ops->txn(store->inner, transaction, deadline, done, ctx);
+        struct lost_reply *lost = malloc(sizeof *lost);
+        assert(lost);
+        *lost = (struct lost_reply){done, ctx, store->txn_error};
+        return store->inner->ops->txn(store->inner, transaction, deadline, lose_reply, lost);
+}
+
+/* ---- the watch ---- */
+
+static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) {
+        struct faulty_store *store = ctx;
+
+        pthread_mutex_lock(&store->mu);
+        bool is_deaf = store->is_deaf;
+        pthread_mutex_unlock(&store->mu);
+        if (!is_deaf)
+                store->handler->event(store->ctx, events, n);
+}
+
+/* The inner store can only cancel the watch. The API gets the error that the test wants. */
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct faulty_store *store = ctx;
+
+        pthread_mutex_lock(&store->mu);
+        int as = store->end_as ? store->end_as : error;
+        store->end_as = 0;
+        pthread_mutex_unlock(&store->mu);
+        store->handler->end(store->ctx, as, status);
+}
+
+static int watch(struct hfd_store *self, const char *begin, const char *end, uint64_t from,
+                 const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
+        static const struct hfd_watch_handler own = {on_event, on_end};
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        store->handler = handler; /* before the watch can call back */
+        store->ctx = ctx;
+        int r = store->inner->ops->watch(store->inner, begin, end, from, &own, store, ret_id);
+        pthread_mutex_lock(&store->mu);
+        store->watch_id = *ret_id;
+        pthread_mutex_unlock(&store->mu);
+        call_once(store, &store->once_amid_watch);
+        return r;
+}
+
+static void watch_cancel(struct hfd_store *self, uint64_t id) {
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        store->inner->ops->watch_cancel(store->inner, id);
+}
+
+void faulty_store_end_watch(struct faulty_store *store, int error) {
+        pthread_mutex_lock(&store->mu);
+        store->end_as = error;
+        uint64_t id = store->watch_id;
+        pthread_mutex_unlock(&store->mu);
+        store->inner->ops->watch_cancel(store->inner, id);
+}
+
+void faulty_store_init(struct faulty_store *store, const struct hf_host *host) {
+        static const struct hfd_store_ops ops = {.get = get,
+                                                 .list = list,
+                                                 .txn = txn,
+                                                 .watch = watch,
+                                                 .watch_cancel = watch_cancel,
+                                                 .revision = revision};
+
+        *store = (struct faulty_store){.base = {.ops = &ops, .host = host}};
+        pthread_mutex_init(&store->mu, NULL);
+        int r = hfd_memory_store_new(host, &store->inner);
+        assert(r == 0);
+}
+
+void faulty_store_deinit(struct faulty_store *store) {
+        store->inner->ops->free(store->inner);
+        pthread_mutex_destroy(&store->mu);
+}
+
+void faulty_store_set_deaf(struct faulty_store *store, bool is_deaf) {
+        pthread_mutex_lock(&store->mu);
+        store->is_deaf = is_deaf;
+        pthread_mutex_unlock(&store->mu);
+}
+
+int faulty_store_n_lists(struct faulty_store *store) {
+        pthread_mutex_lock(&store->mu);
+        int n = store->n_lists;
+        pthread_mutex_unlock(&store->mu);
+        return n;
+}

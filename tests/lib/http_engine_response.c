@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See http_engine_response.h. The engine's thread writes, the test's thread waits; both lock. */
+#include "http_engine_response.h"
+
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "time_units.h"
+
+void http_engine_response_init(struct http_engine_response *response) {
+        *response = (struct http_engine_response){0};
+        assert_int_equal(hf__mutex_init(&response->mu), 0);
+        assert_int_equal(hf_cond_init(&response->cond), 0);
+}
+
+void http_engine_response_deinit(struct http_engine_response *response) {
+        pthread_mutex_destroy(&response->mu);
+        pthread_cond_destroy(&response->cond);
+}
+
+int http_engine_response_on_head(void *ctx, int code) {
+        struct http_engine_response *response = ctx;
+
+        pthread_mutex_lock(&response->mu);
+        response->head_code = code;
+        pthread_cond_broadcast(&response->cond);
+        pthread_mutex_unlock(&response->mu);
+        return 0;
+}
+
+int http_engine_response_on_data(void *ctx, const void *data, size_t n) {
+        struct http_engine_response *response = ctx;
+
+        pthread_mutex_lock(&response->mu);
+        assert(strlen(response->data) + n < sizeof response->data);
+        strncat(response->data, data, n);
+        pthread_cond_broadcast(&response->cond);
+        int r = response->stop_at_data;
+        pthread_mutex_unlock(&response->mu);
+        return r;
+}
+
+void http_engine_response_on_done(void *ctx, const struct hf__http_result *result) {
+        struct http_engine_response *response = ctx;
+        size_t n = sizeof response->body - 1;
+
+        if (result->n_body < n)
+                n = result->n_body;
+        pthread_mutex_lock(&response->mu);
+        response->n_done++;
+        response->outcome = result->outcome;
+        response->code = result->code;
+        response->n_body = result->n_body;
+        response->retry_after_s = result->retry_after_s;
+        response->grpc_status = result->grpc_status;
+        (void)snprintf(response->body, sizeof response->body, "%.*s", (int)n,
+                       (const char *)result->body);
+        (void)snprintf(response->grpc_message, sizeof response->grpc_message, "%s",
+                       result->grpc_message);
+        (void)snprintf(response->fence, sizeof response->fence, "%s",
+                       result->fence_echo ? result->fence_echo : "(none)");
+        (void)snprintf(response->error_text, sizeof response->error_text, "%s", result->error_text);
+        pthread_cond_broadcast(&response->cond);
+        pthread_mutex_unlock(&response->mu);
+}
+
+static void wait_once_locked(struct http_engine_response *response, hf_nsec until) {
+        assert_int_equal(hf_clock_system()->wait(NULL, &response->cond, &response->mu, until), 0);
+}
+
+void http_engine_response_wait(struct http_engine_response *response) {
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
+        pthread_mutex_lock(&response->mu);
+        while (response->n_done == 0)
+                wait_once_locked(response, until);
+        assert_int_equal(response->n_done, 1);
+        pthread_mutex_unlock(&response->mu);
+}
+
+void http_engine_response_wait_data(struct http_engine_response *response, const char *expected) {
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
+        pthread_mutex_lock(&response->mu);
+        while (strcmp(response->data, expected) != 0)
+                wait_once_locked(response, until);
+        pthread_mutex_unlock(&response->mu);
+}

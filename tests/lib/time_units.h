@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Short units for tests whose times are written out: 3 * SEC, 20 * MSEC. */
+#include <stdint.h>
+
+#include <holdfast/clock.h>
+
+#define SEC  HF_NSEC_PER_SEC
+#define MSEC HF_NSEC_PER_MSEC
+
+/* How long fixtures wait before they fail: below the time limit of a test. */
+#define PATIENCE_MSEC 100000
+
+/* The boot time that many milliseconds from now. */
+static inline hf_nsec in_msec(int64_t ms) { return hf_now(hf_clock_system()) + ms * MSEC; }

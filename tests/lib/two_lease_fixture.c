@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See two_lease_fixture.h. Two invariants of this file: every random number comes from draw(), in
+ * the order of events, or a seed would no longer be a schedule; and watch events of one Lease reach
+ * a process in the order of the changes.
+ */
+#include "two_lease_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+
+#define FAIL(f, format, ...)                                                                       \
+        fail_msg("seed %llu, at %.3f s: " format, (unsigned long long)(f)->seed,                   \
+                 (double)(f)->now / 1e9, __VA_ARGS__)
+
+uint64_t two_lease_fixture_draw(struct two_lease_fixture *f) {
+        uint64_t z = f->rng += UINT64_C(0x9e3779b97f4a7c15);
+
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return z ^ (z >> 31);
+}
+
+bool two_lease_fixture_chance(struct two_lease_fixture *f, unsigned of_1000) {
+        return two_lease_fixture_draw(f) % 1000 < of_1000;
+}
+
+hf_nsec two_lease_fixture_up_to(struct two_lease_fixture *f, hf_nsec most) {
+        return (hf_nsec)(two_lease_fixture_draw(f) % (uint64_t)most);
+}
+
+static bool has_fault(struct two_lease_fixture *f, unsigned of_1000) {
+        return f->faults && two_lease_fixture_chance(f, of_1000);
+}
+
+static struct hf__core_time time_of(const struct two_lease_fixture *f) {
+        return (struct hf__core_time){.boot = f->now, .real_us = f->now / 1000};
+}
+
+static bool does_know(const struct two_lease_process *p, enum hf__two_lease_side side) {
+        return p->knows == KNOWS_BOTH || (p->knows == KNOWS_OLD) == (side == OLD);
+}
+
+/* ---- events ---- */
+
+static struct two_lease_event *add_event(struct two_lease_fixture *f,
+                                         enum two_lease_event_type type, int process, hf_nsec at) {
+        assert_true(f->n_events < TWO_LEASE_MAX_EVENTS);
+        struct two_lease_event *event = &f->events[f->n_events++];
+        *event = (struct two_lease_event){.at = at,
+                                          .seq = ++f->seq,
+                                          .type = type,
+                                          .process = process,
+                                          .incarnation = f->processes[process].incarnation};
+        return event;
+}
+
+/* How long something is on its way: short as a rule, sometimes long. */
+static hf_nsec latency(struct two_lease_fixture *f) {
+        if (has_fault(f, 30))
+                return two_lease_fixture_up_to(f, 12 * SEC);
+        return 1 + two_lease_fixture_up_to(f, 5 * MSEC);
+}
+
+/* A lost request is a reply at its deadline. */
+static void send_request(struct two_lease_fixture *f, int process, enum hf__two_lease_side side,
+                         bool write, uint32_t op_id, hf_nsec deadline,
+                         const struct hf__record *record) {
+        bool lost = has_fault(f, 20);
+        hf_nsec at = lost ? deadline : f->now + latency(f);
+        struct two_lease_event *event =
+                add_event(f, lost ? TWO_LEASE_REPLY : TWO_LEASE_REQUEST, process, at);
+
+        f->processes[process].n_requests++;
+        event->side = side;
+        event->write = write;
+        event->op_id = op_id;
+        event->deadline = deadline;
+        event->result = lost ? HF_E_TIMEOUT : 0;
+        if (record)
+                event->record = *record;
+}
+
+/* ---- the store ---- */
+
+static void send_watch_event(struct two_lease_fixture *f, int process,
+                             enum hf__two_lease_side side) {
+        struct two_lease_process *p = &f->processes[process];
+
+        if (!p->alive || p->watch == 0 || !does_know(p, side))
+                return;
+        /* An event must not overtake an earlier one of the same Lease. */
+        if (f->now + latency(f) > p->watched_at[side])
+                p->watched_at[side] = f->now + 1 + two_lease_fixture_up_to(f, 5 * MSEC);
+        struct two_lease_event *event =
+                add_event(f, TWO_LEASE_WATCH_EVENT, process, p->watched_at[side]);
+        event->side = side;
+        event->watch = p->watch;
+        event->record = f->lease[side];
+}
+
+static void check_stays_stopped(const struct two_lease_fixture *f, enum hf__two_lease_side side,
+                                const struct hf__record *record) {
+        for (unsigned i = 0; i < f->n_processes; i++) {
+                const struct two_lease_process *p = &f->processes[i];
+                if (p->is_done && strcmp(record->holder, p->identity) == 0 &&
+                    strcmp(record->holder, f->lease[side].holder) != 0)
+                        FAIL(f, "a Lease is taken for %s (%d), which has stopped", p->identity,
+                             p->knows);
+        }
+}
+
+void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side side,
+                           const struct hf__record *record) {
+        struct hf__record *lease = &f->lease[side];
+
+        check_stays_stopped(f, side, record);
+        /* What the real store and term records do; the core and the lock must not rely on more. */
+        f->revision++;
+        if (!hf__record_same_fields(lease, record))
+                f->put_at[side] = f->now;
+        if (!lease->exists || strcmp(lease->holder, record->holder) != 0 ||
+            lease->acquire_us != record->acquire_us)
+                f->term[side] = f->revision;
+        *lease = *record;
+        lease->exists = true;
+        lease->cause = HF__CAUSE_NONE;
+        lease->beat = lease->term = 0;
+        lease->unsettled = false;
+        lease->rv_number = f->revision;
+        (void)snprintf(lease->rv, sizeof lease->rv, "%u", (unsigned)f->revision);
+        for (unsigned i = 0; i < f->n_processes; i++)
+                send_watch_event(f, (int)i, side);
+}
+
+/* No record is replaced or cleared by another process before its time is over. */
+static void check_is_not_taken_early(const struct two_lease_fixture *f,
+                                     const struct two_lease_event *event) {
+        const struct hf__record *lease = &f->lease[event->side];
+        const struct two_lease_process *p = &f->processes[event->process];
+
+        if (!lease->holder[0] || event->incarnation != p->incarnation ||
+            strcmp(lease->holder, p->identity) == 0)
+                return;
+        if (f->now - f->put_at[event->side] < lease->duration_s * SEC)
+                FAIL(f, "%s takes the %s Lease from %s", p->identity,
+                     event->side == OLD ? "old" : "new", lease->holder);
+}
+
+static int apply_write(struct two_lease_fixture *f, const struct two_lease_event *event) {
+        const struct hf__record *record = &event->record, *lease = &f->lease[event->side];
+
+        if (!record->exists && lease->exists)
+                return HF_E_EXISTS;
+        if (record->exists && !lease->exists)
+                return HF_E_NOT_FOUND;
+        if (record->exists && strcmp(record->rv, lease->rv) != 0)
+                return HF_E_CONFLICT;
+        check_is_not_taken_early(f, event);
+        two_lease_fixture_put(f, event->side, record);
+        return 0;
+}
+
+static int apply(struct two_lease_fixture *f, const struct two_lease_event *request) {
+        if (request->write)
+                return apply_write(f, request);
+        return f->lease[request->side].exists ? 0 : HF_E_NOT_FOUND;
+}
+
+/* Applies a request and sends its reply. A reply that is lost or late is a timeout. */
+static void handle_request(struct two_lease_fixture *f, const struct two_lease_event *request) {
+        int result = apply(f, request);
+        hf_nsec at = f->now + latency(f);
+        bool lost = has_fault(f, 20);
+        hf_nsec when = lost || at > request->deadline ? request->deadline : at;
+        struct two_lease_event *reply = add_event(f, TWO_LEASE_REPLY, request->process, when);
+        uint64_t seq = reply->seq;
+
+        *reply = *request;
+        reply->type = TWO_LEASE_REPLY;
+        reply->at = when > f->now ? when : f->now;
+        reply->seq = seq;
+        reply->result = when < at ? HF_E_TIMEOUT : result;
+        reply->record = f->lease[request->side];
+}
+
+/* ---- a process: what its lock and its core ask for ---- */
+
+static void send_message(struct two_lease_fixture *f, int process, enum hf__core_event_type type,
+                         const struct hf__two_lease_command *command) {
+        hf_nsec most = has_fault(f, 50) ? 50 * MSEC : MSEC / 5;
+        struct two_lease_event *event = add_event(f, TWO_LEASE_MESSAGE, process,
+                                                  f->now + 1 + two_lease_fixture_up_to(f, most));
+
+        event->message = type;
+        event->op_id = command->op_id;
+        event->result = command->result;
+        event->record = command->record;
+}
+
+/* A write that clears the old Lease while the process follows gives it back, or undoes a taking. */
+static void count_clearing(struct two_lease_fixture *f, const struct two_lease_process *p,
+                           const struct hf__two_lease_command *command) {
+        if (command->type != HF__TWO_LEASE_WRITE || command->side != OLD ||
+            command->record.holder[0] || p->core.state != HF_FOLLOWING)
+                return;
+        /* While the core acquires (2), the lock undoes a taking within that operation. */
+        f->n_given_back += p->core.op_kind != 2;
+        f->n_undone += p->core.op_kind == 2;
+}
+
+static void carry_out_commands(struct two_lease_fixture *f, int process,
+                               const struct hf__two_lease_commands *commands) {
+        struct two_lease_process *p = &f->processes[process];
+
+        for (unsigned i = 0; i < commands->n; i++) {
+                const struct hf__two_lease_command *command = &commands->list[i];
+                bool is_of_write = command->op_id == p->write_id;
+
+                switch (command->type) {
+                case HF__TWO_LEASE_READ:
+                case HF__TWO_LEASE_WRITE:
+                        count_clearing(f, p, command);
+                        send_request(f, process, command->side,
+                                     command->type == HF__TWO_LEASE_WRITE, command->op_id,
+                                     command->deadline, &command->record);
+                        break;
+                case HF__TWO_LEASE_RESPONSE:
+                        send_message(f, process, is_of_write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE,
+                                     command);
+                        break;
+                case HF__TWO_LEASE_EVENT: send_message(f, process, HF__EV_WATCHED, command); break;
+                }
+        }
+}
+
+static void check_acts_alone(struct two_lease_fixture *f, int process) {
+        const struct two_lease_process *p = &f->processes[process];
+
+        for (unsigned i = 0; i < f->n_processes; i++) {
+                const struct two_lease_process *q = &f->processes[i];
+                if (q == p || !q->alive || !q->acts || f->now >= q->valid_until)
+                        continue;
+                f->n_overlaps++;
+                if (!f->overlap_is_expected)
+                        FAIL(f, "%s (%d) leads while %s (%d) does", p->identity, p->knows,
+                             q->identity, q->knows);
+        }
+}
+
+/* The fence of a new term is that of the term records, unless a Lease was taken meanwhile. */
+static void check_fence(const struct two_lease_fixture *f, const struct two_lease_process *p,
+                        uint64_t term) {
+        for (int side = OLD; side <= NEW; side++) {
+                const struct hf__record *lease = &f->lease[side];
+                bool is_mine = strcmp(lease->holder, p->identity) == 0 &&
+                               lease->acquire_us == p->core.mine.acquire_us;
+                uint64_t fenced = side == OLD && p->knows == KNOWS_BOTH ? p->two.old_term : term;
+                if (does_know(p, side) && is_mine)
+                        assert_int_equal(fenced, f->term[side]);
+        }
+}
+
+static void begin_term(struct two_lease_fixture *f, int process,
+                       const struct hf__core_action *action) {
+        struct two_lease_process *p = &f->processes[process];
+
+        p->acts = true;
+        p->valid_until = action->valid_until;
+        f->n_terms[p->knows]++;
+        check_acts_alone(f, process);
+        check_fence(f, p, action->term);
+}
+
+static void end_process(const struct two_lease_fixture *f, struct two_lease_process *p,
+                        bool released) {
+        p->is_done = released;
+        for (int side = OLD; released && side <= NEW; side++)
+                if (strcmp(f->lease[side].holder, p->identity) == 0)
+                        FAIL(f, "%s (%d) has stopped and reports its release, but holds a Lease",
+                             p->identity, p->knows);
+}
+
+static void open_watch(struct two_lease_fixture *f, int process) {
+        f->processes[process].watch++;
+        for (int side = OLD; side <= NEW; side++)
+                if (f->lease[side].exists)
+                        send_watch_event(f, process, side);
+}
+
+/* A read or a write: straight to the one Lease, or by way of the lock of both. */
+static void begin_operation(struct two_lease_fixture *f, int process,
+                            const struct hf__core_action *action) {
+        struct two_lease_process *p = &f->processes[process];
+        struct hf__two_lease_commands commands;
+        bool write = action->type == HF__ACT_WRITE;
+
+        if (p->knows != KNOWS_BOTH) {
+                send_request(f, process, p->knows == KNOWS_OLD ? OLD : NEW, write, action->op_id,
+                             action->deadline, &action->record);
+                return;
+        }
+        if (write) {
+                p->write_id = action->op_id;
+                hf__two_lease_write(&p->two, action->op_id, &action->record, action->deadline,
+                                    time_of(f), &commands);
+        } else {
+                hf__two_lease_read(&p->two, action->op_id, action->deadline, time_of(f), &commands);
+        }
+        carry_out_commands(f, process, &commands);
+}
+
+static void carry_out_action(struct two_lease_fixture *f, int process,
+                             const struct hf__core_action *action) {
+        struct two_lease_process *p = &f->processes[process];
+
+        switch (action->type) {
+        case HF__ACT_READ:
+        case HF__ACT_WRITE: begin_operation(f, process, action); break;
+        case HF__ACT_WATCH: open_watch(f, process); break;
+        case HF__ACT_UNWATCH: p->watch = 0; break;
+        case HF__ACT_TERM_START: begin_term(f, process, action); break;
+        case HF__ACT_EXTEND: p->valid_until = action->valid_until; break;
+        case HF__ACT_TERM_DRAIN:
+        case HF__ACT_TERM_ABORT:
+                add_event(f, TWO_LEASE_JOINED, process,
+                          f->now + 1 + two_lease_fixture_up_to(f, SEC));
+                break;
+        case HF__ACT_GATE_SHUT:
+        case HF__ACT_STUCK:
+        case HF__ACT_REPORT: break;
+        case HF__ACT_STOPPED: end_process(f, p, action->released); break;
+        }
+}
+
+/* The gate is shut first, as in the elector. */
+static void step(struct two_lease_fixture *f, int process, struct hf__core_event *event) {
+        struct two_lease_process *p = &f->processes[process];
+        struct hf__core_actions actions;
+
+        hf__core_step(&p->core, event, time_of(f), &actions);
+        p->wake_at = actions.wake_at;
+        for (unsigned i = 0; i < actions.n; i++)
+                if (actions.list[i].type == HF__ACT_GATE_SHUT)
+                        p->acts = false;
+        for (unsigned i = 0; i < actions.n; i++)
+                carry_out_action(f, process, &actions.list[i]);
+}
+
+void two_lease_fixture_start(struct two_lease_fixture *f, int process,
+                             enum two_lease_knowledge knows, const char *identity) {
+        struct two_lease_process *p = &f->processes[process];
+        struct hf__core_config config = {.seed = two_lease_fixture_draw(f)};
+        struct hf__core_event tick = {.type = HF__EV_TICK};
+        unsigned incarnation = p->incarnation + 1;
+
+        *p = (struct two_lease_process){.knows = knows, .alive = true, .incarnation = incarnation};
+        if (identity)
+                (void)snprintf(p->identity, sizeof p->identity, "%s", identity);
+        else
+                (void)snprintf(p->identity, sizeof p->identity, "p%d_%u", process, incarnation);
+        strcpy(config.identity, p->identity);
+        hf_leader_timing_defaults(&config.timing);
+        hf__two_lease_init(&p->two, p->identity, config.timing.lease_duration);
+        hf__core_init(&p->core, &config, time_of(f));
+        if (f->n_processes <= (unsigned)process)
+                f->n_processes = (unsigned)process + 1;
+        step(f, process, &tick);
+}
+
+void two_lease_fixture_crash(struct two_lease_fixture *f, int process) {
+        struct two_lease_process *p = &f->processes[process];
+        bool has_old = strcmp(f->lease[OLD].holder, p->identity) == 0;
+        bool has_new = strcmp(f->lease[NEW].holder, p->identity) == 0;
+
+        if (p->alive && p->knows == KNOWS_BOTH && has_old != has_new)
+                f->n_split_crashes++;
+        p->alive = p->acts = false;
+}
+
+void two_lease_fixture_order(struct two_lease_fixture *f, int process,
+                             enum hf__core_event_type type) {
+        struct hf__core_event event = {.type = type};
+
+        if (f->processes[process].alive)
+                step(f, process, &event);
+}
+
+/* ---- handling events ---- */
+
+static void handle_reply(struct two_lease_fixture *f, const struct two_lease_event *event) {
+        struct two_lease_process *p = &f->processes[event->process];
+        struct hf__two_lease_commands commands;
+        struct hf__core_event done = {.type = event->write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE,
+                                      .op_id = event->op_id,
+                                      .result = event->result,
+                                      .record = event->record};
+
+        /* Between any two writes there is a reply, so this crashes a process at each place. */
+        if (++f->n_replies == f->crash_at) {
+                two_lease_fixture_crash(f, event->process);
+                return;
+        }
+        if (p->knows != KNOWS_BOTH) {
+                step(f, event->process, &done);
+                return;
+        }
+        hf__two_lease_response(&p->two, event->side, event->op_id, event->result, 0, &event->record,
+                               time_of(f), &commands);
+        carry_out_commands(f, event->process, &commands);
+        f->n_halves += p->two.half_since != 0;
+}
+
+static void handle_watch_event(struct two_lease_fixture *f, const struct two_lease_event *event) {
+        struct two_lease_process *p = &f->processes[event->process];
+        struct hf__two_lease_commands commands;
+        struct hf__core_event watched = {.type = HF__EV_WATCHED, .record = event->record};
+
+        if (event->watch != p->watch)
+                return;
+        if (has_fault(f, 20)) {
+                watched.type = HF__EV_WATCH_LOST;
+                step(f, event->process, &watched);
+        } else if (p->knows != KNOWS_BOTH) {
+                step(f, event->process, &watched);
+        } else {
+                hf__two_lease_watched(&p->two, event->side, &event->record, time_of(f), &commands);
+                carry_out_commands(f, event->process, &commands);
+        }
+}
+
+static void handle_message(struct two_lease_fixture *f, const struct two_lease_event *event) {
+        struct hf__core_event message = {.type = event->message,
+                                         .op_id = event->op_id,
+                                         .result = event->result,
+                                         .record = event->record};
+
+        step(f, event->process, &message);
+}
+
+/* What arrives at a paused process waits until it goes on, in the same order. */
+static void postpone(struct two_lease_fixture *f, const struct two_lease_event *event) {
+        hf_nsec until = f->processes[event->process].paused_until;
+        struct two_lease_event *later = add_event(f, event->type, event->process, until);
+
+        *later = *event;
+        later->at = until;
+}
+
+static void handle(struct two_lease_fixture *f, const struct two_lease_event *event) {
+        const struct two_lease_process *p = &f->processes[event->process];
+
+        if (event->type == TWO_LEASE_REQUEST) { /* even if its sender has crashed meanwhile */
+                handle_request(f, event);
+                return;
+        }
+        if (!p->alive || event->incarnation != p->incarnation)
+                return;
+        if (f->now < p->paused_until) {
+                postpone(f, event);
+                return;
+        }
+        switch (event->type) {
+        case TWO_LEASE_REQUEST: break;
+        case TWO_LEASE_REPLY: handle_reply(f, event); break;
+        case TWO_LEASE_WATCH_EVENT: handle_watch_event(f, event); break;
+        case TWO_LEASE_MESSAGE: handle_message(f, event); break;
+        case TWO_LEASE_JOINED: two_lease_fixture_order(f, event->process, HF__EV_JOINED); break;
+        }
+}
+
+/* ---- time ---- */
+
+/* A process that is paused past its time to wake does so when it goes on. */
+static hf_nsec wakes_at(const struct two_lease_process *p) {
+        if (!p->alive)
+                return HF_NSEC_NEVER;
+        return p->wake_at > p->paused_until ? p->wake_at : p->paused_until;
+}
+
+/* The index of the next event up to *at, which becomes its time; -1 = there is none. */
+static int next_event(const struct two_lease_fixture *f, hf_nsec *at) {
+        int next = -1;
+
+        for (int i = 0; i < (int)f->n_events; i++) {
+                const struct two_lease_event *event = &f->events[i];
+                bool is_same_time = event->at == *at && next >= 0;
+                if (event->at < *at || (is_same_time && event->seq < f->events[next].seq)) {
+                        next = i;
+                        *at = event->at;
+                }
+        }
+        return next;
+}
+
+/* The process to wake before *at, which becomes its time; -1 = there is none. */
+static int next_to_wake(const struct two_lease_fixture *f, hf_nsec *at) {
+        int next = -1;
+
+        for (int i = 0; i < (int)f->n_processes; i++)
+                if (wakes_at(&f->processes[i]) < *at) {
+                        next = i;
+                        *at = wakes_at(&f->processes[i]);
+                }
+        return next;
+}
+
+/* Lets the next thing happen, unless it is due at `until` or later. */
+static bool run_once(struct two_lease_fixture *f, hf_nsec until) {
+        hf_nsec at = until;
+        int next = next_event(f, &at), waking = next_to_wake(f, &at);
+
+        if (next < 0 && waking < 0) {
+                f->now = until;
+                return false;
+        }
+        f->now = at > f->now ? at : f->now;
+        if (waking >= 0) {
+                two_lease_fixture_order(f, waking, HF__EV_TICK);
+                return true;
+        }
+        struct two_lease_event event = f->events[next];
+        f->events[next] = f->events[--f->n_events];
+        handle(f, &event);
+        return true;
+}
+
+void two_lease_fixture_run_for(struct two_lease_fixture *f, hf_nsec duration) {
+        hf_nsec until = f->now + duration;
+
+        while (run_once(f, until))
+                ;
+}
+
+struct two_lease_fixture *two_lease_fixture_new(uint64_t seed) {
+        static struct two_lease_fixture f; /* large */
+
+        memset(&f, 0, sizeof f);
+        f.now = 1000 * SEC;
+        f.rng = f.seed = seed;
+        f.revision = 100;
+        return &f;
+}
