@@ -9,8 +9,8 @@
 #include "server/handlers/read_endpoint.h"
 
 static const char body_text[] = "{\n"
-                                "  \"major\": \"" HFD_KUBERNETES_MAJOR "\",\n"
-                                "  \"minor\": \"" HFD_KUBERNETES_MINOR "\",\n"
+                                "  \"major\": \"" HFD_KUBE_MAJOR "\",\n"
+                                "  \"minor\": \"" HFD_KUBE_MINOR "\",\n"
                                 "  \"gitVersion\": \"" HFD_GIT_VERSION "\",\n"
                                 "  \"gitCommit\": \"\",\n"
                                 "  \"gitTreeState\": \"\",\n"

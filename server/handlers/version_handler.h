@@ -11,9 +11,9 @@
 #ifndef HFD_VERSION
 #define HFD_VERSION "unknown" /* this header compiled alone */
 #endif
-#define HFD_KUBERNETES_MAJOR "1"
-#define HFD_KUBERNETES_MINOR "32"
-#define HFD_GIT_VERSION      "v" HFD_KUBERNETES_MAJOR "." HFD_KUBERNETES_MINOR ".0+holdfast-" HFD_VERSION
+#define HFD_KUBE_MAJOR  "1"
+#define HFD_KUBE_MINOR  "32"
+#define HFD_GIT_VERSION "v" HFD_KUBE_MAJOR "." HFD_KUBE_MINOR ".0+holdfast-" HFD_VERSION
 
 /* A handler of http.h. ctx is not used. */
 void hfd_version_handle(void *ctx, struct hfd_http_request *request);

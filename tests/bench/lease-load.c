@@ -83,7 +83,9 @@ static void next(struct slot *slot) {
                 return;
         }
         hf__microtime_format(clock->real(clock->ctx) / 1000, now);
-        request.verb = !slot->exists ? HF_VERB_CREATE : put ? HF_VERB_UPDATE : HF_VERB_GET;
+        request.verb = put ? HF_VERB_UPDATE : HF_VERB_GET;
+        if (!slot->exists)
+                request.verb = HF_VERB_CREATE;
         if (request.verb != HF_VERB_GET) {
                 int n = snprintf(body, sizeof body,
                                  "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"

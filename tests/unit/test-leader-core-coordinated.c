@@ -29,8 +29,9 @@ static void test_coordinated_waits_to_be_named(void **state) {
         start_coordinated(&f);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 0));
+        static const char *const holders[] = {"", "bing", "baz"};
         for (int i = 0; i < 3; i++) {
-                record = core_fixture_held_by(&f, i == 0 ? "" : i == 1 ? "bing" : "baz", 3);
+                record = core_fixture_held_by(&f, holders[i], 3);
                 if (i == 2)
                         record.preferred = true; /* named, but another is preferred */
                 core_fixture_watched(&f, &record);
