@@ -5,6 +5,7 @@
  */
 #include "server/filters/query.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,6 +17,8 @@ int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_valu
                   size_t max_value) {
         size_t n_key = strlen(key);
         char name[128];
+
+        assert(n_key < sizeof name);
         for (const char *at = query; *at;) {
                 const char *end = at + strcspn(at, "&");
                 const char *equals = memchr(at, '=', (size_t)(end - at));
@@ -25,10 +28,9 @@ int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_valu
                 if (n_name >= 0 && (size_t)n_name == n_key && memcmp(name, key, n_key) == 0 &&
                     nth-- == 0) {
                         const char *value = equals ? equals + 1 : end;
-                        return hf__percent_decode(value, (size_t)(end - value), true, ret_value,
-                                                  max_value) < 0
-                                       ? HF_E_INVALID
-                                       : 0;
+                        int n = hf__percent_decode(value, (size_t)(end - value), true, ret_value,
+                                                   max_value);
+                        return n < 0 ? HF_E_INVALID : 0;
                 }
                 at = *end ? end + 1 : end;
         }
@@ -37,8 +39,8 @@ int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_valu
 
 bool hfd_query_bool(const char *query, const char *key) {
         char value[16];
-
         int r = hfd_query_get(query, key, 0, value, sizeof value);
+
         if (r == HF_E_NOT_FOUND)
                 return false;
         return r != 0 || (strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0);

@@ -187,7 +187,7 @@ static bool put_document(struct hf__strbuf *s, const char *path) {
 
 struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
         struct hf__strbuf s = {0};
-        char trimmed[512]; /* a longer path is none of ours, however it ends */
+        char trimmed[512]; /* no document has a longer path, so cutting it does no harm */
         struct hf__buf *buf = NULL;
         size_t n = strlen(path);
 

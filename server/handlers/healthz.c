@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health endpoints. Anybody may ask them, so that a body names the checks that failed, but never
- * says why: the reasons go to the log. Only the endpoint of a single check gives its reason.
+ * Health endpoints. They are open to everybody, and so the body of all checks names the checks that
+ * failed but not their reasons, which go to the log. Only the endpoint of a single check gives the
+ * reason.
  */
 #include "server/handlers/healthz.h"
 

@@ -229,7 +229,7 @@ void hfd_openapi_v3_put_index(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "}}");
 }
 
-/* kubectl finds the kind by the extension; the PATCH tells it that the server validates fields. */
+/* kubectl finds the kind by the extension, and the two parameters in its PATCH. */
 static void put_v3_path(struct hf__strbuf *s, const struct hfd_resource *row) {
         put_path_prefix(s, row);
         hf__strbuf_printf(s,

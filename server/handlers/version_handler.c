@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The body is one constant. Clients parse buildDate as a time, so that it must be one; it is a
- * fixed one, for equal sources make equal programs.
+ * The body is one constant. buildDate must be a time, because clients parse it. It is always the
+ * same one, so that builds are reproducible.
  */
 #include "server/handlers/version_handler.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/resources/meta.h"
+#include "server/resources/causes.h"
 
 static bool is_given(const struct hf__json *value) { return value && !hf__json_is_null(value); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Types of parts. The messages are those of Go's encoding/json, because clients show them. Each
- * check looks at the part alone: what is below it is checked where it is decoded.
+ * check looks at one part only. The strategies check the parts below it in the same way.
  */
 #include "server/resources/parts.h"
 

@@ -5,7 +5,7 @@
  * an object. `kind` is the name of the Go type that Kubernetes' messages show ("NamespaceSpec").
  * Pure. Thread: any.
  *
- * A part that is null counts as absent and is removed, for clients may send null to clear a field.
+ * A part that is null counts as absent and is removed: clients may send null to clear a field.
  * object may be NULL: then all its parts are absent.
  */
 #include <stdbool.h>

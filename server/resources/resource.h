@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The resources that are served: one row of a table each. Everything generic (verbs, cache,
- * watches, discovery, Table) reads the row; what is particular to one kind is in its strategy
+ * watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
  * functions (strategies/strategies.h, which also says how a new kind is added).
  *
  * The table is static and immutable, and pointers to its rows are compared. Pure. Thread: any.

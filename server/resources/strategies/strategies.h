@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The strategies: what is particular to one kind. The table in resource.c refers to them, and the
+ * The strategies: the rules of each kind. The table in resource.c refers to them, and the
  * registry calls them through its rows (struct hfd_resource), in this order:
  *
  *  - decode brings the object that a client sent into its normal form. False: the object is not of
@@ -61,7 +61,7 @@ bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_r
 void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 
-/* role_binding.c: RoleBindings and ClusterRoleBindings, which differ only in what is valid */
+/* role_binding.c: RoleBindings and ClusterRoleBindings, which have different validation only */
 bool hfd_role_binding_decode(struct hf__json *object, char *reason, size_t max_reason);
 int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old,
