@@ -67,8 +67,8 @@ static void test_a_record_of_client_go_is_read(void **state) {
 /* CG02 */
 static void test_absent_fields_mean_no_holder(void **state) {
         const char *texts[] = {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
-                               "{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\","
-                               "\"acquireTime\":7,\"renewTime\":\"soon\"}}"};
+                               ("{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\","
+                                "\"acquireTime\":7,\"renewTime\":\"soon\"}}")};
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 struct hf__record record = read_text(texts[i]);
                 assert_true(record.exists);
