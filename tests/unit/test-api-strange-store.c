@@ -195,6 +195,23 @@ static void test_an_object_overwritten_with_an_invalid_value_is_deleted(void **s
         client_watch_free(seen);
 }
 
+/*
+ * Another program may store an object under a key that ends with a slash: its name is empty. It is
+ * served with the collection, and is deleted with it.
+ */
+static void test_an_object_without_a_name_is_deleted_with_its_collection(void **state) {
+        struct api_fixture *f = *state;
+        struct store_reply reply;
+
+        write_raw(f, "/registry/configmaps/default/", "{\"metadata\":{\"namespace\":\"default\"}}");
+        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default",
+                                          NULL, NULL, NULL),
+                         0);
+        assert_int_equal(store_client_get(f->store, "/registry/configmaps/default/", &reply), 0);
+        assert_int_equal(reply.n_kvs, 0);
+        store_reply_deinit(&reply);
+}
+
 /* A page of the store with one invalid value is one object short, but need not be the last page. */
 static void test_a_page_with_an_invalid_value_is_not_the_last(void **state) {
         struct api_fixture *f = *state;
@@ -234,6 +251,7 @@ int main(void) {
                 API_TEST(test_reads_of_a_lost_history_do_not_disable_the_cache),
                 API_TEST(test_the_audit_expects_values_that_are_not_objects),
                 API_TEST(test_an_object_overwritten_with_an_invalid_value_is_deleted),
+                API_TEST(test_an_object_without_a_name_is_deleted_with_its_collection),
                 API_TEST(test_a_page_with_an_invalid_value_is_not_the_last),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,6 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
         int r = 0;
 
         assert(request->resource && request->done);
-        assert(request->verb == HFD_CREATE || *request->name);
         if (!w) {
                 hfd_response_no_memory(&response);
                 request->done(request, &response);
