@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns manifests into steps: parses YAML or JSON, checks that the object has an identity that the
- * server can know, takes out what the server keeps for itself, and computes the content's hash.
+ * Turns manifests into steps: parses YAML or JSON, checks the object's kind, namespace and name,
+ * removes the fields that the server manages, and computes a hash of the content.
  *
- * Invariants: nothing here depends on the server, the clock or the order of keys, so every instance
- * of a version makes the same steps. Every refusal is one line that names the place.
+ * Invariants: nothing here depends on the server, the clock or the order of keys, so all instances
+ * of the same version create the same steps. A message about a document is one line and names the
+ * file, the document and the line.
  */
 #include "bootstrap/manifest.h"
 
@@ -23,27 +24,27 @@
 #include "base/utf8.h"
 #include "client/yaml.h"
 
-#define MAX_JSON (1u << 20) /* bytes of one object; servers accept no more */
+#define MAX_JSON (1u << 20) /* bytes of one object; servers accept no larger one */
 
-/* ---- places and refusals ---- */
+/* ---- positions and errors ---- */
 
-/* The object that is being read. */
+/* The position of the document that is being read. */
 struct place {
         struct hf__steps *steps;
         const struct hf__kinds *kinds;
         const char *source;
-        size_t number, line; /* of the document in it; from 1 */
-        bool refused;        /* on_document has written a message that names the place */
+        size_t number, line; /* of the document within the source; both start at 1 */
+        bool refused;        /* on_document has already set the error message */
 };
 
-/* Texts from files, and their names, go into messages of one line. */
+/* Replaces control characters: text and names of files go into one-line messages. */
 static void make_one_line(char *text) {
         for (char *c = text; *c; c++)
                 if ((unsigned char)*c < ' ' || *c == 0x7f)
                         *c = ' ';
 }
 
-/* Writes the source's name. Of a long path the end is kept: it has the file name. */
+/* Writes the source's name. Truncates a long path at its beginning, to keep the file name. */
 static void name_source(const char *source, char *text, size_t max) {
         size_t n = strlen(source);
 
@@ -52,7 +53,7 @@ static void name_source(const char *source, char *text, size_t max) {
         make_one_line(text);
 }
 
-/* Writes the source's name, the document and the line. */
+/* Writes the source's name and the numbers of the document and the line. */
 static void name_place(const struct place *place, char *text, size_t max) {
         char where[64];
         int n = snprintf(where, sizeof where, ": document %zu, line %zu", place->number,
@@ -77,7 +78,7 @@ static int refuse(const struct place *place, struct hf_status *reterr_status, co
         return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", where, what);
 }
 
-/* A name becomes part of URLs and of the step's id. This refuses only what every server refuses. */
+/* A name becomes part of URLs and of the step's id. Rejects only what every server rejects. */
 static bool is_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         if (n == 0 || n > HF_NAME_MAX || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
@@ -90,7 +91,7 @@ static bool is_name(const char *text) {
 
 /* ---- one object ---- */
 
-/* Checks what identifies the object, and sets step->kind. */
+/* Checks the object's kind, name and namespace, and sets step->kind. */
 static int check_identity(const struct place *place, const struct hf__json *object,
                           struct hf__step *step, struct hf_status *reterr_status) {
         const char *api_version = hf__json_string(object, "apiVersion");
@@ -120,14 +121,14 @@ static int check_identity(const struct place *place, const struct hf__json *obje
         return 0;
 }
 
-/* Fills the step from an object whose identity is checked. 0, -ENOMEM or HF_E_TOO_LARGE; the step
- * is to be hf__step_done in any case. */
+/* Fills the step from an object that check_identity accepted. 0, -ENOMEM or HF_E_TOO_LARGE. The
+ * caller calls hf__step_done on the step, also on failure. */
 static int fill_step(const struct place *place, struct hf__json *object, struct hf__step *step) {
         const char *name = hf__json_string(object, "metadata.name");
         const char *ns = hf__json_string(object, "metadata.namespace");
         const struct hf__kind *kind = step->kind;
         struct hf__strbuf text = {.max = MAX_JSON};
-        char where[160]; /* messages about the step have room for so much */
+        char where[160]; /* what fits into messages about the step */
 
         assert(kind);
         hf__content_strip(object);
@@ -136,7 +137,7 @@ static int fill_step(const struct place *place, struct hf__json *object, struct 
         if (r == 0)
                 r = text.error;
         name_place(place, where, sizeof where);
-        step->content = text.data; /* consumed */
+        step->content = text.data; /* takes ownership */
         step->n_content = text.n;
         step->source = strdup(where);
         step->name = strdup(name);
@@ -157,7 +158,7 @@ static int add_object(const struct place *place, struct hf__json *object,
         int r = hf__json_check_unique(object, &key);
 
         if (r == HF_E_INVALID)
-                return refuse(place, reterr_status, "an object in it has the key \"%.100s\" twice",
+                return refuse(place, reterr_status, "the key \"%.100s\" occurs twice in an object",
                               key);
         if (r == 0)
                 r = check_identity(place, object, &step, reterr_status);
@@ -171,7 +172,8 @@ static int add_object(const struct place *place, struct hf__json *object,
         if (r == 0)
                 return 0;
         return hf_fail(reterr_status, r, "%s: %s", place->source,
-                       r == HF_E_TOO_LARGE ? "too many or too large manifests" : hf_strerror(r));
+                       r == HF_E_TOO_LARGE ? "the manifests are too many or too large"
+                                           : hf_strerror(r));
 }
 
 /* ---- texts ---- */
@@ -184,11 +186,11 @@ static int on_document(void *ctx, size_t number, size_t line, const char *json, 
         place->number = number;
         place->line = line;
         if (n == 4 && memcmp(json, "null", 4) == 0)
-                return 0; /* an empty document, or one of comments */
+                return 0; /* empty, or only comments */
         int r = hf__json_parse(json, n, &object, NULL);
         if (r < 0)
                 return r;
-        r = r != 0 ? refuse(place, reterr_status, "it has a value that JSON cannot have")
+        r = r != 0 ? refuse(place, reterr_status, "it contains a value that JSON cannot represent")
                    : add_object(place, object, reterr_status);
         place->refused = r != 0;
         hf__json_free(object);
@@ -213,7 +215,7 @@ static int add_yaml(struct place *place, const char *text, size_t n,
 static int add_json(struct place *place, const char *text, size_t n,
                     struct hf_status *reterr_status) {
         struct hf__json *object;
-        size_t offset = 0; /* of the error */
+        size_t offset = 0; /* of the syntax error */
         int r = hf__json_parse(text, n, &object, &offset);
 
         if (r < 0)
@@ -242,8 +244,8 @@ int hf__manifest_read_text(struct hf__steps *steps, const struct hf__kinds *kind
                 return hf_fail(reterr_status, HF_E_INVALID, "%s: it is not text in UTF-8", source);
         while (begin < n && strchr(" \t\r\n", text[begin]))
                 begin++;
-        /* YAML may begin with a brace too, but such a text is almost always meant to be JSON, and
-         * then the JSON parser's message is the better one. */
+        /* YAML may also begin with a brace, but such a text is almost always meant as JSON, and the
+         * JSON parser then gives the better error message. */
         if (begin < n && text[begin] == '{')
                 return add_json(&place, text, n, reterr_status);
         return add_yaml(&place, text, n, reterr_status);

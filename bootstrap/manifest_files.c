@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads manifests from directories. Invariant: the order of the files is that of the bytes of their
- * names, the same in every locale, because it is the order of the steps.
+ * Reads manifests from directories. Invariant: files are sorted by the bytes of their names, in
+ * every locale, because their order is the order of the steps.
  */
 #include "bootstrap/manifest_files.h"
 
@@ -25,7 +25,7 @@ static bool ends_with(const char *text, const char *end) {
         return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* For scandir. */
+/* A filter for scandir. */
 static int is_manifest(const struct dirent *entry) {
         const char *name = entry->d_name;
         return name[0] != '.' &&
@@ -36,8 +36,8 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
         return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Reads exactly the size that fstat gave. A file that shrinks meanwhile is being written, and is
- * refused. */
+/* Reads exactly `size` bytes, the size that fstat reported. If the file is shorter by now, another
+ * process is writing it, so it is rejected. */
 static int read_all(int fd, const char *path, size_t size, char **ret_text,
                     struct hf_status *reterr_status) {
         char *text = malloc(size + 1);
@@ -53,7 +53,8 @@ static int read_all(int fd, const char *path, size_t size, char **ret_text,
                         int r = got < 0 ? -errno : HF_E_INVALID;
                         free(text);
                         return hf_fail(reterr_status, r, "%s: cannot read it: %s", path,
-                                       got < 0 ? hf_strerror(r) : "it became shorter");
+                                       got < 0 ? hf_strerror(r)
+                                               : "the file shrank while it was read");
                 }
                 n += (size_t)got;
         }
@@ -62,8 +63,8 @@ static int read_all(int fd, const char *path, size_t size, char **ret_text,
         return 0;
 }
 
-/* Reads a regular file; links are followed. *ret_text NULL: it is something else and is skipped,
- * because a FIFO would block and a device has no end. */
+/* Reads a regular file and follows symbolic links. Skips anything else and sets *ret_text to NULL,
+ * because a FIFO would block and a device may never end. */
 static int read_file(const char *path, char **ret_text, size_t *ret_n,
                      struct hf_status *reterr_status) {
         struct stat st;
@@ -112,7 +113,7 @@ int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__kinds 
                 return hf_fail(reterr_status, r, "%s: cannot read the directory: %s", path,
                                hf_strerror(r));
         }
-        /* scandir counts before anything is read, so the limit comes first. */
+        /* The count is known here, so too many files are rejected before any is read. */
         if (n > MAX_FILES)
                 r = hf_fail(reterr_status, HF_E_TOO_LARGE,
                             "%s: there are more than %d manifest files", path, MAX_FILES);

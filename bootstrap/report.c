@@ -2,10 +2,10 @@
 /*
  * Reports the state of phases: info, log, metrics, health checks, Events, on_progress.
  *
- * Health. The check `bootstrap` (healthz) fails while a phase fails in this process, which then is
- * the leader. The check `bootstrap-<phase>` (healthz, readyz), for a phase that is part of being
- * ready, fails until the ledger says that some version has completed it. livez has neither, because
- * a restart repairs neither.
+ * Health. The check `bootstrap` (healthz) fails while a phase keeps failing in this process, which
+ * can only happen on the leader. The check `bootstrap-<phase>` (healthz, readyz) exists for a phase
+ * that readiness depends on. It fails until the ledger shows that some version has completed the
+ * phase. livez includes neither, because a restart would repair neither.
  *
  * Invariant: the lock guards `info` only. Copies of it are passed on after the lock is released.
  */
@@ -63,7 +63,7 @@ static bool check_complete(void *ctx, char *reason, size_t max_reason) {
 
 /* ---- making and removing ---- */
 
-/* All outcomes get their series at once, so that rates work from the first step on. */
+/* Creates the series of all outcomes at once, so that rates are correct from the first step on. */
 static void make_metrics(struct hf__phase *phase) {
         struct hf_metrics *registry = phase->bootstrap->host->metrics;
         struct hf__phase_metrics *metrics = &phase->metrics;
@@ -132,7 +132,7 @@ static void call_on_progress(struct hf__phase *phase, enum hf_bootstrap_point po
                 phase->bootstrap->on_progress(phase->bootstrap->ctx, point, info);
 }
 
-/* A copy of the info is taken under the lock, and on_progress gets the copy without it. */
+/* Copies the info under the lock, and passes the copy to on_progress after unlocking. */
 void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step,
                          size_t n_settled) {
         struct hf_bootstrap_info *info = &phase->info, copy;
@@ -142,7 +142,7 @@ void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point,
         (void)snprintf(info->step, sizeof info->step, "%s", step ? step : "");
         if (n_settled != HF__UNCHANGED)
                 info->n_settled = n_settled;
-        /* Something has been achieved: the row of failures has ended. */
+        /* Progress was made, so the failures in a row end here. */
         if (point == HF_BOOTSTRAP_RECORDED || point == HF_BOOTSTRAP_COMPLETE) {
                 info->failing = false;
                 info->n_failures = 0;
@@ -179,7 +179,7 @@ static void make_event_name(const struct hf__phase *phase, const char *step, cha
         (void)snprintf(name, 64, "holdfast-bootstrap.%s", digits);
 }
 
-/* Fills the Event. Its firstTimestamp stays if it has one. */
+/* Fills the Event. Keeps an existing firstTimestamp. */
 static int fill_event(struct hf__json *event, const struct hf__phase *phase, const char *name,
                       const char *now, int64_t count, const char *message) {
         const struct hf_bootstrap *bootstrap = phase->bootstrap;
@@ -219,7 +219,7 @@ static int request_event(struct hf_term *term, struct hf_request *request, char 
                             &status);
 }
 
-/* Reads the Event, or makes a new one. NULL: out of memory. */
+/* Reads the Event, or creates a new object. NULL: out of memory. */
 static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term,
                                   const char *name, bool *ret_exists) {
         struct hf_request request = {.verb = HF_VERB_GET,
@@ -278,7 +278,8 @@ void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const cha
         hf_metric_add(phase->metrics.failures, 1);
         hf_metric_set(phase->metrics.failing, 1);
         call_on_progress(phase, HF_BOOTSTRAP_FAILING, &copy);
-        /* Logs only the 1st, 2nd, 4th ..., so that a lasting fault does not fill the log. */
+        /* Logs and writes an Event only for the 1st, 2nd, 4th, ... failure, so that a lasting fault
+         * does not fill the log. */
         if ((n_failures & (n_failures - 1)) != 0)
                 return;
         hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s fails, try %u: %s",

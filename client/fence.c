@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text form of a fence, which is the value of an HTTP header. So nothing in it may end the
- * line, and it must survive the trimming of blanks at both ends.
+ * Formats and parses a fence as the value of an HTTP header. The text must therefore contain no
+ * line break, and must not begin or end with a space, because HTTP parsers trim it.
  *
- * Namespace and name contain no separator; the identity comes last and may contain any. A comma
- * after the first term announces a second Lease. A term has only digits, so a server that knows one
- * Lease only refuses such a fence as a whole and never compares half of it.
+ * Namespace and name contain neither '/' nor ';'. The identity comes last, so it may contain any
+ * separator. A comma after the first term introduces a second Lease. A server that supports only
+ * one Lease finds a term that is not a number and rejects the whole fence, so it never compares
+ * only half of it.
  *
- * Invariant: each fence has exactly one text, so equal fences can be compared as texts.
+ * Invariant: each fence has exactly one text form, so fences can be compared as strings.
  */
 #include <holdfast/fence.h>
 
@@ -17,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a text may be a part of a fence: not empty, no blank at either end, no control bytes, and
- * none of the forbidden characters. */
+/* Whether the text is valid in a fence: not empty, at most `max` bytes, no space at either end, no
+ * control characters and no forbidden ones. */
 static bool is_part(const char *text, size_t n, size_t max, const char *forbidden) {
         if (n == 0 || n > max || text[0] == ' ' || text[n - 1] == ' ')
                 return false;
@@ -57,7 +58,7 @@ int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text) {
         return n < 0 || (size_t)n >= max_text ? -ENOSPC : n;
 }
 
-/* A number has one spelling: no sign and no leading zero. */
+/* Accepts no sign and no leading zero, so that each number has one spelling. */
 static bool parse_term(const char *text, size_t n, uint64_t *ret_term) {
         uint64_t term = 0;
 
@@ -72,12 +73,12 @@ static bool parse_term(const char *text, size_t n, uint64_t *ret_term) {
         return true;
 }
 
-/* The text that is not parsed yet. */
+/* The part of the text that is still to be parsed. */
 struct scan {
         const char *at, *end;
 };
 
-/* Takes the text up to the separator, and skips the separator. False: there is none. */
+/* Returns the text before the next separator and moves past it. False: there is no separator. */
 static bool take_part(struct scan *scan, char separator, const char **ret_text, size_t *ret_n) {
         const char *found = memchr(scan->at, separator, (size_t)(scan->end - scan->at));
         if (!found)

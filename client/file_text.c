@@ -28,7 +28,7 @@ void hf__trim_end(char *text) {
                 text[--n] = '\0';
 }
 
-/* As realloc, but wipes the previous memory. Frees `text` in any case. */
+/* Like realloc, but wipes the old memory. Frees `text` also on failure. */
 static char *grow(char *text, size_t n, size_t space) {
         char *larger = malloc(space);
 
@@ -63,7 +63,7 @@ static int read_all(int fd, char **ret_text, size_t *ret_n) {
                 if (n > HF__FILE_TEXT_MAX)
                         r = -EFBIG;
         }
-        if (r == 0 && memchr(text, '\0', n)) /* as a string it would end there */
+        if (r == 0 && memchr(text, '\0', n)) /* callers use a C string, which would end there */
                 r = -EINVAL;
         if (r < 0) {
                 if (text)

@@ -3,10 +3,11 @@
  * Waits until an informer has seen a revision.
  *
  * A waiting thread puts itself into the informer's list, with the revision that it wants and the
- * count of consistent lists begun so far. It is satisfied when the informer has seen that revision.
- * On a server whose collections may count separately, a list begun after the call is as good: it
- * contains all that was written before it. The reflector looks at the waiters (probe_at) and makes
- * such a list beside the watch; reflector_list.c calls it a probe.
+ * count of consistent lists begun so far. The wait ends when the informer has seen that revision.
+ * If the server does not use one revision counter for all collections, a list that begins after the
+ * call is sufficient too: it contains everything that was written before the call. The reflector
+ * checks the waiting threads at probe_at and sends such a list request in parallel to the watch;
+ * reflector_list.c calls it a probe.
  *
  * Invariant: each waiter is removed from the list by its own thread before its stack frame ends.
  */
@@ -18,12 +19,12 @@
 
 #include "client/informer_private.h"
 
-/* A list for waiters costs as much as the collection is large. For one of more than a page the
- * watch gets this long to bring the revision by itself. */
+/* The cost of a probe grows with the size of the collection. If that is larger than one page, wait
+ * this long first, because the watch may deliver the revision by itself. */
 #define LARGE_GRACE (50 * HF_NSEC_PER_MSEC)
-/* At the beginning of a term the watch always gets this long. */
+/* At the beginning of a term, the delay for a smaller collection of a server with one revision. */
 #define TERM_GRACE (10 * HF_NSEC_PER_MSEC)
-/* A revision that nothing reaches: only a consistent list satisfies its waiter. */
+/* A revision that is never reached, so that only a consistent list ends the wait. */
 #define ONLY_A_LIST UINT64_MAX
 
 static bool is_satisfied_locked(const struct hf_informer *informer,
@@ -67,8 +68,8 @@ uint64_t hf__informer_barrier_revision(struct hf_informer *informer) {
 static void wake_waiters(void *ctx) {
         struct hf_informer *informer = ctx;
 
-        /* Under the lock: otherwise the signal could get lost between a waiter's test of its token
-         * and its wait. */
+        /* Broadcasts under the lock. Otherwise a thread could miss it between the check of its
+         * token and its wait. */
         (void)pthread_mutex_lock(&informer->mu);
         (void)pthread_cond_broadcast(&informer->changed);
         (void)pthread_mutex_unlock(&informer->mu);
@@ -87,7 +88,8 @@ static void add_waiter(struct hf_informer *informer, struct hf__informer_waiter 
                 if (informer->store.entries.n > HF__REFLECTOR_PAGE)
                         grace = LARGE_GRACE;
                 hf_nsec probe_at = hf_now(informer->clock) + grace;
-                /* A new waiter does not inherit the delay of one that waits for too much. */
+                /* A new waiter must not inherit the backoff of one whose revision does not exist
+                 * yet. */
                 if (!informer->waiters || probe_at < informer->probe_at)
                         informer->probe_at = probe_at;
                 informer->probe_failures = 0;
@@ -124,7 +126,7 @@ static int await(struct hf_informer *informer, const struct hf__informer_waiter 
 
 static int wait_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
                     hf_nsec grace, struct hf_cancel *token) {
-        /* A few waiters, always those of hf_informer_wait, need no memory that could run out. */
+        /* A few waiters fit on the stack, so hf_informer_wait cannot fail for lack of memory. */
         struct hf__informer_waiter few[4] = {0}, *waiters = few;
         int r = 0;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the store of an informer from any thread, under its lock. A reader takes a reference to the
- * object's text and copies it after the lock is released, so that a large object holds up nobody.
+ * Reads an informer's store from any thread, under its lock. hf_informer_get only takes a reference
+ * to the object's text under the lock and copies the text afterwards, so that copying a large
+ * object does not block other threads.
  */
 #include "client/informer_lookup.h"
 
@@ -50,8 +51,8 @@ size_t hf_informer_count(struct hf_informer *informer) {
 }
 
 bool hf__informer_has_in(struct hf_informer *informer, const char *ns) {
-        /* Keys begin with the namespace, and they are sorted: the first key that is not before
-         * "namespace/" shows whether there is any. */
+        /* Keys are sorted and begin with the namespace. So the first key at or after "namespace/"
+         * has that prefix if the namespace contains any object. */
         char prefix[HF_NAME_MAX + 2];
         int n = snprintf(prefix, sizeof prefix, "%s/", ns);
 

@@ -3,9 +3,9 @@
  * Reduces an object to {"apiVersion":..,"kind":..,"metadata":{..}}, without managedFields, which
  * are often larger than all the rest.
  *
- * The members that stay are copied byte for byte: no number is rounded and no key is reordered. The
- * result is never longer than the object, except for the braces that are added when the text breaks
- * off; SCRATCH accounts for these.
+ * Copies the remaining members byte for byte, so that no number is rounded and no key is reordered.
+ * The result is never longer than the object, unless the object is truncated: then it may have up
+ * to MAX_BRACES more bytes, for which the scratch buffer has room.
  */
 #include "client/metadata_transform.h"
 
@@ -20,7 +20,7 @@
 #define SCRATCH    2048
 #define MAX_BRACES 4 /* two opening and two closing ones */
 
-/* Collects the result. While `at` is NULL it only counts the bytes. */
+/* Receives the result. If `at` is NULL, it only counts the bytes. */
 struct output {
         char *at;
         size_t n;
@@ -88,8 +88,8 @@ static int add_object(struct output *out, struct hf__span object) {
 
 int hf__metadata_transform(const char *object, size_t n, struct hf__buf **ret_object) {
         const struct hf__span text = {object, n};
-        /* Most objects fit the scratch buffer: one pass is enough. For a larger one the first pass
-         * counts and the second writes. */
+        /* For an object that fits the scratch buffer, as most do, one pass is enough. For a larger
+         * one the first pass counts and the second one writes. */
         char scratch[SCRATCH];
         bool fits = n + MAX_BRACES <= sizeof scratch;
         struct output out = {.at = fits ? scratch : NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of objects, "namespace/name", as declared in <holdfast/workqueue.h>. Pure. */
+/* Builds and splits object keys: "namespace/name", or "name" without a namespace. Pure. */
 #include <holdfast/workqueue.h>
 
 #include <errno.h>

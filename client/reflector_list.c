@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lists of a reflector: the one that fills the store before a watch, and the probe, which is
- * made beside a watch because threads wait at the barrier.
+ * A reflector's list requests: the one that fills the store before a watch, and the probe, which
+ * runs in parallel to a watch because threads wait in informer_barrier.c.
  *
- * Pages. A list comes in pages of HF__REFLECTOR_PAGE objects, so that no body is huge. Each page
- * goes into the store when it comes; objects that no page had are removed after the last. A list
- * that breaks off begins again; if the server forgot the list's version between two pages, it is
- * asked for in one piece.
+ * Pages. A list is requested in pages of HF__REFLECTOR_PAGE objects, to limit the size of a
+ * response. Each page is added to the store when it arrives. After the last page, objects that were
+ * in none of them are removed. A list that fails is restarted from the first page. If it failed
+ * because its version expired between two pages, the next one is requested without paging.
  *
- * Probes. A probe whose revision R is above what was seen is newer than the store. The store is
- * made equal to it, and events of the watch up to R, which may still come, are skipped
- * (watch_floor). A probe whose revision the watch has reached meanwhile changes nothing, but counts
- * as a consistent list for the waiting threads. So a quiet collection learns its revision, and a
- * busy one is not set back. A probe that cannot be ordered against the watch, because more pages
- * follow or its version is no number, ends the watch and becomes the list before the next watch. A
- * probe whose response comes after the watch was lost is ignored, because it may be older than what
- * was seen.
+ * Probes. If a probe's revision R is higher than the last one seen, the probe is newer than the
+ * store. It replaces the store's content, and later watch events up to R are skipped (watch_floor).
+ * If the watch has already reached R, the probe changes nothing, but counts as a consistent list
+ * for the waiting threads. So the revision of an idle collection advances, and a busy one never
+ * goes back. If a probe cannot be ordered against the watch, because more pages follow or its
+ * version is not a number, it ends the watch and becomes the list before the next watch. A response
+ * that arrives after the watch was lost is ignored, because it may be older than the store.
  *
- * Invariant: the store is never set back to an older state, except when the server itself went back
- * to a backup; then the next complete list counts (versions_reused).
+ * Invariant: the store never returns to an older state, unless the server was restored from a
+ * backup. Then the next complete list is authoritative (versions_reused).
  */
 #include "client/reflector_list.h"
 
@@ -49,7 +48,7 @@ void hf__reflector_need_list(struct hf_informer *informer, hf_nsec at) {
         assert(hf__reflector_on_thread(reflector));
         reflector->need_list = true;
         reflector->list_at = at;
-        /* The response of a probe would be ignored: the needed list must not wait for it. */
+        /* Cancel a probe: its response would be ignored, and the list must not wait for it. */
         if (reflector->list && reflector->list->is_probe)
                 hf_client_cancel(informer->client, reflector->list->id);
 }
@@ -91,9 +90,9 @@ static void list_failed(struct hf_informer *informer, int error, const struct hf
 /*
  * Appends the query of the next list, or of its next page.
  *
- * The first probe on a server with one revision may be as old as the revision that is waited for.
- * Every other list is a consistent one and gets a number, by which waiting threads know that it
- * began after their call.
+ * On a server with one revision, the first probe only has to be as new as the revision that the
+ * threads wait for. Every other list is consistent and gets a number, which shows waiting threads
+ * that it began after their call.
  */
 static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
         struct hf__reflector *reflector = &informer->reflector;
@@ -138,10 +137,10 @@ void hf__reflector_list_start(struct hf_informer *informer) {
                 list_failed(informer, r, NULL);
 }
 
-/* ---- taking a page ---- */
+/* ---- processing a page ---- */
 
-/* Reads the list's own metadata: its version, and the token of the next page, malloc'ed; NULL =
- * this page is the last. 0, -ENOMEM or -EPROTO. */
+/* Reads the list's own metadata: its version, and the token of the next page (malloc'ed; NULL for
+ * the last page). 0, -ENOMEM or -EPROTO. */
 static int parse_list_metadata(const struct hf__buf *body,
                                char ret_version[HF__RESOURCE_VERSION_MAX], char **ret_token) {
         const struct hf__span list = {body->data, body->n};
@@ -170,7 +169,7 @@ static int parse_list_metadata(const struct hf__buf *body,
         return r;
 }
 
-/* The list is in the store, or the store is newer than the list. */
+/* The list was stored, or the store is already newer. */
 static void list_done(struct hf_informer *informer, bool is_probe) {
         struct hf__reflector *reflector = &informer->reflector;
         hf_nsec delay = 0;
@@ -181,9 +180,9 @@ static void list_done(struct hf_informer *informer, bool is_probe) {
         if (reflector->list_number > informer->consistent)
                 informer->consistent = reflector->list_number;
         informer->synced = true;
-        /* A thread that still waits either came while the list was made, and gets another list at
-         * once, or waits for a revision that the server does not have either, and gets lists ever
-         * more slowly. */
+        /* If a thread began to wait after the list was started, send another probe at once.
+         * Otherwise the threads wait for a revision that the server does not have yet, so send
+         * probes with increasing delays. */
         if (is_probe && !hf__informer_barrier_missed_locked(informer, reflector->list_number))
                 delay = hf__reflector_probe_delay_locked(informer, 0);
         informer->probe_at = hf_now(informer->clock) + delay;
@@ -191,8 +190,8 @@ static void list_done(struct hf_informer *informer, bool is_probe) {
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
-/* Decides, at its first page, whether a list goes into the store. False: a probe, and the watch was
- * faster. */
+/* Decides at the first page whether to store a list. False: it is a probe, and the watch has
+ * already reached its revision. */
 static bool accept_list(struct hf_informer *informer, const char *version, bool has_more) {
         uint64_t revision = hf__resource_version_number(version);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a resourceVersion as a number. Kubernetes calls it opaque; every server that is known
- * sends a 64-bit number, and those that do not must still work: then there is no order, and 0 says
- * so.
+ * Parses a resourceVersion as a number. Kubernetes calls it opaque, but all known servers send a
+ * 64-bit number. A server that does not must still work: the result is then 0, which means that
+ * versions cannot be ordered.
  */
 #include "client/resource_version.h"
 

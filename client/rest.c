@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. This file makes
- * the client: from a configuration, from kubeconfig files, or from what a pod finds in its cluster.
- * It also has what requests and watches share. rest.h has the model: owners and threads.
+ * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. This file creates
+ * the client: from a configuration, from kubeconfig files, or from the service account of a pod. It
+ * also contains the code that requests and watches share. rest.h documents ownership and threads.
  *
  * Invariant: nothing in struct hf__rest changes once the client is made, so there is no lock.
  */
@@ -64,8 +64,8 @@ static void rest_cancel(struct hf_client *client, uint64_t id) {
 
 /* ---- the client ---- */
 
-/* Also frees a client that is half made. The engine goes first: it ends what is under way, which
- * uses the rest. */
+/* Also frees a client that is only partly constructed. Frees the engine first: that ends the
+ * requests under way, which use the other members. */
 static void rest_free(struct hf_client *client) {
         struct hf__rest *rest = rest_of(client);
 
@@ -85,7 +85,8 @@ static const struct hf_client_ops rest_ops = {
         .free = rest_free,
 };
 
-/* Whether a text may stand in a header or a URL: not empty, up to max bytes, no control bytes. */
+/* Whether the text is valid in a header or a URL: not empty, at most `max` bytes, no control
+ * characters. */
 static bool is_line(const char *text, size_t max) {
         size_t n = strnlen(text, max + 1);
 
@@ -97,8 +98,8 @@ static bool is_line(const char *text, size_t max) {
         return true;
 }
 
-/* Whether the URL can be taken apart safely: user info, a query or a fragment would go to another
- * place of the requests' URLs. */
+/* Checks the server's URL. It must not contain user info, a query or a fragment, because the paths
+ * of requests are appended to it. */
 static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
@@ -118,8 +119,7 @@ static int check_server(const char *server, bool *ret_tls, struct hf_status *ret
         return 0;
 }
 
-/* What contradicts itself is refused here, so that no connection is less safe than the caller
- * believes. */
+/* Rejects contradictory settings, so that no connection is less secure than the caller expects. */
 static int check_config(const struct hf_rest_config *config, bool *ret_tls,
                         struct hf_status *reterr_status) {
         int r = check_server(config->server, ret_tls, reterr_status);
@@ -127,10 +127,10 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
                 return r;
         if (!config->cert_pem != !config->key_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "a client certificate needs its key, and a key its certificate");
+                               "a client certificate and its key must be given together");
         if (config->insecure && config->ca_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "a CA is given, but verification is to be skipped: use one of both");
+                               "a CA is given, but verification is disabled: use only one");
         if (config->user_agent && !is_line(config->user_agent, 256))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the user agent is empty, too long or has control characters");
@@ -139,7 +139,7 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
         return 0;
 }
 
-/* Copies the server's URL, without slashes at its end, and the User-Agent line. */
+/* Copies the server's URL without trailing slashes, and formats the User-Agent header. */
 static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config) {
         size_t n = strlen(config->server);
 
@@ -154,7 +154,8 @@ static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config
         return 0;
 }
 
-/* Makes everything but the bearer token. The engine comes last: its thread starts with it. */
+/* Creates all parts except the bearer token. Creates the engine last, because that starts its
+ * thread. */
 static int make_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
         int r = copy_texts(rest, config);
 
@@ -244,7 +245,7 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
         return 0;
 }
 
-/* Makes the path of a file of the service account, and reads the file if ret_text is not NULL. The
+/* Builds the path of a file of the service account, and reads the file if ret_text is not NULL. The
  * caller frees *ret_path, also on failure. */
 static int account_file(const char *dir, const char *name, char **ret_path, char **ret_text,
                         struct hf_status *reterr_status) {
@@ -260,7 +261,8 @@ static int account_file(const char *dir, const char *name, char **ret_path, char
                      : r;
 }
 
-/* Reads the pod's namespace; refuses a text that cannot be a name, because it goes into URLs. */
+/* Reads the pod's namespace. Rejects text that is not a valid name, because it becomes part of
+ * URLs. */
 static int account_namespace(const char *dir, char *ret_ns, struct hf_status *reterr_status) {
         char *path = NULL, *text = NULL;
 

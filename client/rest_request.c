@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request of the REST client: one or more tries, and one response. rest.h says who owns it.
+ * A request of the REST client: one or more tries, and one response. rest.h documents its
+ * ownership.
  *
- * Another try follows
- *      - at once, after a 401, if the token has been replaced meanwhile. The server did nothing,
- *        because it did not know who asks.
- *      - after the pause that the server asks for with Retry-After, if that ends before the
- *        request's deadline, up to MAX_RETRIES times: a read after 429 and any 5xx but 504, a write
- *        only after 429 and 503, with which the server says that it did not take the request. After
- *        504 the server has waited already. Never in the lane of the Leases: the elector has a
- *        schedule of its own and must know at once.
+ * A request is retried in two cases:
+ *      - At once after a 401, if the token has been replaced meanwhile. The server rejected the
+ *        request before it did anything, because authentication failed.
+ *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
+ *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there
+ *        the server has already waited. A write is retried only after 429 and 503, which mean that
+ *        the server did not process it. Requests for Leases (HF_LANE_LEASE) are not retried here:
+ *        the elector has its own schedule and must learn of a failure at once.
  *
- * Invariant: a write is never sent again when the server may have done it. A write that waits for
- * another try is under way for its caller: it can be cancelled, and its deadline (the end of the
- * leader's validity) holds.
+ * Invariant: a write is never sent again if the server may have applied it. To its caller, a write
+ * that waits for a retry is still under way: it can be cancelled, and its deadline applies. (The
+ * deadline of a leader's write is the end of the leader's validity.)
  */
 #include "client/rest_request.h"
 
@@ -45,11 +46,11 @@ struct rest_request {
         char fence[HF_FENCE_MAX]; /* as sent; "" = none */
         const char *body;         /* in the same allocation, after `what` */
         size_t n_body;
-        /* the engine's thread, once it is submitted */
-        struct hf__token *token; /* a reference; of the last try; NULL = none */
-        bool token_replaced;     /* there was a try with a second token */
-        unsigned n_retries;      /* tries after a Retry-After */
-        char what[];             /* "PUT https://...", for messages; the URL follows the method */
+        /* the engine's thread only, once the request is submitted */
+        struct hf__token *token; /* owned reference; sent with the last try; NULL = none */
+        bool token_replaced;     /* already retried with a new token */
+        unsigned n_retries;      /* retries after a Retry-After */
+        char what[];             /* "PUT https://...", used in messages; also holds the URL */
 };
 
 static const char *method_of(enum hf_verb verb) {
@@ -82,8 +83,8 @@ static void request_free(struct rest_request *request) {
 
 static void request_ended(void *ctx, const struct hf__http_result *result);
 
-/* Submits a try with the newest token. previous_id: 0 = the first try, otherwise the id that it
- * keeps. On failure the request stays the caller's. */
+/* Submits a try with the newest token. previous_id: 0 for the first try; otherwise the request's
+ * id, which a retry keeps. On failure the caller still owns the request. */
 static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t previous_id,
                       uint64_t *ret_id) {
         struct hf__rest *rest = request->rest;
@@ -122,8 +123,8 @@ static bool retry_is_safe(const struct rest_request *request, int code) {
         return code >= 500 && code != 504 && !is_write(request->verb);
 }
 
-/* The boot time of the try that may follow this response, and counts it. 0 = at once, HF_NSEC_NEVER
- * = none. */
+/* Returns the boot time of the next try after this response: 0 for at once, HF_NSEC_NEVER for no
+ * retry. Counts the retry. */
 static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_result *result) {
         if (result->code == 401) {
                 if (request->token_replaced || !request->token ||
@@ -178,7 +179,7 @@ static int append_what(const struct hf__rest *rest, const struct hf_request *req
         struct hf_request addressed = *request;
 
         if (request->verb == HF_VERB_CREATE || returns_list(request->verb))
-                addressed.name = NULL; /* the path is that of the collection */
+                addressed.name = NULL; /* these use the collection's path */
         hf__strbuf_printf(out, "%s %s", method_of(request->verb), rest->server);
         hf__resource_path(out, &addressed);
         return out->error > 0 ? -EINVAL : out->error;
@@ -187,7 +188,7 @@ static int append_what(const struct hf__rest *rest, const struct hf_request *req
 static int copy_fence(struct rest_request *request, const struct hf_fence *fence) {
         int n = hf_fence_format(fence, request->fence, sizeof request->fence);
 
-        return n < 0 ? -EINVAL : 0; /* to send the write without its fence would be worse */
+        return n < 0 ? -EINVAL : 0; /* an unfenced write would be unsafe, so fail instead */
 }
 
 static int request_new(struct hf__rest *rest, const struct hf_request *from,
@@ -231,7 +232,7 @@ int hf__rest_request(struct hf_client *client, const struct hf_request *from, hf
                 return r;
         request->done = done;
         request->ctx = ctx;
-        r = submit_try(request, 0, 0, ret_id); /* from success on it is the engine's */
+        r = submit_try(request, 0, 0, ret_id); /* on success the engine owns the request */
         if (r != 0)
                 request_free(request);
         return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics of a work queue. Names and labels are those of Kubernetes' controllers, so that their
- * dashboards work. Queues of the same name, one after the other, continue the same counters.
+ * The metrics of a work queue. Names and labels match those of Kubernetes controllers, so that
+ * existing dashboards work. A queue continues the counters of an earlier queue with the same name.
  */
 #include "client/workqueue_metrics.h"
 
@@ -15,7 +15,7 @@ int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_
         struct hf__strbuf labels = {0};
 
         hf__strbuf_puts(&labels, "name=");
-        /* Every escape that a Prometheus label needs is also one of JSON. */
+        /* JSON escaping covers every character that must be escaped in a Prometheus label. */
         hf__strbuf_json(&labels, name, strlen(name));
         if (labels.error != 0) {
                 hf__strbuf_done(&labels);
@@ -43,7 +43,7 @@ int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_
                                           "How long the key that has been in hand for longest is "
                                           "being worked on.",
                                           labels.data);
-        /* The queue of a previous term may have ended with keys in it. */
+        /* A queue of a previous term may have been freed while it still held keys. */
         hf_metric_set(metrics->depth, 0);
         hf__strbuf_done(&labels);
         return 0;

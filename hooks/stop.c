@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stop coordinator. registry.c explains the model.
+ * The stop coordinator. registry.c documents the model.
  *
- * A hook is stopped when every hook that is after it has stopped (or is stuck), and its own start
- * has returned (or has missed its deadline). Then its token fires, its stop function runs, and its
- * threads are joined, all within its stop deadline. A thread is joined only after its last access
- * to the registry, so that no join waits for the work of a hook.
+ * A hook is stopped once every hook that depends on it has stopped (or is stuck), and its own start
+ * function has returned (or has missed its deadline). Then its token fires, its stop function runs,
+ * and its threads are joined, all within its stop deadline. A thread is joined only after its last
+ * access to the registry, so that a join never blocks on a hook's own code.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static bool has_ended(const struct hf_hook_context *hook) {
         return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK;
 }
 
-/* Whether every hook that is after this one has ended. */
+/* Whether every hook that depends on this one has ended. */
 static bool can_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
         hf__mutex_assert_held(&hook->hooks->mu);
         for (size_t i = 0; i < hooks->n; i++) {
@@ -80,7 +80,7 @@ static void begin_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, h
         hf_cancel_fire(hook->token, HF_CANCEL_STOPPING);
         if (hook->hook.stop) {
                 r = hf__thread_start(hooks->host, "hf-hook", stop_main, hook, &hook->stop_thread);
-                if (r != 0) /* rather a stop without a deadline than no stop */
+                if (r != 0) /* no thread: stop here, although no deadline applies then */
                         (void)stop_main(hook);
         }
         pthread_mutex_lock(&hooks->mu);
@@ -127,7 +127,7 @@ static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_contex
         return false;
 }
 
-/* The same for a hook in state RUNNING or JOINING. */
+/* Like advance_waiting_locked, for a hook in state RUNNING or JOINING. */
 static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
                                  hf_nsec *ret_until) {
         if (hook->stop_state == HF__STOP_RUNNING && hook->stop_returned) {
@@ -156,13 +156,13 @@ static bool advance_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
         return advance_begun_locked(hooks, hook, now, ret_until);
 }
 
-/* Looks at all hooks once. true: all have ended. false: *ret_wake is the time of the next look. */
+/* Advances all hooks once. true: all have ended. false: call again at *ret_wake at the latest. */
 static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) {
         bool advanced = false, all_ended = true;
 
         hf__mutex_assert_held(&hooks->mu);
         *ret_wake = HF_NSEC_NEVER;
-        /* Backwards: hooks that were registered later are usually after the others. */
+        /* Backwards, because a hook is usually registered after those that it depends on. */
         for (size_t i = hooks->n; i-- > 0;) {
                 hf_nsec until;
                 if (advance_locked(hooks, hooks->list[i], now, &until))
@@ -172,7 +172,7 @@ static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wak
                 if (!has_ended(hooks->list[i]))
                         all_ended = false;
         }
-        /* Others may be able to advance now. */
+        /* Hooks that waited for those may be able to advance now. */
         if (advanced)
                 *ret_wake = now;
         return all_ended;
@@ -200,16 +200,16 @@ static void report_stuck_locked(struct report *report, const struct hf_hook_cont
         char detail[120];
 
         if (!hook->start_returned)
-                what = "its start has not returned";
+                what = "its start function has not returned";
         else if (hook->stop_thread_made && !hook->stop_returned)
-                what = "its stop has not returned";
+                what = "its stop function has not returned";
         (void)snprintf(detail, sizeof detail, "%s within %lld ms", what,
                        (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
         report_add(report, hook->name, "is stuck", detail);
 }
 
-/* Lists all failures. Returns the first error; but HF_E_STUCK, if any hook is stuck, because it
- * forbids the caller to free. */
+/* Lists all failures. Returns HF_E_STUCK if any hook is stuck, because the caller must not free
+ * anything then; otherwise the first error found. */
 static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         struct report report = {0};
         int error = 0;
@@ -242,10 +242,10 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         hooks->closed = true;
         if (hooks->stop_begun) {
                 pthread_mutex_unlock(&hooks->mu);
-                return hf_fail(reterr_status, HF_E_CLOSED, "the hooks were stopped already");
+                return hf_fail(reterr_status, HF_E_CLOSED, "the hooks have already been stopped");
         }
         hooks->stop_begun = true;
-        /* Short: the start coordinator returns as soon as it sees `shutdown`. */
+        /* A short wait: the start coordinator returns as soon as it sees `shutdown`. */
         while (hooks->starting)
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, HF_NSEC_NEVER);
         hf_nsec wake, now = hf_now(clock);

@@ -4,15 +4,15 @@
  *
  *      NEW --start--> RUNNING --stop--> STOPPED
  *
- * One thread publishes: at the start, when it is woken, and when the last renewal is old. A watch
- * of the object wakes it, from the client's threads, when the object was deleted or contains a ping
- * that is not answered yet.
+ * One thread publishes the object: at the start, when it is woken, and when the last renewal is too
+ * old. A watch of the object runs on the client's threads. It wakes that thread when the object was
+ * deleted or contains a ping that has not been answered yet.
  *
  * Invariants:
  *  - Publishing reads the object first, because the coordinator writes to it too.
- *  - No ping is missed for good: a reopened watch begins with the object as it is.
- *  - The watch holds a reference. Its end may come after the candidate was freed, and touches only
- *    the candidate's own memory then.
+ *  - No ping is lost: a reopened watch begins with the object's current state.
+ *  - The watch holds a reference. It may end after hf_candidate_free; its end callback then uses
+ *    only the candidate's own memory, not the host.
  */
 #include <holdfast/candidate.h>
 
@@ -86,7 +86,7 @@ static hf_nsec now(const struct hf_candidate *candidate) {
         return hf_now(hf_host_clock(candidate->host));
 }
 
-/* duration x [1, 1.2): spreads the candidates of a fleet that started at the same time. */
+/* Adds up to 20 %, so that candidates that started together do not renew together. */
 static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -95,8 +95,7 @@ static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
 
 /* ---- the watch ---- */
 
-/* 0 = absent or malformed: older than every time. */
-
+/* Reads a time in microseconds. 0 = absent or malformed, which is older than any time. */
 static int64_t read_time(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
         int64_t usec = 0;
@@ -104,7 +103,7 @@ static int64_t read_time(const struct hf__json *object, const char *path) {
         return text && hf__microtime_parse(text, &usec) == 0 ? usec : 0;
 }
 
-/* Whether the coordinator waits for an answer. */
+/* Whether the coordinator waits for an answer to its ping. */
 static bool is_pinged(const struct hf__json *object) {
         return read_time(object, "spec.pingTime") > read_time(object, "spec.renewTime");
 }
@@ -140,7 +139,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         unref(candidate);
 }
 
-/* The watch's reference is dropped by on_end, also if the watch could not be opened. */
+/* on_end drops the watch's reference, also if the watch could not be opened. */
 static void open_watch(struct hf_candidate *candidate) {
         struct hf_watch_spec spec = {.resource = candidates,
                                      .ns = candidate->config.ns,
@@ -159,7 +158,7 @@ static void open_watch(struct hf_candidate *candidate) {
 
 /* ---- publishing ---- */
 
-/* Writes this process's own fields into the object. renewTime must be later than pingTime, also if
+/* Writes this process's own fields into the object. renewTime must be later than pingTime, even if
  * this machine's clock is behind the coordinator's. */
 static int fill_object(const struct hf_candidate *candidate, struct hf__json *object) {
         const struct hf_clock *clock = hf_host_clock(candidate->host);
@@ -277,7 +276,7 @@ static void *candidate_main(void *ctx) {
                 pthread_mutex_lock(&candidate->mu);
                 for (;;) {
                         hf_nsec at = now(candidate), until = due;
-                        /* After a failure the backoff decides, whether woken or not. */
+                        /* After a failure only the backoff decides, even if woken. */
                         bool publish_now =
                                 at >= due || (candidate->woken && candidate->n_failures == 0);
                         bool watch_now = !candidate->watching && at >= candidate->watch_retry_at;
@@ -307,7 +306,7 @@ static void *candidate_main(void *ctx) {
 
 /* ---- construction, start, stop ---- */
 
-/* Replaces the borrowed *text by a copy; NULL and "" by a copy of the fallback. */
+/* Replaces the borrowed *text by a copy of it, or of the fallback if it is NULL or empty. */
 static int copy_text(const char **text, const char *fallback) {
         const char *from = *text && **text ? *text : fallback;
 
@@ -334,7 +333,7 @@ static int copy_config(struct hf_candidate *candidate, const struct hf_candidate
 
         *to = *config;
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                *texts[i] = NULL; /* only copies are freed */
+                *texts[i] = NULL; /* so that destroy frees only copies */
         for (size_t i = 0; r == 0 && i < sizeof texts / sizeof texts[0]; i++) {
                 *texts[i] = given[i];
                 r = copy_text(texts[i], fallback[i]);
@@ -383,7 +382,7 @@ static int make_candidate(const struct hf_host *host, const struct hf_candidate_
         candidate->host = host;
         candidate->refs = 1;
         candidate->rng = (uint64_t)hf_now(hf_host_clock(host)) ^
-                         (uint64_t)(uintptr_t)candidate; /* for the jitter any seed will do */
+                         (uint64_t)(uintptr_t)candidate; /* any seed is good enough for jitter */
         r = copy_config(candidate, config);
         if (r == 0)
                 r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);

@@ -63,11 +63,11 @@
  *     because the watch may lag behind a renewal. It does not wait for that reply longer than until
  *     the expiry. When the watch is lost, the standby polls, with jitter, and reopens the watch.
  *
- *  7. Every term has an acquire time of its own, which identifies it. A record with our identity
- * and an acquire time that this core wrote, but under which it does not lead (the reply to an
- *     acquire was lost), is acquired again with a new acquire time. A record with our identity that
- *     this core did not write comes from another process with the same identity (a collision). It
- *     is treated like any other holder's.
+ *  7. Every term has an acquire time of its own, which identifies it. If a record has our identity
+ *     and an acquire time that this core wrote, but this core does not lead with it (the reply to
+ *     an acquire was lost), the core acquires it again with a new acquire time. A record with our
+ *     identity that this core did not write comes from another process with the same identity (a
+ *     collision). It is treated like any other holder's.
  *
  *  8. The Lease is released only after all controllers of the term have returned, and only while
  *     the record is still ours. A controller that has not returned stop_grace after the abort leads
@@ -127,7 +127,7 @@ struct hf__core_event {
         uint32_t op_id;
         int result;
         hf_nsec retry_after;      /* the server's Retry-After; 0 = none */
-        struct hf__record record; /* valid where the table above says so */
+        struct hf__record record; /* valid for the types above that list it */
         char successor[HF_IDENTITY_MAX + 1];
 };
 
@@ -143,9 +143,9 @@ enum hf__core_action_type {
         HF__ACT_TERM_DRAIN, /* fire the controllers' drain tokens */
         HF__ACT_GATE_SHUT,  /* shut the gate, before anything else of the same step */
         HF__ACT_TERM_ABORT, /* fire the abort token; text says why */
-        HF__ACT_STUCK,      /* stop_grace is over: report it and fail livez */
+        HF__ACT_STUCK,      /* stop_grace has passed: report it and fail livez */
         HF__ACT_REPORT,  /* holder or state changed: on_change, log; text (or NULL) is a warning */
-        HF__ACT_STOPPED, /* the elector has stopped; released: the Lease does not name it */
+        HF__ACT_STOPPED, /* the elector has stopped; released: the Lease does not name us */
 };
 
 struct hf__core_action {
@@ -197,9 +197,9 @@ struct hf__core {
         hf_nsec observed_at;        /* when its holder's fields last changed for us */
         hf_nsec heard_at;           /* when it was last reported, changed or not */
         bool collision;             /* another process has our identity and holds it (rule 7) */
-        /* of the last record that existed; only for the history in the record */
+        /* from the last record that existed; used only to fill the history in a new record */
         bool saw_lease;
-        char last_holder[HF_IDENTITY_MAX + 1]; /* the last one that was not empty */
+        char last_holder[HF_IDENTITY_MAX + 1]; /* the last holder that was not empty */
         int64_t last_renew_us;
 
         /* the one operation under way */
@@ -212,14 +212,14 @@ struct hf__core {
         struct hf__record op_record; /* what the last write sends or sent */
         /* operations in general */
         bool in_doubt;          /* a write of ours may have been applied without our knowledge */
-        hf_nsec op_duration;    /* of the last one that was answered */
-        hf_nsec next_op_at;     /* none before this: the pace after a failure */
+        hf_nsec op_duration;    /* of the last operation that got a reply */
+        hf_nsec next_op_at;     /* no operation before this: backoff after a failure */
         hf_nsec final_read_for; /* the expiry for which the last final read was sent */
         unsigned n_failures;    /* in a row */
 
-        /* the term. mine: the write that began it, by which a record is recognised as ours */
-        struct hf__record mine;
-        uint64_t term; /* the number that the fence compares; 0 = no term */
+        /* the term */
+        struct hf__record mine; /* the write that began it; identifies a record as ours */
+        uint64_t term;          /* the number that the fence compares; 0 = no term */
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         hf_nsec renew_at;       /* the next renewal is due */
         bool joined;            /* no controller of a term runs */
@@ -230,9 +230,10 @@ struct hf__core {
         /* following */
         hf_nsec poll_at;      /* without a watch: the next read is due */
         hf_nsec contend_at;   /* no acquire before this: backoff */
-        hf_nsec yields_until; /* nor before this, unless the Lease names a holder: rule 10 */
+        hf_nsec yields_until; /* no acquire before this either, unless the Lease names a holder
+                                 (rule 10) */
 
-        /* acquire times written by this core, a ring: they tell our records from a collision */
+        /* ring of acquire times that this core wrote: tells our own records from a collision */
         int64_t own_acquires[HF__CORE_OWN_ACQUIRES];
         unsigned n_own_acquires;
         int64_t last_acquire_us;
@@ -241,8 +242,9 @@ struct hf__core {
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now);
 /*
- * Runs the machine. ret_actions is overwritten. The first call after init is with HF__EV_TICK. now
- * must not run backwards (boot); it counts as the time at which the step's actions are carried out.
+ * Runs one step of the state machine and overwrites ret_actions. The first event after init must be
+ * HF__EV_TICK. now.boot must not decrease. The core assumes that the actions are carried out at
+ * now.
  */
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                    struct hf__core_time now, struct hf__core_actions *ret_actions);

@@ -2,14 +2,15 @@
 /*
  * Watches of the API.
  *
- * Under the lock a change is queued, by reference, for each watcher whose resource, namespace and
- * name it matches. Selectors are applied later, by the thread that delivers, because they may have
- * to parse the object. One thread at a time delivers to a watcher: it takes the whole queue, calls
- * the sink under no lock, and looks again. Another thread that finds it delivering leaves its
- * changes in the queue. So the order of events is that of the queue, and a sink is never called
- * twice at once.
+ * Under the lock, a reference to each change is queued for every watcher with a matching resource,
+ * namespace and name. Selectors are applied later, by the delivering thread, because they may have
+ * to parse the object. Only one thread at a time delivers to a watcher: it takes the whole queue,
+ * calls the sink without the lock, and repeats until the queue is empty. Meanwhile other threads
+ * only add to the queue. So events are delivered in the order of the queue, and never concurrently.
  *
  *      new --go--> delivers whenever something is queued --end wanted, queue empty--> sink.end
+ *
+ * A cancelled watcher ends without delivering the rest of its queue.
  *
  * References: one for the caller of hfd_watcher_new, one while it is in the cacher's list (dropped
  * after sink.end), one for each link in a list of watchers to deliver to.
@@ -25,19 +26,20 @@
 #include "server/cacher/cacher_private.h"
 
 #define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC)
-#define QUEUE_MAX         8192 /* changes that may wait for a sink, without the initial ones */
+#define QUEUE_MAX         8192 /* beyond the initial changes; checked only when the queue grows */
 #define BOOKMARK_EVERY    (60 * HF_NSEC_PER_SEC)
 #define BOOKMARK_BEFORE   (2 * HF_NSEC_PER_SEC)
 #define DEFAULT_SECONDS   1800
 
 struct queued {
-        struct hfd_change change; /* its references are owned; object NULL = bookmark */
+        struct hfd_change change; /* owns its references; object NULL = bookmark */
         uint64_t revision;
 };
 
 struct hfd_watcher {
-        /* immutable */
         atomic_int refs;
+
+        /* immutable */
         struct hfd_cacher *cacher;
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];
@@ -46,7 +48,7 @@ struct hfd_watcher {
         const char *name; /* required by the path or the field selector; NULL = any */
         char name_in_path[HF_NAME_MAX + 1];
         bool bookmarks, in_process;
-        uint64_t after; /* it gets only changes after this revision */
+        uint64_t after; /* only later revisions are delivered */
         struct hfd_watcher_sink sink;
         void *ctx;
 
@@ -98,8 +100,8 @@ static void want_end_locked(struct hfd_watcher *watcher, int error) {
 }
 
 /*
- * Takes references of its own. A watcher whose queue is full ends cleanly: its client watches again
- * from the last event that it has seen.
+ * Appends a change and takes its own references. If the queue is full or memory runs out, the watch
+ * ends cleanly, and the client watches again from the last event that it received.
  */
 static void queue_locked(struct hfd_watcher *watcher, const struct hfd_change *change,
                          uint64_t revision) {
@@ -235,7 +237,7 @@ static bool apply_selectors(struct hfd_watcher *watcher, struct queued *q) {
         return before;
 }
 
-/* Takes the queue. False: the sink wants no more events, or memory ran out. */
+/* Delivers and frees the queue. False: the sink accepts no more events, or memory ran out. */
 static bool deliver_batch(struct hfd_watcher *watcher, struct queued *queue, size_t n) {
         struct hfd_watch_item *items = n ? malloc(n * sizeof *items) : NULL;
         size_t n_items = 0;
@@ -318,7 +320,7 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
 
 void hfd_watcher_go(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
-        watcher->started = true; /* perhaps again: it was cancelled before */
+        watcher->started = true; /* may already be set by an earlier cancel */
         pthread_mutex_unlock(&watcher->cacher->mu);
         deliver_queue(watcher);
 }
@@ -340,7 +342,7 @@ static bool queue_initial(void *ctx, struct hfd_object *object) {
         struct hfd_watcher *watcher = ctx;
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
 
-        watcher->n_initial++; /* the limit of the queue does not count it */
+        watcher->n_initial++; /* not counted against QUEUE_MAX */
         if (is_watched(watcher, object))
                 queue_locked(watcher, &change, object->revision);
         return !watcher->end_wanted;
@@ -348,7 +350,7 @@ static bool queue_initial(void *ctx, struct hfd_object *object) {
 
 /*
  * Queues the events that the watch begins with: all objects, or all changes after a revision.
- * False: the history does not reach back to it.
+ * False: the history no longer contains that revision.
  */
 static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
@@ -399,8 +401,8 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->in_process = spec->in_process;
         watcher->sink = *sink;
         watcher->ctx = ctx;
-        /* Without a timeout of the client's the ends are spread over half an hour, so that clients
-         * do not all come back at once. */
+        /* If the client sets no timeout, spread the ends over half an hour, so that clients do not
+         * all reconnect at once. */
         int64_t seconds = spec->timeout_s;
         if (seconds == 0)
                 seconds = DEFAULT_SECONDS + (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_SECONDS);
@@ -433,9 +435,9 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
 }
 
 /*
- * The client names a revision that the store itself has not reached: it is a revision of a history
- * that a restored backup has replaced. Without an answer the client would believe itself up to date
- * until the new history has got there, so it is told to list again.
+ * If the store itself has not reached the client's revision, the revision comes from a history that
+ * a restored backup has replaced. The client would then wrongly believe itself up to date until the
+ * new history reaches that revision. So the watch ends with HF_E_GONE, and the client lists again.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watcher *watcher = ctx;
@@ -449,7 +451,8 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         hfd_watcher_unref(watcher);
 }
 
-/* The watch begins after what the cache shows. The cache may only be late: ask the store. */
+/* The client's revision is newer than the cache. The cache may merely lag behind, so ask the
+ * store. */
 static void check_revision(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 

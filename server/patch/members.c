@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index of an object's members: an array sorted by key, made only if there are many.
+ * An index of an object's members: an array sorted by key, created only for an object with many
+ * members.
  *
- * Invariant: the array's order must not change while it is searched. So a member that is dropped is
- * kept aside until done, because the search still compares its key.
+ * Invariant: every pointer in the array stays valid until done, because the search compares the
+ * keys of all members. So a dropped member is moved to `dropped` instead of freed.
  */
 #include "server/patch/members.h"
 
@@ -14,7 +15,7 @@
 
 #include "base/json.h"
 
-#define FEW 16 /* up to here a search through all is as fast as an index */
+#define FEW 16 /* up to this many members, a linear search is as fast */
 
 static int compare_keys(const void *a, const void *b) {
         return strcmp(hf__json_key(*(struct hf__json *const *)a),
@@ -44,7 +45,7 @@ void hfd_members_done(struct hfd_members *members) {
         hf__json_free(members->dropped);
 }
 
-/* The place of a key in by_key; NULL = there is none. */
+/* Finds a key's slot in by_key. NULL: the key is not there. */
 static struct hf__json **find_slot(const struct hfd_members *members, const char *key) {
         size_t low = 0, high = members->n;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Merge patch: the members of the patch replace those of the document, objects in both are merged,
- * and null removes a member.
+ * JSON merge patch (RFC 7396): a member of the patch replaces that of the document, two objects are
+ * merged, and null removes a member.
  *
- * Invariant: no null of a patch gets into a document. A part that the document does not have is
- * therefore merged into an empty object and not copied. The recursion is as deep as the patch,
- * which the parser has bounded.
+ * Invariant: a null that means removal never gets into the document. An object that the document
+ * lacks is therefore merged into an empty object instead of copied. Arrays are copied as they are,
+ * with any null in them. The recursion is as deep as the patch, whose depth the parser limits.
  */
 #include "server/patch/merge_patch.h"
 
@@ -17,7 +17,7 @@
 
 static int merge_object(struct hf__json *target, const struct hf__json *patch);
 
-/* The value of a member that the document does not have as an object. 0 or -ENOMEM. */
+/* Makes the new value of a member whose old value, if any, is not an object. 0 or -ENOMEM. */
 static int make_value(const struct hf__json *patch, struct hf__json **ret_value) {
         struct hf__json *value;
         int r;

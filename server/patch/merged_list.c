@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of merged lists. The OpenAPI document tells clients of the same lists: a client that
- * computes a patch and the server that applies it must agree on them.
+ * The table of lists that a strategic merge patch merges. The OpenAPI document must publish the
+ * same lists, because the client that computes a patch and the server that applies it have to agree
+ * on them.
  */
 #include "server/patch/merged_list.h"
 

@@ -109,7 +109,7 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
                 {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n",
                  "f.yaml: document 1, line 1: field metadata.namespace: a Namespace has none"},
                 {"apiVersion: v1\nkind: Namespace\nkind: Namespace\nmetadata: {name: a}\n",
-                 "f.yaml: document 1, line 1: an object in it has the key \"kind\" twice"},
+                 "f.yaml: document 1, line 1: the key \"kind\" occurs twice in an object"},
                 {"{\"a\":1,\n\"b\"}", "f.yaml: document 1, line 2: this is not JSON"},
                 {"{}{}", "f.yaml: document 1, line 1: this is not JSON"},
                 {"\xff", "f.yaml: it is not text in UTF-8"},

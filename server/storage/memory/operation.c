@@ -6,8 +6,8 @@
  * reply is queued under the same lock. So the deadline is always met, the outcome is always known,
  * and replies are delivered in the order of their revisions.
  *
- * A reply references the versions that it shows, and may be delivered long after they were
- * compacted. The counts of versions are guarded by the mutex.
+ * A reply holds references to the versions that it returns, because they may be compacted before it
+ * is delivered. The mutex guards the versions' reference counts.
  */
 #include "server/storage/memory/operation.h"
 
@@ -18,9 +18,9 @@
 
 #include "server/storage/memory/watch.h"
 
-#define MAX_REQUEST_BYTES (1536 * 1024) /* etcd's default, so that tests meet its limit */
+#define MAX_REQUEST_BYTES (1536 * 1024) /* as etcd's default, so that tests see that limit */
 
-/* One finished operation on its way to the callback. */
+/* The result of an operation, queued until its callback runs. */
 struct hfd_memory_reply {
         struct hfd_memory_reply *next;
         hfd_store_fn done;
@@ -28,7 +28,7 @@ struct hfd_memory_reply {
         struct hfd_store_reply reply;
         struct hfd_kv *kvs;            /* owned; reply.kvs points to it */
         struct hfd_version **versions; /* owned references; kvs borrow from them */
-        size_t space;                  /* of both arrays */
+        size_t space;                  /* capacity of both arrays, in elements */
 };
 
 static struct hfd_memory_reply *new_reply(hfd_store_fn done, void *ctx) {
@@ -92,8 +92,8 @@ static void queue_reply_locked(struct hfd_memory *memory, struct hfd_memory_repl
 }
 
 /*
- * The frame of every operation: makes the reply, runs act_locked under the mutex and queues the
- * reply. If that fails with -errno nothing has happened, and the callback is never called.
+ * Runs any operation: creates the reply, calls act_locked under the mutex and queues the reply. If
+ * this returns an error, the operation had no effect and the callback is never called.
  */
 static int run_operation(struct hfd_store *store, hfd_store_fn done, void *ctx,
                          int (*act_locked)(struct hfd_memory *memory,
@@ -132,7 +132,7 @@ int hfd_memory_get(struct hfd_store *store, const char *key, hf_nsec deadline, h
         return run_operation(store, done, ctx, do_get_locked, key);
 }
 
-/* error: HF_E_GONE or HF_E_INVALID. */
+/* Sets the reply's error, which is HF_E_GONE or HF_E_INVALID. */
 static void fail_revision(struct hfd_memory_reply *reply, int error, uint64_t revision) {
         reply->reply.error = hf_fail(&reply->reply.status, error, "revision %llu is %s",
                                      (unsigned long long)revision,
@@ -191,7 +191,7 @@ int hfd_memory_list(struct hfd_store *store, const char *prefix, const char *sta
         return run_operation(store, done, ctx, do_list_locked, &args);
 }
 
-/* About what etcd counts: keys and values. */
+/* Approximates the request size that etcd limits: the sum of keys and values. */
 static bool is_too_large(const struct hfd_txn *txn) {
         size_t n = 0;
 
@@ -214,7 +214,7 @@ static int do_txn_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
                         hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
                 return 0;
         }
-        /* The mutex makes the compares, the writes and the reads of a failure one atomic step. */
+        /* The mutex makes the compares, and the writes or the reads on failure, one atomic step. */
         for (size_t i = 0; i < txn->n_compares; i++)
                 holds = holds && hfd_history_compare(history, &txn->compares[i]);
         if (holds)
@@ -250,8 +250,8 @@ static int do_compact_locked(struct hfd_memory *memory, struct hfd_memory_reply 
                 fail_revision(reply, HF_E_INVALID, revision);
                 return 0;
         }
-        /* The log keeps what a watch has still to see, so that a slow thread never costs a watch
-         * its events. */
+        /* Keep the log entries that a watch has not received yet, so that slow delivery never loses
+         * events. */
         keep = hfd_memory_oldest_position_locked(memory);
         if (keep > revision)
                 keep = revision;
@@ -264,7 +264,7 @@ int hfd_memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadl
         return run_operation(store, done, ctx, do_compact_locked, &revision);
 }
 
-/* Every reply carries the revision. */
+/* Nothing to do: queue_reply_locked adds the revision to every reply. */
 static int do_revision_locked(struct hfd_memory *memory, struct hfd_memory_reply *reply,
                               const void *args) {
         return 0;

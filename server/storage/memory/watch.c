@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watches of the memory store. A watch is a position in the history's log: the store's thread
- * delivers what was written since.
+ * The watches of the memory store. A watch is a position in the history's log. The store's thread
+ * delivers the changes from that position on.
  *
- * Two invariants. A watch gets whole revisions only: a transaction enters the log under the mutex,
- * and a delivery never stops inside a revision. And a watch lives from hfd_memory_watch until the
- * thread has called its end: only the thread takes it off the list. Cancelling only marks it.
+ * Invariants: A watch receives whole revisions only, because a transaction enters the log under the
+ * mutex and a delivery never stops inside a revision. A watch exists until the store's thread has
+ * called its end callback: only that thread removes it from the list, and a cancel only marks it.
  */
 #include "server/storage/memory/watch.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENTS_MAX 256 /* of one callback; the last revision may exceed it */
+#define EVENTS_MAX 256 /* for one callback; exceeded to complete the last revision */
 
 struct hfd_memory_watch {
         struct hfd_memory_watch *next;
@@ -25,7 +25,7 @@ struct hfd_memory_watch {
         char *begin, *end; /* owned */
         /* Guarded by mu. */
         uint64_t position; /* the next revision to deliver */
-        int error;         /* not 0: the watch is to be ended with it */
+        int error;         /* not 0: end the watch with this error */
 };
 
 static void free_watch(struct hfd_memory_watch *watch) {
@@ -82,7 +82,7 @@ void hfd_memory_watch_cancel(struct hfd_store *store, uint64_t id) {
         pthread_mutex_unlock(&memory->mu);
 }
 
-/* Takes the watch off the list and calls its end, with mu released. */
+/* Removes the watch from the list and calls its end callback with mu released. */
 static void end_watch_locked(struct hfd_memory *memory, struct hfd_memory_watch **link) {
         struct hfd_memory_watch *watch = *link;
         struct hf_status status = {0};
@@ -109,8 +109,9 @@ static struct hfd_watch_event event_of(const struct hfd_version *version) {
                                         .revision = version->mod};
 }
 
-/* Delivers whole revisions from the watch's position on, with mu released during the callback. The
- * versions are referenced meanwhile. False: there is nothing, and mu was held all the time. */
+/* Delivers whole revisions from the watch's position on. Releases mu during the callback;
+ * references keep the versions alive meanwhile. Returns false if there was nothing to deliver; mu
+ * was then held throughout. */
 static bool deliver_events_locked(struct hfd_memory *memory, struct hfd_memory_watch *watch) {
         const struct hfd_history *history = &memory->history;
         struct hfd_watch_event events[EVENTS_MAX + HFD_TXN_MAX];
@@ -151,7 +152,8 @@ uint64_t hfd_memory_oldest_position_locked(const struct hfd_memory *memory) {
         return oldest;
 }
 
-/* The list may change during a callback, so each search begins at the front. */
+/* Delivers to one watch only: the list may change during the callback, so the next call begins at
+ * its start again. */
 bool hfd_memory_deliver_watch_locked(struct hfd_memory *memory) {
         for (struct hfd_memory_watch **link = &memory->watches; *link; link = &(*link)->next) {
                 if (memory->closing && (*link)->error == 0)
