@@ -22,7 +22,7 @@ struct hfd_request_context {
         struct hfd_request_info *info;    /* owned */
         struct hfd_request_kind kind;     /* of the metrics */
         struct hfd_inflight_place place;
-        char *user; /* owned; who asks, before impersonation; for the log; NULL = not authenticated */
+        char *user; /* owned; before impersonation, for the log; NULL = not authenticated */
 };
 
 /* The request's context. NULL: it has none yet. */

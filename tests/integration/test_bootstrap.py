@@ -221,7 +221,7 @@ def test_an_edit_between_a_write_and_its_record_stays(cluster):
     stop(instance(cluster, "a", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready())
     a = instance(cluster, "a", f"--bootstrap-manifests={two}", version="2.0.0", pause="phase-1/applied/1")
     wait_until("a pause", lambda: "paused at phase-1/applied/1\n" in a.said())
-    assert values(cluster)["a"] == "2"
+    wait_until("the witness to see the object replaced", lambda: values(cluster)["a"] == "2")
     edit(a, "a", "mine")
     a.send(signal.SIGKILL)
     a.wait()
