@@ -40,7 +40,8 @@ SANITIZED = {
     "build-address": lambda name: name != "test_systemd.py",
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
-VALGRIND = "valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
+# Valgrind runs one thread at a time: without fair scheduling a thread that never waits keeps the others from running.
+VALGRIND = "valgrind --fair-sched=try --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
 
 class Children:
