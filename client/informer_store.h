@@ -33,8 +33,7 @@ struct hf__informer_entry {
 struct hf__informer_store {
         struct hf__key_index entries; /* owns them; guarded by the informer's mu */
         /* the reflector's thread only */
-        uint64_t generation; /* counts the lists; an entry with an older one was not in the newest
-                                list */
+        uint64_t generation; /* counts the lists that were begun */
         /* The server was restored from a backup and may issue a resourceVersion a second time.
          * Until a list is complete, equal versions do not prove that two states of an object are
          * equal, so the contents are compared instead. */
