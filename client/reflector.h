@@ -38,7 +38,7 @@ struct hf__reflector {
 
         /* the watch */
         char last_sync_version[HF__RESOURCE_VERSION_MAX]; /* the next watch begins after it */
-        hf_nsec watch_at;                                 /* boot time; no watch starts earlier */
+        hf_nsec watch_at;        /* boot time; the reflector starts no watch before this time */
         uint64_t watch_floor;    /* a list already stored the events up to this revision */
         unsigned watch_failures; /* in a row */
 
