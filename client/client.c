@@ -140,8 +140,7 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
         struct pending *pending = pending_new(hf_host_clock(client->host));
         if (!pending)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        pending->refs++; /* for the request; no lock needed, because no other thread has the object
-                            yet */
+        pending->refs++; /* for the request; no other thread has the object yet */
         int r = hf_client_request(client, request, on_response, pending, &id);
         if (r != 0) {
                 (void)pthread_mutex_lock(&pending->mu);

@@ -29,8 +29,9 @@ struct hf__index_node {
         struct hf__keyed keyed; /* the value */
         struct hf__index *index;
         struct hf__key_index entries; /* borrowed from the store */
-        /* The numbers of the last updates whose entry had this value before, and after, the update.
-         * They replace a search through the old and new values of the entry. */
+        /* The number of the last update whose entry had this value before the update, and of the
+         * last one whose entry has it afterwards. They replace a search through the old and new
+         * values of the entry. */
         uint64_t old_update, new_update;
         char value[];
 };

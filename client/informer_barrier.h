@@ -11,8 +11,8 @@
 struct hf__informer_waiter {
         struct hf__informer_waiter *next; /* guarded by the informer's mu */
         uint64_t revision;
-        /* The number of consistent lists begun before the wait. Any list with a higher number
-         * satisfies the waiter. */
+        /* The number of consistent lists begun before the wait. Without one_revision, any list with
+         * a higher number satisfies the waiter. */
         uint64_t n_lists;
 };
 

@@ -47,6 +47,7 @@ struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const ch
         return i < index->n ? index->items[i] : NULL;
 }
 
+/* Grows the array first, so that a failure changes nothing. */
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
         bool found;
 

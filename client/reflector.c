@@ -56,8 +56,7 @@ static void watch_failed(struct hf_informer *informer, int error, const struct h
         if (error != 0 && error != HF_E_GONE)
                 hf__reflector_log_failure(informer, "watch", failures == 0, error, status);
         if (error == HF_E_GONE && failures == 0)
-                at = hf_now(informer->clock); /* expected, because servers compact their history: no
-                                                 delay */
+                at = hf_now(informer->clock); /* no delay: servers do compact their history */
         if (is_behind_us(error, status))
                 informer->store.versions_reused = true;
         if (error == HF_E_GONE || is_behind_us(error, status))

@@ -367,8 +367,8 @@ static void drop_delayed_locked(struct hf_workqueue *queue) {
 void hf_workqueue_drain(struct hf_workqueue *queue) {
         (void)pthread_mutex_lock(&queue->mu);
         queue->draining = true;
-        move_due_locked(queue,
-                        hf_now(queue->clock)); /* a key that is already due is still handed out */
+        /* A key that is already due is still handed out. */
+        move_due_locked(queue, hf_now(queue->clock));
         drop_delayed_locked(queue);
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
