@@ -12,6 +12,7 @@ static void add_segment(struct hf__strbuf *out, const char *segment) {
         hf__strbuf_urlencode(out, segment);
 }
 
+/* The core group has no name and is served under /api; all other groups are under /apis. */
 static void add_collection(struct hf__strbuf *out, const struct hf_resource *resource,
                            const char *ns) {
         if (is_given(resource->group)) {

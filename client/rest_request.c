@@ -4,7 +4,7 @@
  * ownership.
  *
  * A request is retried in two cases:
- *      - At once after a 401, if the token has been replaced meanwhile. The server rejected the
+ *      - At once after a 401, if the token has since been replaced. The server rejected the
  *        request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
  *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there

@@ -54,7 +54,7 @@ struct rest_watch {
          * body. */
         struct hf__strbuf line;
         int error;               /* not 0: the client ends the watch itself, for this reason */
-        struct hf_status status; /* of the error */
+        struct hf_status status; /* describes `error` */
         char what[];             /* "GET https://...", used in messages; also holds the URL */
 };
 
@@ -214,8 +214,8 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         if (watch->error == 0 && retry_with_new_token(watch, result))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
-                /* Servers end every line with a newline. If the last line was cut short, it is not
-                 * valid JSON, and take_line reports an error. */
+                /* Servers end every line with a newline. If the last line was cut short and its
+                 * object is incomplete, take_line reports an error. */
                 if (watch->line.n > 0)
                         (void)take_line(watch, watch->line.data, watch->line.n);
         } else if (watch->error == 0 && result->outcome == 0) {
