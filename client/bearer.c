@@ -2,16 +2,16 @@
 /*
  * The bearer token of a REST client.
  *
- * `current` is the newest token. A request takes a reference and keeps it until its response, so
- * that after a 401 it is known whether that token has been replaced meanwhile (try again) or is
+ * `current` is the newest token. A request keeps a reference to its token until its response. After
+ * a 401 the client can then check whether that token was replaced in the meantime (retry) or is
  * still the newest (read the file).
  *
- * The file is read when the client is made, and after that only on the engine's thread: after a
- * 401, and when a request finds the last reading to be a minute old. That request still uses the
- * previous token, which is valid for much longer. So no caller waits for the file system, and an
- * idle client does nothing.
+ * The file is read when the client is created. Later it is read only on the engine's thread: after
+ * a 401, and when a request finds that the last reading is a minute old. That request still uses
+ * the previous token, which is valid for much longer. Therefore no caller waits for the file
+ * system, and an idle client does nothing.
  *
- * Invariants: if a reading fails, the previous token stays, because a file may be missing for a
+ * Invariants: if a reading fails, the previous token is kept, because a file may be missing for a
  * moment while it is replaced. Memory that held a token is wiped before it is freed.
  */
 #include "client/bearer.h"
@@ -169,7 +169,7 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         (void)pthread_mutex_unlock(&bearer->mu);
         if (is_due && hf__http_schedule(bearer->engine, 0, on_timer, bearer) != 0) {
                 (void)pthread_mutex_lock(&bearer->mu);
-                bearer->scheduled = false; /* the next request schedules it */
+                bearer->scheduled = false; /* the next request tries again */
                 (void)pthread_mutex_unlock(&bearer->mu);
         }
         return token;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * The bearer token of a REST client: a text that never changes, or a file that another program
- * rewrites. The kubelet does so long before the token in the file expires.
- */
+/* The bearer token of a REST client: either a text that never changes, or a file that another
+ * program rewrites. The kubelet, for example, rewrites it long before the old token expires. */
 #include <stdbool.h>
 
 #include <holdfast/host.h>
@@ -13,27 +11,24 @@ struct hf__token;  /* one token; reference-counted, immutable */
 struct hf__http_engine;
 struct hf_status;
 
-/*
- * Makes a source from the file `path` (which is read here and must contain a token), else from
- * `text`; both NULL = no token. Both are copied. 0, -errno or HF_E_INVALID, with the reason in
- * reterr_status.
- */
+/* Creates a source from the file `path` (which is read here and must contain a token), else from
+ * `text`; both NULL = no token. Both are copied. Returns 0, -errno or HF_E_INVALID, with the reason
+ * in reterr_status. */
 int hf__bearer_new(const struct hf_host *host, const char *text, const char *path,
                    struct hf__bearer **ret_bearer, struct hf_status *reterr_status);
-/* Sets the engine on whose thread the file is read again; borrowed. Before the first request. */
+/* Sets the engine whose thread reads the file again; borrowed. Must be called before the first
+ * request. */
 void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine);
-/* After the engine is freed. Accepts NULL; returns NULL. */
+/* Only after the engine was freed. Accepts NULL; returns NULL. */
 struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer);
 
-/* A reference to the token for a request that begins now; NULL = none. If the file was read more
- * than a minute ago, it is read again for the requests that follow. Thread: any. Never blocks. */
+/* Returns a reference to the token for a new request; NULL = none. If the file was read more than a
+ * minute ago, schedules another reading, which serves later requests. Thread: any. Never blocks. */
 struct hf__token *hf__bearer_get(struct hf__bearer *bearer);
 const char *hf__token_header(const struct hf__token *token); /* "Authorization: Bearer ..." */
 struct hf__token *hf__token_unref(struct hf__token *token);  /* accepts NULL, returns NULL */
 
-/*
- * Called after the server refused a request with the token `used` (401). Reads the file again, at
- * most once a second. True: there is another token now, so another try makes sense. Thread: the
- * engine's.
- */
+/* Called after the server refused a request with the token `used` (401). Reads the file again, at
+ * most once a second. Returns whether there is another token now, so that a retry makes sense.
+ * Thread: the engine's. */
 bool hf__bearer_refused(struct hf__bearer *bearer, const struct hf__token *used);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of <holdfast/client.h> that are the same for every implementation: they check the
- * arguments, call the implementation's operation, and make the blocking form out of the
- * asynchronous one.
+ * The functions of <holdfast/client.h> that are the same for every implementation. They check the
+ * arguments and call the operation of the implementation; hf_client_do builds the blocking form on
+ * top of the asynchronous one.
  *
  * hf_client_do shares a small heap object, the pending response, with the callback of the request.
- * Both hold a reference: the caller until it returns, the request until its response has come. When
- * the token fires first, the caller cancels the request and returns at once; the callback comes
+ * Both hold a reference: the caller until it returns, the request until its callback has run. If
+ * the token fires first, the caller cancels the request and returns at once; the callback runs
  * later and frees the object.
  *
- * Invariant: the caller never returns with the callback still using memory of the caller.
+ * Invariant: once the caller has returned, the callback uses none of the caller's memory.
  */
 #include <holdfast/client.h>
 #include <holdfast/client_port.h>
@@ -26,7 +26,7 @@
 struct pending {
         const struct hf_clock *clock; /* immutable */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* the response has come, or the token has fired */
+        pthread_cond_t cond; /* the response has arrived, or the token has fired */
         /* guarded by mu */
         unsigned refs;
         bool arrived; /* the members below are set */
@@ -55,7 +55,8 @@ static struct pending *pending_new(const struct hf_clock *clock) {
         return pending;
 }
 
-/* Drops a reference. Called with mu held, returns without it. */
+/* Drops a reference. Unlocks mu, which the caller holds, because the last reference frees mu
+ * too. */
 static void pending_unref_unlock(struct pending *pending) {
         assert(pending->refs > 0);
         bool last = --pending->refs == 0;
@@ -69,10 +70,11 @@ static void pending_unref_unlock(struct pending *pending) {
         free(pending);
 }
 
-/* Thread: the client's. Drops the request's reference. */
+/* Stores the response, and drops the request's reference. Runs on a thread of the client. */
 static void on_response(void *ctx, const struct hf_response *response) {
         struct pending *pending = ctx;
-        /* Copied before the lock is taken. An empty body becomes "". */
+        /* Copy the body before taking the lock, because it may be large. An empty body becomes
+         * "". */
         char *body = malloc(response->n_body + 1);
 
         if (body) {
@@ -98,15 +100,15 @@ static void on_response(void *ctx, const struct hf_response *response) {
 static void wake_caller(void *ctx) {
         struct pending *pending = ctx;
 
-        /* Under the lock: otherwise the signal could get lost between the caller's test of the
+        /* Broadcast under the lock. Otherwise the caller could miss it between the check of its
          * token and its wait. */
         (void)pthread_mutex_lock(&pending->mu);
         (void)pthread_cond_broadcast(&pending->cond);
         (void)pthread_mutex_unlock(&pending->mu);
 }
 
-/* Waits for the response or the token. True: the response has come. The request's own deadline
- * needs no test here, because it makes a response come. */
+/* Waits for the response or the token. Returns whether the response has arrived. The deadline of
+ * the request needs no check here, because the client reports it as a response. */
 static bool pending_wait(struct pending *pending, struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
@@ -138,7 +140,7 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
         struct pending *pending = pending_new(hf_host_clock(client->host));
         if (!pending)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        pending->refs++; /* the request's; no other thread knows the object yet */
+        pending->refs++; /* for the request; no other thread has the object yet */
         int r = hf_client_request(client, request, on_response, pending, &id);
         if (r != 0) {
                 (void)pthread_mutex_lock(&pending->mu);
@@ -157,7 +159,7 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
                 *reterr_status = pending->status;
         if (arrived && r == 0 && ret_body) {
                 *ret_body = pending->body;
-                pending->body = NULL; /* consumed */
+                pending->body = NULL; /* now owned by the caller */
         }
         if (arrived && r == 0 && ret_n)
                 *ret_n = pending->n_body;
@@ -165,7 +167,7 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
         return r;
 }
 
-/* ---- checks, and the way to the implementation ---- */
+/* ---- checks, and calls of the implementation ---- */
 
 static bool is_given(const char *text) { return text && text[0]; }
 

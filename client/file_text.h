@@ -8,10 +8,11 @@
 #define HF__FILE_TEXT_MAX ((size_t)1 << 20)
 
 /* Reads the whole file. *ret_text is malloc'ed and NUL-terminated; the caller frees it with
- * hf__wipe_free. 0 or -errno: -EFBIG beyond the limit, -EINVAL if it is no regular file or contains
- * a NUL. Blocks for the file system, but never on a FIFO or a device. */
+ * hf__wipe_free. Returns 0 or -errno; -EFBIG above the limit, -EINVAL if it is not a regular file
+ * or contains a NUL. Blocks on the file system, but never on a FIFO or a device. */
 int hf__file_text(const char *path, char **ret_text, size_t *ret_n);
 /* Wipes a NUL-terminated text and frees it. Accepts NULL. */
 void hf__wipe_free(char *text);
-/* Removes white space at the end: a file ends in a newline, the name or token in it does not. */
+/* Removes white space at the end, because a file usually ends with a newline that is not part of
+ * the name or token in it. */
 void hf__trim_end(char *text);

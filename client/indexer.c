@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An index has a node for each value that an object has, and a node holds the entries with that
- * value, in the order of their keys. Each entry knows its nodes, so that nobody has to ask the
- * index function again which values the object had. A node without entries is freed.
+ * The indexes of an informer. An index has a node for each value that an object has, and a node
+ * contains the entries with that value, in the order of their keys. Each entry has a list of its
+ * nodes, so that its old values need not be computed again. A node without entries is freed.
  *
- * Invariants: an entry is in a node exactly if the node is in its list, and is in no list twice. An
- * update either moves the entry to all of its new values or, out of memory, changes nothing.
+ * Invariants: an entry is in a node exactly if that node is in the entry's list, and it is in no
+ * list twice. An update either moves the entry to all of its new values or, out of memory, changes
+ * nothing.
  */
 #include "client/indexer.h"
 
@@ -20,7 +21,7 @@ struct hf__index {
         struct hf__index *next;
         hf_informer_index_fn fn;
         void *ctx;
-        struct hf__key_index nodes; /* owns them */
+        struct hf__key_index nodes; /* owns the nodes */
         char name[];
 };
 
@@ -28,8 +29,9 @@ struct hf__index_node {
         struct hf__keyed keyed; /* the value */
         struct hf__index *index;
         struct hf__key_index entries; /* borrowed from the store */
-        /* The number of the last update whose entry had this value before it, and after it. They
-         * replace a search through the entry's old and new values. */
+        /* The number of the last update whose entry had this value before the update, and of the
+         * last one whose entry has it afterwards. They replace a search through the old and new
+         * values of the entry. */
         uint64_t old_update, new_update;
         char value[];
 };
@@ -95,7 +97,7 @@ static void node_free_if_empty(struct hf__index_node *node) {
         free(node);
 }
 
-/* The node of a value; made, and empty, when the value is new. NULL: out of memory. */
+/* Finds the node of a value, or creates an empty one. NULL: out of memory. */
 static struct hf__index_node *node_get(struct hf__index *index, const char *value) {
         struct hf__index_node *node =
                 (struct hf__index_node *)hf__key_index_find(&index->nodes, value);
@@ -122,8 +124,8 @@ static void node_remove(struct hf__index_node *node, const struct hf__informer_e
         node_free_if_empty(node);
 }
 
-/* Adds the entry unless it was in this node before the update. 0, or -ENOMEM and the node is freed
- * if it was new. */
+/* Adds the entry, unless it was in this node before the update. 0, or -ENOMEM; in that case a node
+ * without entries is freed. */
 static int node_add(struct hf__index_node *node, struct hf__informer_entry *entry,
                     uint64_t update) {
         if (node->old_update == update)
@@ -136,8 +138,8 @@ static int node_add(struct hf__index_node *node, struct hf__informer_entry *entr
 
 /* ---- entries; under the informer's lock ---- */
 
-/* Adds the entry to the nodes of its new values and collects these in `nodes`, which has room for
- * all. 0 or -ENOMEM. */
+/* Adds the entry to the nodes of its new values, and stores these nodes in `nodes`, which has room
+ * for all of them. 0 or -ENOMEM. */
 static int add_to_nodes(struct hf__informer_entry *entry, const struct hf_informer_values *values,
                         uint64_t update, struct hf__index_node **nodes, size_t *n_nodes) {
         for (size_t i = 0; i < values->n; i++) {
@@ -146,7 +148,7 @@ static int add_to_nodes(struct hf__informer_entry *entry, const struct hf_inform
                 if (!node)
                         return -ENOMEM;
                 if (node->new_update == update)
-                        continue; /* the index function gave this value twice */
+                        continue; /* the index function added this value twice */
                 int r = node_add(node, entry, update);
                 if (r < 0)
                         return r;
@@ -156,6 +158,8 @@ static int add_to_nodes(struct hf__informer_entry *entry, const struct hf_inform
         return 0;
 }
 
+/* Adds the entry to its new nodes before it removes it from the old ones. Adding can fail and must
+ * be undone; removing cannot. */
 int hf__indexer_update_locked(struct hf__indexer *indexer, struct hf__informer_entry *entry,
                               const struct hf_informer_values *values) {
         struct hf__index_node **nodes = NULL, **old = entry->nodes;
@@ -171,7 +175,7 @@ int hf__indexer_update_locked(struct hf__indexer *indexer, struct hf__informer_e
         for (struct hf__index_node **node = old; node && *node; node++)
                 (*node)->old_update = update;
         int r = add_to_nodes(entry, values, update, nodes, &n);
-        if (r < 0) { /* undo what was added */
+        if (r < 0) { /* remove the entry from the nodes that are new to it */
                 while (n > 0)
                         if (nodes[--n]->old_update != update)
                                 node_remove(nodes[n], entry);
@@ -193,7 +197,7 @@ void hf__indexer_remove_locked(struct hf__informer_entry *entry) {
         entry->nodes = NULL;
 }
 
-/* ---- what users call ---- */
+/* ---- functions for users ---- */
 
 static struct hf__index *find_index(const struct hf__indexer *indexer, const char *name) {
         struct hf__index *index = indexer->indexes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The indexer: for each index of an informer, which entries of the store have a value.
+ * The indexer: knows for each index of an informer which entries of the store have a value.
  *
- * Lock: the informer's mu guards what is in the indexes, together with the store, so that a reader
- * finds an object under exactly the values of the state that it reads. Only the reflector's thread
- * changes them; it computes an object's values without the lock, because it calls the user's
- * functions for them. The list of indexes does not change after start.
+ * Lock: the informer's mu guards the contents of the indexes together with the store, so that a
+ * reader finds an object under exactly the values of the state that it reads. Only the reflector's
+ * thread changes them. It computes the values of an object without the lock, because that calls
+ * functions of the user. The list of indexes does not change after start.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 struct hf__index;       /* one index: its function and its nodes */
 struct hf__index_node;  /* one value of an index, with the entries that have it */
-struct hf__index_value; /* a value that an index function gave */
+struct hf__index_value; /* a value that an index function added */
 struct hf__informer_entry;
 
 struct hf__indexer {
@@ -25,10 +25,10 @@ struct hf__indexer {
 
 /* The values of one object, as the index functions add them. */
 struct hf_informer_values {
-        struct hf__index *index;        /* the one whose function runs */
+        struct hf__index *index;        /* the index whose function is running */
         struct hf__index_value *values; /* owned */
         size_t n, space;
-        int error; /* 0 or -ENOMEM; sticks */
+        int error; /* 0 or -ENOMEM; never reset */
 };
 
 /*
@@ -38,10 +38,10 @@ struct hf_informer_values {
 int hf__indexer_values_of(const struct hf__indexer *indexer, const struct hf__informer_entry *entry,
                           const char *object, size_t n, struct hf_informer_values *ret_values);
 void hf__indexer_values_done(struct hf_informer_values *values);
-/* Moves the entry from the values that it had to these. 0, or -ENOMEM: nothing has changed. */
+/* Moves the entry from its previous values to these. 0, or -ENOMEM: nothing has changed. */
 int hf__indexer_update_locked(struct hf__indexer *indexer, struct hf__informer_entry *entry,
                               const struct hf_informer_values *values);
-/* Takes the entry out of all indexes, before it leaves the store. */
+/* Removes the entry from all indexes. Must be called before the entry leaves the store. */
 void hf__indexer_remove_locked(struct hf__informer_entry *entry);
 /* Frees the indexes. The store must be empty. */
 void hf__indexer_done(struct hf__indexer *indexer);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes, starts and frees an informer. informer_private.h says which part does what, and states the
- * lock and the threads.
+ * Creates, starts and frees an informer. informer_private.h describes its parts, its lock and its
+ * threads.
  *
  * Invariant: the configuration and the list of indexes do not change after start, so that the
- * reflector's thread and the client's callbacks read them without the lock.
+ * reflector's thread and the client's callbacks can read them without the lock.
  */
 #include <holdfast/informer.h>
 
@@ -18,7 +18,7 @@
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
 
-/* A text that is NULL becomes "". */
+/* Copies a text; NULL becomes "". */
 static int copy_text(const char *text, char **ret_copy) {
         *ret_copy = strdup(text ? text : "");
         return *ret_copy ? 0 : -ENOMEM;
@@ -84,7 +84,7 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         informer->metadata_only = config.metadata_only;
         informer->resync = config.resync;
         hf__reflector_queue_init(&informer->queue);
-        informer->reflector.need_list = true; /* a watch needs a version to begin with */
+        informer->reflector.need_list = true; /* a watch needs a version to start from */
         int r = copy_config(informer, &config);
         if (r == 0)
                 r = init_locks(informer);
@@ -107,8 +107,9 @@ int hf_informer_start(struct hf_informer *informer) {
         return r;
 }
 
-/* The reflector cancels what is under way, and the client guarantees the end of that; so the join
- * does not block for longer than a handler runs. */
+/* Stops and joins the reflector. The reflector cancels its list and watch, and the client
+ * guarantees that both end soon. Therefore the join waits mainly for a handler that is still
+ * running. */
 static void stop_thread(struct hf_informer *informer) {
         (void)pthread_mutex_lock(&informer->mu);
         informer->stop = true;

@@ -2,13 +2,14 @@
 /*
  * Calls the handlers of an informer.
  *
- * A handler is in one of three states: new (not replayed), active (it gets events), removed. The
- * reflector's thread marks the handler that it calls as running. A thread that removes a handler
- * marks it removed, waits until it is not the running one, and only then takes it out of the list
- * and frees it.
+ * A handler has one of three states: new (not replayed), active (it gets events), removed. The
+ * reflector's thread marks a handler as running while it calls it. A thread that removes a handler
+ * first marks it removed and waits until it is not running. Only then does that thread unlink the
+ * handler and free it.
  *
- * Invariant: a handler in the list is freed only under the lock and only while it does not run. So
- * the reflector may go on from the handler that it has called, whenever it holds the lock again.
+ * Invariant: a handler is unlinked only under the lock and only while it does not run. Therefore
+ * the reflector can continue with the next handler after it has called one and taken the lock
+ * again.
  */
 #include "client/informer_handlers.h"
 
@@ -19,6 +20,7 @@
 #include "base/buf.h"
 #include "client/informer_private.h"
 
+/* Releases the lock during the call, so that the handler may read the informer. */
 static void call_handler_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
                                 enum hf_event_type type, const struct hf__informer_entry *entry,
                                 const struct hf__buf *object) {
@@ -43,7 +45,8 @@ void hf__informer_handlers_notify(struct hf_informer *informer, enum hf_event_ty
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
-/* The lock is released for each call, but the store stays: only this thread changes it. */
+/* Although the lock is released during each call, the entries stay the same, because only this
+ * thread changes them. */
 static void call_with_all_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
                                  enum hf_event_type type) {
         const struct hf__key_index *entries = &informer->store.entries;
@@ -80,7 +83,7 @@ bool hf__informer_handlers_resync_locked(struct hf_informer *informer) {
         return true;
 }
 
-/* ---- what users call; any thread but the reflector's ---- */
+/* ---- functions for users; thread: any except the reflector's ---- */
 
 int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn, void *ctx,
                             struct hf_informer_handler **ret_handler) {

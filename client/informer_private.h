@@ -3,20 +3,20 @@
 /*
  * The informer's struct. The parts of the informer share it; each part has a file and a header:
  *
- *      informer.c           makes, starts and frees it
+ *      informer.c           creates, starts and frees it
  *      informer_handlers.c  calls the handlers
  *      informer_barrier.c   waits until the informer has seen a revision
- *      informer_lookup.c    reads
- *      informer_store.c     holds the objects; indexer.c holds the indexes over them
- *      reflector.c          is the thread: it lists and watches and fills the store
+ *      informer_lookup.c    reads objects for the user
+ *      informer_store.c     stores the objects; indexer.c stores the indexes over them
+ *      reflector.c          runs the thread that lists, watches and fills the store
  *
- * Lock: `mu` guards what is marked so. No callback of the user runs under it, except the `each`
- * functions of hf_informer_each and hf_informer_by_index. The informer holds no second lock at the
- * same time.
+ * Lock: `mu` guards the members marked below. No callback of the user runs under it, except the
+ * `each` functions of hf_informer_each and hf_informer_by_index. The informer holds no second lock
+ * at the same time.
  *
  * Threads: the reflector's thread is the only one that changes the store and the indexes, and it
- * does so under `mu`; therefore it reads them without. The client's callbacks, on threads of the
- * client, only post messages to it.
+ * does so under `mu`; therefore it may read them without `mu`. The client's callbacks run on
+ * threads of the client, and only append messages for the reflector.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -33,20 +33,20 @@ struct hf_informer {
         const struct hf_host *host;   /* borrowed */
         const struct hf_clock *clock; /* borrowed */
         struct hf_client *client;     /* borrowed */
-        struct hf_resource resource;  /* its strings are owned, as the two below */
-        char *ns, *query;             /* "" = none */
+        struct hf_resource resource;  /* its strings are owned */
+        char *ns, *query;             /* owned; "" = none */
         bool one_revision, metadata_only;
         hf_nsec resync; /* period; 0 = never */
         pthread_t thread;
         bool started;
         pthread_mutex_t mu;
-        pthread_cond_t wake;    /* to the reflector: a message, a handler, a waiter, stop */
-        pthread_cond_t changed; /* to all others: progress, or a handler has returned */
+        pthread_cond_t wake;    /* signals the reflector: a message, a handler, a waiter, stop */
+        pthread_cond_t changed; /* signals all other threads: progress, or a handler has returned */
 
         /* guarded by mu, changed by the reflector's thread only */
         struct hf__informer_store store;
         struct hf__indexer indexer;
-        uint64_t seen; /* all changes up to this revision are in the store and with the handlers */
+        uint64_t seen;       /* the store has, and the handlers got, all changes up to here */
         uint64_t consistent; /* the highest number of a consistent list that the store contains */
         bool synced;         /* the first list is complete */
         struct hf_informer_handler *running; /* the handler that is being called; NULL = none */
@@ -54,9 +54,9 @@ struct hf_informer {
         /* guarded by mu */
         struct hf_informer_handler *handlers; /* owned, in the order in which they were added */
         struct hf__informer_waiter *waiters;  /* on the stacks of the waiting threads */
-        hf_nsec probe_at;                     /* not before then a list is made for waiters */
+        hf_nsec probe_at;                     /* no list for waiters starts earlier */
         unsigned probe_failures;              /* since the last new waiter */
-        uint64_t n_lists; /* consistent lists begun; a list's number is its place in this count */
+        uint64_t n_lists; /* number of consistent lists begun, and the number of the newest one */
         struct hf__reflector_queue queue;
         bool stop;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contents of an informer, and the one place that decides whether an object was added, modified
- * or deleted. It compares with what the store has and does not believe the type of a watch event:
- * after a list beside a watch, or between two watches, the type may be wrong for this store.
+ * The contents of an informer. This is the only place that decides whether an object was added,
+ * modified or deleted. It compares the object with the stored one and ignores whether a watch event
+ * is an ADDED or a MODIFIED: a list in parallel to the watch may already have stored the object, or
+ * the object may have changed between two watches.
  *
  * Invariants: an entry and its place in the indexes change together, under the lock, or not at all.
  * Handlers are called after the change, without the lock.
@@ -26,7 +27,8 @@ struct metadata {
         const char *ns, *name, *resource_version;
 };
 
-/* Parses only the metadata of an object; the rest stays text. 0, -ENOMEM or -EPROTO. */
+/* Parses only the metadata of an object, because parsing all of it would be slow for large lists.
+ * 0, -ENOMEM or -EPROTO. */
 static int parse_metadata(struct hf__span object, struct metadata *ret_metadata) {
         struct hf__span text;
 
@@ -47,14 +49,14 @@ static int parse_metadata(struct hf__span object, struct metadata *ret_metadata)
         return -EPROTO;
 }
 
-/* An entry that is in no store yet and has no object. NULL: out of memory. */
+/* Creates an entry that is in no store yet and has no object. NULL: out of memory. */
 static struct hf__informer_entry *entry_new(const struct metadata *metadata) {
         size_t n_ns = strlen(metadata->ns), n_name = strlen(metadata->name);
         struct hf__informer_entry *entry = calloc(1, sizeof *entry + 2 * (n_ns + n_name) + 4);
 
         if (!entry)
                 return NULL;
-        char *at = entry->text; /* the key, then the namespace and the name on their own */
+        char *at = entry->text; /* holds the key, then the namespace and the name separately */
         entry->keyed.key = at;
         if (n_ns > 0) {
                 at = mempcpy(at, metadata->ns, n_ns);
@@ -69,7 +71,7 @@ static struct hf__informer_entry *entry_new(const struct metadata *metadata) {
 }
 
 static void entry_free(struct hf__informer_entry *entry) {
-        assert(!entry->nodes); /* it has left the indexes */
+        assert(!entry->nodes); /* it was removed from the indexes */
         (void)hf__buf_unref(entry->object);
         free(entry);
 }
@@ -101,7 +103,8 @@ int hf__informer_store_transform(const struct hf_informer *informer, const char 
 
 /* ---- changes ---- */
 
-/* Sets the entry's state, in the store and in the indexes. 0, or -ENOMEM: nothing has changed. */
+/* Adds a new entry to the store, and updates the entry's place in the indexes. 0, or -ENOMEM:
+ * nothing has changed. */
 static int set_entry_locked(struct hf_informer *informer, struct hf__informer_entry *entry,
                             bool is_new, const struct hf_informer_values *values) {
         if (is_new) {
@@ -115,6 +118,8 @@ static int set_entry_locked(struct hf_informer *informer, struct hf__informer_en
         return r;
 }
 
+/* Stores a new state of an entry. Computes the index values before it takes the lock, because index
+ * functions belong to the user. */
 static int set_entry(struct hf_informer *informer, struct hf__informer_entry *entry, bool is_new,
                      const char *resource_version, struct hf__buf *object) {
         struct hf_informer_values values;
@@ -133,8 +138,8 @@ static int set_entry(struct hf_informer *informer, struct hf__informer_entry *en
         return r;
 }
 
-/* Removes an entry, notifies the handlers and frees it. last: the state that they get; NULL = the
- * one that the store has. */
+/* Removes an entry, notifies the handlers and frees it. last: the state that the handlers get; NULL
+ * = the stored state. */
 static void remove_entry(struct hf_informer *informer, struct hf__informer_entry *entry,
                          const struct hf__buf *last) {
         (void)pthread_mutex_lock(&informer->mu);
@@ -146,8 +151,8 @@ static void remove_entry(struct hf_informer *informer, struct hf__informer_entry
         entry_free(entry);
 }
 
-/* Whether the object was deleted and created again under its name while nobody watched: a list
- * shows only the new one. */
+/* Whether the object has another uid than the stored one: it was deleted and created again while no
+ * watch was open, and a list shows only the new one. */
 static bool has_other_uid(const struct hf__informer_entry *entry, const struct metadata *metadata) {
         const char *uid = hf__json_string(metadata->json, "uid");
         struct hf__span known = {entry->object->data, entry->object->n};
@@ -155,7 +160,7 @@ static bool has_other_uid(const struct hf__informer_entry *entry, const struct m
         if (!uid || !hf__span_member(known, "metadata", &known) ||
             !hf__span_member(known, "uid", &known))
                 return false;
-        /* The span is the JSON string with its quotes. */
+        /* The span includes the quotes of the JSON string. */
         return known.n != strlen(uid) + 2 || memcmp(known.data + 1, uid, known.n - 2) != 0;
 }
 
@@ -165,8 +170,7 @@ static bool has_equal_content(const struct hf__informer_entry *entry,
                memcmp(object->data, entry->object->data, object->n) == 0;
 }
 
-/* Puts a state of an object into the store that may differ from what the store has. `fresh` is used
- * up. */
+/* Stores a state of an object that may differ from the stored one. Takes ownership of `fresh`. */
 static int put_changed(struct hf_informer *informer, struct hf__informer_entry *fresh,
                        const struct metadata *metadata, struct hf__buf *object) {
         struct hf__informer_entry *entry = find_entry(informer, fresh->keyed.key);
@@ -186,8 +190,8 @@ static int put_changed(struct hf_informer *informer, struct hf__informer_entry *
         return r;
 }
 
-/* Puts a state of an object. object NULL: it is made from `data`, and only if it is needed, because
- * most items of a list are known already. */
+/* Stores a state of an object. If object is NULL it is created from `data`, but only when it is
+ * needed, because most items of a list are already stored. */
 static int put(struct hf_informer *informer, const struct metadata *metadata,
                struct hf__buf *object, struct hf__span data) {
         struct hf__informer_entry *fresh = entry_new(metadata);
@@ -216,6 +220,7 @@ static int put(struct hf_informer *informer, const struct metadata *metadata,
         return r;
 }
 
+/* Ignores an object that is not stored. Creates an entry only to build the key. */
 static int apply_deleted(struct hf_informer *informer, const struct metadata *metadata,
                          const struct hf__buf *object) {
         struct hf__informer_entry *key = entry_new(metadata);
@@ -283,7 +288,7 @@ void hf__informer_store_replace_end(struct hf_informer *informer) {
                 if (entry->generation == informer->store.generation)
                         i++;
                 else
-                        remove_entry(informer, entry, NULL); /* which moves the next one to i */
+                        remove_entry(informer, entry, NULL); /* this moves the next entry to i */
         }
 }
 
@@ -292,7 +297,8 @@ void hf__informer_store_done(struct hf_informer *informer) {
 
         for (size_t i = 0; i < entries->n; i++) {
                 struct hf__informer_entry *entry = (struct hf__informer_entry *)entries->items[i];
-                hf__indexer_remove_locked(entry); /* no other thread is left to lock out */
+                hf__indexer_remove_locked(
+                        entry); /* no other thread is left, so no lock is needed */
                 entry_free(entry);
         }
         hf__key_index_done(entries);

@@ -3,9 +3,10 @@
 /*
  * The store of an informer: one entry per object, in the order of their keys.
  *
- * Lock: the informer's mu guards the entries. Only the reflector's thread changes them, under the
- * lock; therefore that thread reads them without. All functions here run on that thread and call
- * the handlers of what they change.
+ * Lock: the informer's mu guards the entries. Only the reflector's thread changes them, and it
+ * holds the lock while it does; therefore that thread may read them without the lock. Except where
+ * a function states otherwise, the functions here run on that thread, and those that change objects
+ * call the handlers.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ struct hf__informer_entry {
         struct hf__keyed keyed; /* "namespace/name", or "name" */
         const char *ns, *name;  /* borrowed from text */
         char resource_version[HF__RESOURCE_VERSION_MAX];
-        uint64_t generation;           /* of the last list or event that had the object */
+        uint64_t generation; /* the store's generation when a list or event last had the object */
         struct hf__buf *object;        /* owned; the JSON text */
         struct hf__index_node **nodes; /* owned array, NULL-terminated; NULL = in no index */
         char text[];
@@ -32,36 +33,33 @@ struct hf__informer_entry {
 struct hf__informer_store {
         struct hf__key_index entries; /* owns them; guarded by the informer's mu */
         /* the reflector's thread only */
-        uint64_t generation; /* of the list that is being or was last put in */
-        /*
-         * The server went back to a backup and may issue a resourceVersion a second time. Until a
-         * list is complete, equal versions do not prove that two states of an object are equal: the
-         * contents are compared.
-         */
+        uint64_t generation; /* counts the lists that were begun */
+        /* The server was restored from a backup and may issue a resourceVersion a second time.
+         * Until a list is complete, equal versions do not prove that two states of an object are
+         * equal, so the contents are compared instead. */
         bool versions_reused;
 };
 
-/* Makes the text that the informer keeps of an object: all of it, or its metadata. The caller gets
- * a reference. Thread: any. 0, -ENOMEM or -EPROTO. */
+/* Creates the text that the informer keeps of an object: all of it, or only its metadata. The
+ * caller gets a reference. Thread: any. 0, -ENOMEM or -EPROTO. */
 int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
                                  struct hf__buf **ret_object);
-/* Applies a watch event that is not a bookmark. `object` is transformed already; the store takes a
- * reference of its own. 0, -ENOMEM or -EPROTO: nothing has changed. */
+/* Applies a watch event that is not a bookmark. `object` is already transformed; the store takes
+ * its own reference. 0, -ENOMEM or -EPROTO: nothing has changed. */
 int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type type,
                              struct hf__buf *object);
-/*
- * Replace the contents by those of a list: begin, each page in turn, end. `end` removes what no
- * page had. If the list breaks off, the objects of its pages stay and nothing is removed.
- */
+/* Replaces the contents with those of a list: call begin, then page for each page, then end. `end`
+ * removes the objects that were in no page. If the list fails before that, the objects of its pages
+ * stay and nothing is removed. */
 void hf__informer_store_replace_begin(struct hf_informer *informer);
-/* body is a Kubernetes list object. 0, -ENOMEM, or -EPROTO: it is not; the items before the wrong
- * one are in. */
+/* body is a Kubernetes list object. 0, -ENOMEM, or -EPROTO: it is not valid. Items before the
+ * invalid one have been stored. */
 int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body);
 void hf__informer_store_replace_end(struct hf_informer *informer);
-/* Frees the entries, without events. After the reflector's thread was joined. */
+/* Frees the entries without calling handlers. Only after the reflector's thread was joined. */
 void hf__informer_store_done(struct hf_informer *informer);
 
-/* Passes an entry to a function of the user. */
+/* Calls a function of the user with an entry. */
 static inline void hf__informer_entry_visit(const struct hf__informer_entry *entry,
                                             void (*each)(void *ctx, const char *ns,
                                                          const char *name, const char *object,

@@ -17,7 +17,8 @@ static size_t skip_space(struct hf__span s, size_t i) {
         return i;
 }
 
-/* s.data[i] is the opening quote. The index after the closing one; 0 = there is none. */
+/* s.data[i] is the opening quote. Returns the index after the closing quote, or 0 if there is
+ * none. */
 static size_t skip_string(struct hf__span s, size_t i) {
         for (i++; i < s.n; i++) {
                 if (s.data[i] == '\\')
@@ -28,12 +29,12 @@ static size_t skip_string(struct hf__span s, size_t i) {
         return 0;
 }
 
-/* The index after the value that begins at i; 0 = there is no complete value. */
+/* Returns the index after the value that begins at i, or 0 if it is incomplete. */
 static size_t skip_value(struct hf__span s, size_t i) {
         size_t depth = 0, begin = i;
 
-        /* Brackets and braces are not told apart: a text that mixes them up is not JSON, and is
-         * found out when the part is parsed. */
+        /* Does not distinguish brackets from braces. A text that mixes them up is not JSON, and
+         * parsing the part will fail. */
         while (i < s.n) {
                 char c = s.data[i];
                 if (c == '"') {
@@ -45,8 +46,7 @@ static size_t skip_value(struct hf__span s, size_t i) {
                 if (c == '{' || c == '[') {
                         depth++;
                 } else if (c == '}' || c == ']') {
-                        if (depth ==
-                            0) /* the end of the container, which also ends a number or a word */
+                        if (depth == 0) /* the container ends, and with it a number or a word */
                                 return i > begin ? i : 0;
                         if (--depth == 0)
                                 return i + 1;

@@ -2,12 +2,12 @@
 #pragma once
 /*
  * Finds parts of a JSON text without parsing them. The items of a list and the object of a watch
- * event are passed on as the bytes that the server sent (no number is rounded, no key is
- * reordered); only their metadata is parsed.
+ * event are delivered as the bytes that the server sent, so that no number is rounded and no key is
+ * reordered. Only their metadata is parsed.
  *
- * These functions follow brackets and strings and never read beyond the span. They accept some
- * texts that are not JSON, so the user of a part must parse it before relying on it. Pure; spans
- * are borrowed from the text.
+ * These functions follow brackets and strings, and never read beyond the span. They accept some
+ * texts that are not JSON, so a caller that relies on a part must parse it. Pure; spans are
+ * borrowed from the text.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@ struct hf__span {
         size_t n;
 };
 
-/* The value of the first member with that name, which must be plain ASCII without escapes. False:
- * there is none, or the span is not an object. */
+/* Finds the value of the first member with that name, which must be plain ASCII without escapes.
+ * False: there is no such member, or the span is not an object. */
 bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value);
 
 /*

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A sorted array of pointers. Invariant: the keys of its items ascend strictly, as strcmp compares
- * them.
- */
+/* A sorted array of pointers. Invariant: the keys of the items are in strictly ascending order, as
+ * strcmp compares them. */
 #include "client/key_index.h"
 
 #include <assert.h>
@@ -10,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The index of the item with that key, or the index at which it would be inserted. */
+/* Returns the index of the item with that key, or the index at which it would be inserted. */
 static size_t place_of(const struct hf__key_index *index, const char *key, bool *ret_found) {
         size_t low = 0, high = index->n;
 
         *ret_found = false;
         if (high > 0 && strcmp(index->items[high - 1]->key, key) < 0)
-                return high; /* the usual case: a list in order */
+                return high; /* the usual case: the items of a list are added in order */
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
                 int order = strcmp(index->items[middle]->key, key);
@@ -49,6 +47,7 @@ struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const ch
         return i < index->n ? index->items[i] : NULL;
 }
 
+/* Grows the array first, so that a failure changes nothing. */
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
         bool found;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A sorted array of pointers to items, found by their keys. Lists of the API come in the order of
- * their keys, so filling the array from one only appends.
+ * A sorted array of pointers to items, found by their keys. The API sends lists in the order of
+ * their keys, so filling the array from a list only appends.
  *
- * The caller owns the items. Each begins with a struct hf__keyed, whose key must not change while
- * the item is in the array. Thread: the owner's; there is no lock.
+ * The caller owns the items. Each item begins with a struct hf__keyed, whose key must not change
+ * while the item is in the array. Thread: the owner's; there is no lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ struct hf__key_index {
 
 /* Frees the array, not the items. A zeroed struct is an empty array. */
 void hf__key_index_done(struct hf__key_index *index);
-/* The item with that key; NULL = none. */
+/* Returns the item with that key, or NULL. */
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key);
-/* The first item whose key is not before `key`; NULL = none. */
+/* Returns the first item whose key is equal to or after `key`, or NULL. */
 struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const char *key);
 /* Adds an item whose key is not in the array yet. 0 or -ENOMEM. */
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item);

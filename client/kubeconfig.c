@@ -2,14 +2,14 @@
 /*
  * Reads kubeconfig files.
  *
- * $KUBECONFIG may name several files. They are merged as kubectl does it: the first file that has a
- * cluster, context or user of a name decides about all of it, the first current-context counts, and
- * a file that does not exist is skipped. Paths in a file are relative to its directory.
+ * $KUBECONFIG may name several files, which are merged as kubectl merges them. The first file that
+ * defines a cluster, context or user of some name defines all of it. The first current-context
+ * counts. A file that does not exist is skipped. Paths in a file are relative to its directory.
  *
- * Invariants: a setting that we do not support (programs that make credentials, proxies,
- * impersonation) is refused by name. Ignoring it would connect to another server, or as another
- * user, than the file says. The texts of the files, and the keys and tokens that are taken from
- * them, are wiped before their memory is freed.
+ * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
+ * refused with a message that names it. If we ignored it, we would connect to another server or as
+ * another user than the file intends. The contents of the files, and the keys and tokens in them,
+ * are wiped before their memory is freed.
  */
 #include "client/kubeconfig.h"
 
@@ -33,7 +33,7 @@ struct file {
         struct hf__json *root; /* owned */
 };
 
-/* The file that is being read, borrowed, and where errors go. */
+/* The file that is being read (borrowed), and the status that receives errors. */
 struct reading {
         const char *dir, *source;
         struct hf_status *reterr_status;
@@ -51,7 +51,7 @@ static int no_memory(struct hf_status *reterr_status) {
 
 /* ---- members ---- */
 
-/* Makes a path from one in the file. */
+/* Resolves a path in the file, which may be relative to the directory of the file. */
 static int path_of(const struct reading *in, const char *name, char **ret_path) {
         int n = asprintf(ret_path, "%s%s%s", name[0] == '/' ? "" : in->dir,
                          name[0] == '/' || !in->dir[0] ? "" : "/", name);
@@ -61,7 +61,7 @@ static int path_of(const struct reading *in, const char *name, char **ret_path) 
         return no_memory(in->reterr_status);
 }
 
-/* The text of the file that member `key` names. */
+/* Reads the file `name`, which is the value of the member `key`. */
 static int read_named(const struct reading *in, const char *key, const char *name,
                       char **ret_text) {
         char *path = NULL;
@@ -78,7 +78,8 @@ static int read_named(const struct reading *in, const char *key, const char *nam
         return r;
 }
 
-/* A string member. *ret_text is NULL if it is absent, null or empty: files use all three. */
+/* Reads a string member. *ret_text is NULL if the member is absent, null or empty, because files
+ * use all three for "not set". */
 static int get_text(const struct reading *in, const struct hf__json *object, const char *key,
                     const char **ret_text) {
         const struct hf__json *member = hf__json_get(object, key);
@@ -105,7 +106,8 @@ static int copy_text(const struct reading *in, const struct hf__json *object, co
         return *ret_copy ? 0 : no_memory(in->reterr_status);
 }
 
-/* PEM text, from the member "<key>-data" (base64) or else from the file that "<key>" names. */
+/* Reads PEM text: from the member "<key>-data" (base64) if it is set, else from the file that
+ * "<key>" names. */
 static int get_pem(const struct reading *in, const struct hf__json *object, const char *key,
                    const char *data_key, char **ret_pem) {
         const char *data, *name;
@@ -142,8 +144,8 @@ static int refuse_member(const struct reading *in, const struct hf__json *object
                        key, why);
 }
 
-/* Finds {"<list>": [{"name": name, "<kind>": {...}}]} in the first file that has that name. *in
- * becomes that file. */
+/* Finds {"<list>": [{"name": name, "<kind>": {...}}]} in the first file that defines the name. *in
+ * is set to that file, so that its relative paths resolve correctly. */
 static int find_named(const struct file *files, size_t n_files, const char *list, const char *kind,
                       const char *name, struct hf__json **ret_object, struct reading *in) {
         for (size_t i = 0; i < n_files; i++) {
@@ -168,7 +170,7 @@ static int find_named(const struct file *files, size_t n_files, const char *list
 
 /* ---- cluster and user ---- */
 
-/* Takes server, TLS settings and CA of a cluster. */
+/* Copies the server, the TLS settings and the CA of a cluster. */
 static int take_cluster(const struct reading *in, const struct hf__json *cluster,
                         struct hf__kubeconfig *config) {
         const struct hf__json *insecure = hf__json_get(cluster, "insecure-skip-tls-verify");
@@ -192,7 +194,8 @@ static int take_cluster(const struct reading *in, const struct hf__json *cluster
         return r;
 }
 
-/* A token file is not read here: the client reads it, and reads it again later. */
+/* Does not read a token file, because the client reads it itself whenever it needs a newer
+ * token. */
 static int take_token(const struct reading *in, const struct hf__json *user,
                       struct hf__kubeconfig *config) {
         const char *name;
@@ -204,8 +207,8 @@ static int take_token(const struct reading *in, const struct hf__json *user,
         return r;
 }
 
-/* Takes the credentials of a user. A member is refused only if it has a value, because tools write
- * empty ones. */
+/* Copies the credentials of a user. Refuses an unsupported member only if it has a value, because
+ * some tools write empty members. */
 static int take_user(const struct reading *in, const struct hf__json *user,
                      struct hf__kubeconfig *config) {
         static const char *const refused[][2] = {
@@ -232,7 +235,7 @@ static int take_user(const struct reading *in, const struct hf__json *user,
         return r == 0 ? take_token(in, user, config) : r;
 }
 
-/* The name of the current context. *in becomes the file that has it. */
+/* Finds the name of the current context. *in is set to the file that defines it. */
 static int current_context(const struct file *files, size_t n_files, struct reading *in,
                            const char **ret_name) {
         *ret_name = NULL;
@@ -247,7 +250,7 @@ static int current_context(const struct file *files, size_t n_files, struct read
                                    "%s: there is no current-context", files[0].source);
 }
 
-/* Follows the current context to its cluster and user, each perhaps in another file. */
+/* Follows the current context to its cluster and user, which may be in other files. */
 static int take_files(const struct file *files, size_t n_files, struct hf__kubeconfig *config,
                       struct hf_status *reterr_status) {
         struct reading in = {.reterr_status = reterr_status};
@@ -266,7 +269,7 @@ static int take_files(const struct file *files, size_t n_files, struct hf__kubec
                                cluster_name ? cluster_name : "", &cluster, &in);
         if (r == 0)
                 r = take_cluster(&in, cluster, config);
-        if (r == 0 && user_name) /* without a user the requests are anonymous */
+        if (r == 0 && user_name) /* a context without a user sends anonymous requests */
                 r = find_named(files, n_files, "users", "user", user_name, &user, &in);
         if (r == 0 && user_name)
                 r = take_user(&in, user, config);
@@ -314,7 +317,7 @@ static void file_done(struct file *file) {
         *file = (struct file){0};
 }
 
-/* Parses a text into a file; on failure there is nothing to free. */
+/* Parses a text into *file. On failure the caller has nothing to free. */
 static int file_init(const char *text, size_t n, const char *dir, const char *source,
                      struct file *file, struct hf_status *reterr_status) {
         *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
@@ -333,7 +336,7 @@ static int file_init(const char *text, size_t n, const char *dir, const char *so
         return r;
 }
 
-/* Reads the configuration out of the files. */
+/* Builds the configuration. *ret_config is set only on success. */
 static int read_config(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config,
                        struct hf_status *reterr_status) {
         struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
@@ -358,8 +361,8 @@ int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char
         return r;
 }
 
-/* The absolute directory of a path, malloc'ed: a token file is read again later, when the working
- * directory may have changed. NULL: errno is set. */
+/* Returns the absolute directory of a path, malloc'ed. It must be absolute because a token file is
+ * read again later, when the working directory may have changed. NULL: errno is set. */
 static char *dir_of(const char *path) {
         const char *slash = strrchr(path, '/');
         char *dir, *absolute = NULL;
@@ -376,7 +379,7 @@ static char *dir_of(const char *path) {
         return absolute;
 }
 
-/* Reads one file. -ENOENT: there is none, which load_list ignores. */
+/* Reads one file. Returns -ENOENT if it does not exist; load_list ignores that. */
 static int load_one(const char *path, struct file *file, struct hf_status *reterr_status) {
         char *text = NULL, *dir = NULL;
         size_t n = 0;
@@ -397,8 +400,8 @@ static int load_one(const char *path, struct file *file, struct hf_status *reter
         return r;
 }
 
-/* Loads the files of a list of paths with colons between them, and skips those that do not exist.
- * The list is modified. */
+/* Loads the files of a colon-separated list of paths, and skips those that do not exist. Modifies
+ * the list. */
 static int load_list(char *list, struct file *files, size_t *n_files,
                      struct hf_status *reterr_status) {
         int r = 0;
@@ -421,7 +424,7 @@ static int load_list(char *list, struct file *files, size_t *n_files,
         return r;
 }
 
-/* Loads the files that kubectl would load if none were given. */
+/* Loads the files that kubectl loads when it is called without --kubeconfig. */
 static int load_default(struct file *files, size_t *n_files, struct hf_status *reterr_status) {
         const char *variable = getenv("KUBECONFIG"), *home = getenv("HOME");
         char *list = NULL;

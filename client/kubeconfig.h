@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * Reads kubeconfig files into the configuration of a REST client: the server and the credentials of
- * the current context. Blocks for the file system. Thread: any.
- */
+/* Reads kubeconfig files into the configuration of a REST client: the server and the credentials of
+ * the current context. Blocks on the file system. Thread: any. */
 #include <holdfast/client.h>
 
 struct hf__kubeconfig {
@@ -13,16 +11,16 @@ struct hf__kubeconfig {
 };
 
 /*
- * Reads a kubeconfig from n bytes of text. `source` names the text in messages; relative paths in
- * it are relative to `dir` ("" = the working directory). 0, -errno, HF_E_INVALID, or
+ * Parses a kubeconfig from n bytes of text. `source` names the text in messages. Relative paths in
+ * the text are relative to `dir` ("" = the working directory). Returns 0, -errno, HF_E_INVALID, or
  * HF_E_UNAVAILABLE (it is YAML, and libyaml is missing), with the reason in reterr_status. The
- * caller ends *ret_config with hf__kubeconfig_done.
+ * caller frees *ret_config with hf__kubeconfig_done.
  */
 int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source,
                          struct hf__kubeconfig *ret_config, struct hf_status *reterr_status);
-/* Reads the file at `path`; NULL = the files of $KUBECONFIG, merged, else ~/.kube/config. As above,
- * and HF_E_NOT_FOUND: path is NULL, and there is no such file or setting. */
+/* Reads the file at `path`; NULL = the files of $KUBECONFIG, merged, else ~/.kube/config. Returns
+ * the results above, or HF_E_NOT_FOUND: path is NULL, and there is no such file or setting. */
 int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
                         struct hf_status *reterr_status);
-/* Frees the texts and wipes the secrets among them. Accepts a zeroed struct. */
+/* Frees all texts, and wipes the key and the token. Accepts a zeroed struct. */
 void hf__kubeconfig_done(struct hf__kubeconfig *config);

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reflector: the informer's thread. It lists, watches from the list's version on, lists again
- * when the server has forgotten that version, and waits after failures.
+ * The reflector: the informer's thread. It lists the collection and then watches it from the list's
+ * version on. It lists again when the server no longer has that version, and waits after failures.
  *
- * Each iteration of its loop does one thing, the first that is due:
+ * Each iteration of its loop does the first of these actions that is due:
  *
  *      a new handler, or a resync     call the handlers with all objects
  *      a message                      apply the event, or the end of a source
- *      the watch has lost an event    leave it and list
- *      need_list, no list             start a list, not before list_at
- *      no need_list, no watch         start a watch after last_sync_version, not before watch_at
- *      a watch, and threads wait      start a list beside it, not before probe_at: a probe
+ *      the watch has lost an event    leave the watch and list
+ *      need_list, no list             at list_at, start a list
+ *      no need_list, no watch         at watch_at, start a watch after last_sync_version
+ *      a watch, and threads wait      at probe_at, start a list in parallel to the watch: a probe
  *      nothing                        sleep until the next of these times, or a signal
  *
- * Invariants: it follows at most one list and one watch. Messages of a watch that it has left are
- * ignored. An event that cannot be applied is never skipped: the list that follows brings what the
- * event said.
+ * Invariants: the reflector follows at most one list and one watch. Messages of a watch that it has
+ * left are ignored. If an event cannot be applied, the reflector lists again, so that no change is
+ * lost.
  *
- * A server whose revisions run backwards, or that does not know ours yet, was restored from a
- * backup. The collection is then listed again, and that list counts, also for an object whose
- * version is the one we know, because the server may have issued this version a second time.
+ * If the server's revisions go backwards, or the server has not reached ours yet, then the server
+ * was restored from a backup. The reflector lists again and compares the contents of all objects,
+ * even if an object has the version that we know, because the server may have issued that version a
+ * second time.
  *
- * An event, or a watch that lived for STABLE_WATCH, resets the count of the watch's failures; a
- * list that succeeds resets that of the lists.
+ * An event, or a watch that lived for STABLE_WATCH, resets the number of watch failures; a list
+ * that succeeds resets the number of list failures.
  */
 #include "client/reflector.h"
 
@@ -40,8 +41,8 @@
 
 /* ---- the watch ---- */
 
-/* Whether the server says that it has not reached our revision. Kubernetes has no reason of its own
- * for that, only this message. */
+/* Whether the server reports that it has not reached our revision. Kubernetes has no separate
+ * reason for this error, so only the message identifies it. */
 static bool is_behind_us(int error, const struct hf_status *status) {
         return error == HF_E_TIMEOUT && status &&
                strstr(status->message, "Too large resource version");
@@ -55,7 +56,7 @@ static void watch_failed(struct hf_informer *informer, int error, const struct h
         if (error != 0 && error != HF_E_GONE)
                 hf__reflector_log_failure(informer, "watch", failures == 0, error, status);
         if (error == HF_E_GONE && failures == 0)
-                at = hf_now(informer->clock); /* ordinary: the server compacts its history */
+                at = hf_now(informer->clock); /* no delay: servers do compact their history */
         if (is_behind_us(error, status))
                 informer->store.versions_reused = true;
         if (error == HF_E_GONE || is_behind_us(error, status))
@@ -72,7 +73,7 @@ static void start_watch(struct hf_informer *informer) {
                 watch_failed(informer, r, NULL);
                 return;
         }
-        reflector->watch_floor = 0; /* it begins after every list so far */
+        reflector->watch_floor = 0; /* the watch begins after every list so far */
 }
 
 static void take_event(struct hf_informer *informer, const struct hf__reflector_message *message) {
@@ -83,7 +84,7 @@ static void take_event(struct hf_informer *informer, const struct hf__reflector_
         reflector->watch->n_events++;
         reflector->watch_failures = 0;
         if (revision != 0 && revision <= reflector->watch_floor)
-                return; /* a probe brought it already */
+                return; /* a probe has already stored this change */
         if (revision != 0 && revision < informer->seen) {
                 informer->store.versions_reused = true;
                 hf__reflector_relist(informer);
@@ -100,6 +101,8 @@ static void take_event(struct hf_informer *informer, const struct hf__reflector_
         hf__reflector_need_list(informer, hf__reflector_retry_at(informer, 0, 0));
 }
 
+/* A watch that ends at once without an event counts as a failure, even without an error. Otherwise
+ * a broken server would make the reflector watch in a busy loop. */
 static void watch_ended(struct hf_informer *informer, const struct hf__reflector_source *source) {
         struct hf__reflector *reflector = &informer->reflector;
         hf_nsec now = hf_now(informer->clock);
@@ -130,7 +133,7 @@ static void take_message(struct hf_informer *informer, struct hf__reflector_mess
         hf__reflector_message_free(informer, message);
 }
 
-/* While a thread waits, a long backoff is cut short. */
+/* Shortens a long backoff while a thread waits at the barrier. */
 static hf_nsec with_urgency_locked(const struct hf_informer *informer, hf_nsec at) {
         hf_nsec urgent_at = informer->reflector.urgent_at;
 
@@ -139,7 +142,8 @@ static hf_nsec with_urgency_locked(const struct hf_informer *informer, hf_nsec a
 
 typedef void step_fn(struct hf_informer *informer);
 
-/* The step that is due now. NULL: none is before *ret_until, as far as is known. */
+/* Returns the step that is due now. NULL: nothing is due before *ret_until, unless a message or
+ * another signal arrives. */
 static step_fn *next_step_locked(const struct hf_informer *informer, hf_nsec *ret_until) {
         const struct hf__reflector *reflector = &informer->reflector;
         hf_nsec now = hf_now(informer->clock), at = HF_NSEC_NEVER;
@@ -185,8 +189,8 @@ static void run_iteration_locked(struct hf_informer *informer) {
         (void)pthread_mutex_lock(&informer->mu);
 }
 
-/* Cancels what is under way and takes the last messages. The client ends a cancelled request soon,
- * so this ends too. */
+/* Cancels the list and the watch, and discards messages until every source has ended. This does not
+ * block for long, because the client soon ends a cancelled request. */
 static void leave_all_locked(struct hf_informer *informer) {
         struct hf__reflector *reflector = &informer->reflector;
 

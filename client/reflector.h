@@ -20,32 +20,33 @@ struct hf__reflector_source;
 struct hf__reflector {
         pthread_t thread; /* set by the thread itself when it begins */
 
-        /* The list and the watch that it follows, at most one each; NULL = none. Owned until their
-         * last message is taken. */
+        /* The list and the watch that the reflector follows; NULL = none. Owned until their last
+         * message was taken. */
         struct hf__reflector_source *list, *watch;
-        size_t n_sources; /* these, and abandoned ones whose last message has not come */
+        size_t n_sources; /* these two, and abandoned sources whose last message has not arrived */
 
         /* the list */
         bool need_list;       /* the store must be listed before a watch may start */
-        hf_nsec list_at;      /* boot time; a needed list does not start before */
-        char *continue_token; /* owned; of the next page; NULL = no list is between two pages */
-        char list_version[HF__RESOURCE_VERSION_MAX]; /* of the first page */
-        uint64_t list_number; /* of the list under way, if it is a consistent one; else 0 */
-        bool unpaged; /* ask for the next list in one piece: between two pages the server forgot
-                         the version of the list */
+        hf_nsec list_at;      /* boot time; no list starts earlier */
+        char *continue_token; /* owned; token of the next page; NULL = no further page is due */
+        char list_version[HF__RESOURCE_VERSION_MAX]; /* the first page's version */
+        uint64_t list_number; /* number of the current list if it is consistent; else 0 */
+        /* Request the next list without paging, because the version of the previous one expired
+         * between two pages. */
+        bool unpaged;
         unsigned list_failures; /* in a row */
 
         /* the watch */
         char last_sync_version[HF__RESOURCE_VERSION_MAX]; /* the next watch begins after it */
-        hf_nsec watch_at;        /* boot time; the watch does not start before */
-        uint64_t watch_floor;    /* a list already brought the watch's events up to this revision */
+        hf_nsec watch_at;        /* boot time; the reflector starts no watch before this time */
+        uint64_t watch_floor;    /* a list already stored the events up to this revision */
         unsigned watch_failures; /* in a row */
 
         /* boot time; replaces list_at and watch_at while a thread waits at the barrier */
         hf_nsec urgent_at;
 };
 
-/* The thread's function; ctx is the struct hf_informer. Returns once `stop` is set and all sources
+/* The thread's function; ctx is the struct hf_informer. Returns after `stop` is set and all sources
  * have ended. */
 void *hf__reflector_run(void *ctx);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backoff of the reflector: 0.1 s, doubling to 30 s, or as long as the server asks with
+ * Backoff of the reflector: 0.1 s, doubling to 30 s, or longer if the server asks for it with
  * Retry-After.
  *
- * While a thread waits at the barrier the delay grows to 0.8 s only: a new leader's controllers
- * must not wait out a delay that grew during an outage before their term.
+ * While a thread waits at the barrier, the delay grows only to 0.8 s. Otherwise the controllers of
+ * a new leader could wait for a long delay that grew during an outage before their term.
  */
 #include "client/reflector_backoff.h"
 
@@ -14,9 +14,9 @@
 
 #define FIRST_DELAY (100 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY  (30 * HF_NSEC_PER_SEC)
-/* A longer Retry-After is cut: a mistake of the server must not stop an informer for years. */
+/* Limits Retry-After, so that a mistake of the server cannot stop an informer for years. */
 #define MAX_RETRY_AFTER (300 * HF_NSEC_PER_SEC)
-/* While a thread waits, the delay does not grow beyond that after this many failures. */
+/* While a thread waits, the delay stops growing after this many failures. */
 #define URGENT_FAILURES 3
 
 static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {

@@ -11,13 +11,14 @@
 struct hf_informer;
 struct hf_status;
 
-/* The boot time of the next try after a failure. failures: how many there were in a row before this
- * one. Sets urgent_at, the earlier time that counts while a thread waits at the barrier. */
+/* Returns the boot time of the next try after a failure. failures: the number of consecutive
+ * failures before this one. Also sets urgent_at, the earlier time that applies while a thread waits
+ * at the barrier. */
 hf_nsec hf__reflector_retry_at(struct hf_informer *informer, unsigned failures,
                                uint32_t retry_after_s);
-/* The delay before the next probe, and counts a failure. Under the informer's lock. */
+/* Returns the delay before the next probe, and counts a failure. Under the informer's lock. */
 hf_nsec hf__reflector_probe_delay_locked(struct hf_informer *informer, uint32_t retry_after_s);
-/* Logs a failure of `verb` ("list", "watch"): the first of a row as a warning, the others at debug
- * level. status may be NULL. */
+/* Logs a failure of `verb` ("list", "watch"): the first of a series as a warning, the others at
+ * debug level, so that an outage does not flood the log. status may be NULL. */
 void hf__reflector_log_failure(const struct hf_informer *informer, const char *verb, bool is_first,
                                int error, const struct hf_status *status);

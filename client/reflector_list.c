@@ -69,6 +69,7 @@ void hf__reflector_set_last_sync(struct hf_informer *informer, const char *resou
 
 /* ---- starting ---- */
 
+/* A probe that fails only delays the next probe, because the watch still works. */
 static void list_failed(struct hf_informer *informer, int error, const struct hf_status *status) {
         struct hf__reflector *reflector = &informer->reflector;
         uint32_t retry_after_s = status ? status->retry_after_s : 0;
@@ -139,8 +140,8 @@ void hf__reflector_list_start(struct hf_informer *informer) {
 
 /* ---- processing a page ---- */
 
-/* Reads the list's own metadata: its version, and the token of the next page (malloc'ed; NULL for
- * the last page). 0, -ENOMEM or -EPROTO. */
+/* Parses the metadata of the list itself: its version, and the token of the next page (malloc'ed;
+ * NULL for the last page). 0, -ENOMEM or -EPROTO. */
 static int parse_list_metadata(const struct hf__buf *body,
                                char ret_version[HF__RESOURCE_VERSION_MAX], char **ret_token) {
         const struct hf__span list = {body->data, body->n};
@@ -169,7 +170,7 @@ static int parse_list_metadata(const struct hf__buf *body,
         return r;
 }
 
-/* The list was stored, or the store is already newer. */
+/* Called when a list was stored, or when the store is already newer than the list. */
 static void list_done(struct hf_informer *informer, bool is_probe) {
         struct hf__reflector *reflector = &informer->reflector;
         hf_nsec delay = 0;
@@ -204,6 +205,7 @@ static bool accept_list(struct hf_informer *informer, const char *version, bool 
         return true;
 }
 
+/* A revision below the last one seen shows that the server was restored from a backup. */
 static void begin_list(struct hf_informer *informer, const char *version) {
         uint64_t revision = hf__resource_version_number(version);
 
@@ -213,6 +215,8 @@ static void begin_list(struct hf_informer *informer, const char *version) {
         hf__informer_store_replace_begin(informer);
 }
 
+/* watch_floor is 0 unless the list is a probe: a watch that starts after the list has no events to
+ * skip. */
 static void end_list(struct hf_informer *informer) {
         struct hf__reflector *reflector = &informer->reflector;
 
@@ -257,7 +261,7 @@ void hf__reflector_list_ended(struct hf_informer *informer,
         assert(source == reflector->list);
         reflector->list = NULL;
         if (source->is_probe && reflector->need_list)
-                return; /* the watch was lost meanwhile */
+                return; /* the watch was lost in the meantime, so a new list is needed */
         if (r == 0)
                 r = take_page(informer, source->last.object, source->is_probe);
         if (r != 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sources of the reflector and the queue between the client's threads and the reflector's.
+ * The sources of the reflector, and the queue between the client's threads and the reflector's.
  *
- * Invariants: a callback never blocks for longer than the informer's lock is held, and never calls
- * the user. An event that cannot be kept (memory, or MAX_QUEUED_BYTES) is not dropped in silence:
- * it marks its watch as lost, and the reflector lists again.
+ * Invariants: a callback blocks only for the informer's lock, and never calls functions of the
+ * user. If an event cannot be queued (out of memory, or above MAX_QUEUED_BYTES), its watch is
+ * marked as lost, and the reflector lists again. So no event is lost unnoticed.
  */
 #include "client/reflector_source.h"
 
@@ -25,15 +25,15 @@ void hf__reflector_queue_init(struct hf__reflector_queue *queue) {
         *queue = (struct hf__reflector_queue){.tail = &queue->first};
 }
 
-/* What a message counts against the limit. Bodies of lists count nothing: there is one list at a
- * time, and the client limits its size. */
+/* The size of a message for the limit. Bodies of lists do not count, because there is only one list
+ * at a time and the client limits its size. */
 static size_t message_bytes(const struct hf__reflector_message *message) {
         if (message->is_last)
                 return 0;
         return sizeof *message + (message->object ? message->object->n : 0);
 }
 
-/* Thread: the client's. Takes ownership of the message. */
+/* Appends a message, which it takes ownership of. Runs on the client's thread. */
 static void post(struct hf_informer *informer, struct hf__reflector_message *message) {
         struct hf__reflector_queue *queue = &informer->queue;
         size_t n = message_bytes(message);
@@ -46,10 +46,12 @@ static void post(struct hf_informer *informer, struct hf__reflector_message *mes
         queue->n_bytes += n;
         bool wakes = queue->reader_sleeps;
         queue->reader_sleeps = false;
-        /* The last message is signalled under the lock: once the lock is free, the informer may be
-         * freed. With an event that cannot happen, because the source's last message is still to
-         * come; then the signal is sent after the lock, so that the reflector does not wake only to
-         * wait for the lock. */
+        /*
+         * Signal the last message of a source under the lock, because the informer may be freed as
+         * soon as the lock is free. Signal an event after the lock, so that the reflector does not
+         * wake only to wait for the lock. That is safe: the informer is not freed before the
+         * source's last message.
+         */
         if (wakes && is_last)
                 (void)pthread_cond_signal(&informer->wake);
         (void)pthread_mutex_unlock(&informer->mu);
@@ -97,7 +99,7 @@ void hf__reflector_message_free(struct hf_informer *informer,
 
 /* ---- callbacks of the client; thread: the client's ---- */
 
-/* The body is copied, because it is borrowed only until this returns. */
+/* Copies the body, because it is borrowed only until this function returns. */
 static void on_list(void *ctx, const struct hf_response *response) {
         struct hf__reflector_source *source = ctx;
 
@@ -113,7 +115,7 @@ static void on_list(void *ctx, const struct hf_response *response) {
         post(source->informer, &source->last);
 }
 
-/* Wakes the reflector directly: there may be no memory for a message. */
+/* Wakes the reflector without a message, because there may be no memory for one. */
 static void set_lost(struct hf__reflector_source *source) {
         struct hf_informer *informer = source->informer;
 
@@ -123,8 +125,8 @@ static void set_lost(struct hf__reflector_source *source) {
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
-/* Once a watch is lost, its further events are useless. The limit keeps a slow handler from filling
- * the memory. */
+/* Refuses events of a lost watch, because they are useless, and events above the limit, because a
+ * slow handler could otherwise fill the memory. */
 static bool may_queue_event(struct hf__reflector_source *source) {
         struct hf_informer *informer = source->informer;
 
@@ -134,7 +136,7 @@ static bool may_queue_event(struct hf__reflector_source *source) {
         return may;
 }
 
-/* NULL: the event cannot be kept. */
+/* Returns NULL if the event cannot be stored. */
 static struct hf__reflector_message *make_message(struct hf__reflector_source *source,
                                                   const struct hf_event *event) {
         const char *version = event->resource_version ? event->resource_version : "";
@@ -178,7 +180,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         post(source->informer, &source->last);
 }
 
-/* ---- starting and leaving ---- */
+/* ---- starting and leaving sources ---- */
 
 static struct hf__reflector_source *source_new(struct hf_informer *informer) {
         struct hf__reflector_source *source = calloc(1, sizeof *source);

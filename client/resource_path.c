@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The paths of the Kubernetes API. Every segment that comes from the caller is percent-encoded;
- * query parameters are given encoded already and are copied as they are.
- */
+/* The paths of the Kubernetes API. Every segment that comes from the caller is percent-encoded.
+ * Query parameters are copied unchanged, because the caller has already encoded them. */
 #include "client/resource_path.h"
 
 #include "base/strbuf.h"
@@ -14,6 +12,7 @@ static void add_segment(struct hf__strbuf *out, const char *segment) {
         hf__strbuf_urlencode(out, segment);
 }
 
+/* The core group has no name and is served under /api; all other groups are under /apis. */
 static void add_collection(struct hf__strbuf *out, const struct hf_resource *resource,
                            const char *ns) {
         if (is_given(resource->group)) {
@@ -48,7 +47,7 @@ void hf__resource_path(struct hf__strbuf *out, const struct hf_request *request)
 void hf__watch_path(struct hf__strbuf *out, const struct hf_watch_spec *spec, unsigned timeout_s) {
         add_collection(out, &spec->resource, spec->ns);
         hf__strbuf_puts(out, "?watch=1");
-        if (is_given(spec->name)) { /* the API watches one object as a collection of one */
+        if (is_given(spec->name)) { /* the API watches a single object through its collection */
                 hf__strbuf_puts(out, "&fieldSelector=metadata.name%3D");
                 hf__strbuf_urlencode(out, spec->name);
         }

@@ -214,6 +214,7 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         return 0;
 }
 
+/* The client copies the configuration, so its secrets can be wiped as soon as the client exists. */
 int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
                                    struct hf_client **ret_client, struct hf_status *reterr_status) {
         struct hf__kubeconfig config;

@@ -4,7 +4,7 @@
  * ownership.
  *
  * A request is retried in two cases:
- *      - At once after a 401, if the token has been replaced meanwhile. The server rejected the
+ *      - At once after a 401, if the token has since been replaced. The server rejected the
  *        request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
  *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there
@@ -123,8 +123,8 @@ static bool retry_is_safe(const struct rest_request *request, int code) {
         return code >= 500 && code != 504 && !is_write(request->verb);
 }
 
-/* Returns the boot time of the next try after this response: 0 for at once, HF_NSEC_NEVER for no
- * retry. Counts the retry. */
+/* Returns the boot time of the next try after this response: 0 to retry at once, HF_NSEC_NEVER not
+ * to retry. Counts the retry. */
 static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_result *result) {
         if (result->code == 401) {
                 if (request->token_replaced || !request->token ||
@@ -144,7 +144,7 @@ static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_r
         return at;
 }
 
-/* Thread: the engine's. A try has ended; frees the request unless another try follows. */
+/* Called on the engine's thread when a try has ended. Frees the request unless it is retried. */
 static void request_ended(void *ctx, const struct hf__http_result *result) {
         struct rest_request *request = ctx;
         struct hf_response response = {.body = result->body,
@@ -179,7 +179,7 @@ static int append_what(const struct hf__rest *rest, const struct hf_request *req
         struct hf_request addressed = *request;
 
         if (request->verb == HF_VERB_CREATE || returns_list(request->verb))
-                addressed.name = NULL; /* these use the collection's path */
+                addressed.name = NULL; /* these verbs use the path of the collection */
         hf__strbuf_printf(out, "%s %s", method_of(request->verb), rest->server);
         hf__resource_path(out, &addressed);
         return out->error > 0 ? -EINVAL : out->error;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A watch of the REST client: one long GET whose response is a stream of JSON lines, {"type": ...,
- * "object": ...}. rest.h says who owns it.
+ * "object": ...}. rest.h documents ownership and threads.
  *
- * It ends by the first of: the server ends the stream (0, watch again), an ERROR event or an HTTP
- * error (what its Status says; 410 is HF_E_GONE), a line that is no watch event, a line longer than
- * MAX_LINE, cancellation, a broken connection, the deadline.
+ * A watch ends when the server ends the stream (0: watch again), sends an ERROR event or an HTTP
+ * error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is not a watch
+ * event or is longer than MAX_LINE. It also ends when it is cancelled, when the connection breaks,
+ * and at its deadline.
  *
- * A connection may go silent without being closed. So the client asks the server to end the watch
- * after a random 300 to 600 seconds (random, so that the watches of a restarted server do not all
- * come back at once), and gives the request a deadline a little later. The header of the response
- * has the client's ordinary timeout.
+ * A connection may stop working without being closed. Therefore the client asks the server to end
+ * the watch after 300 to 600 seconds, and gives the request a slightly later deadline. The time is
+ * random, so that after a restart of the server the watches do not all end at once. The response
+ * header must arrive within the client's ordinary timeout.
  *
- * Invariants: on_event gets the events one at a time and in order; on_end comes once, after the
- * last of them. Once `error` is set there are no more events.
+ * Invariants: on_event is called with one event at a time and in order; on_end is called once,
+ * after the last event. Once `error` is set, no more events are delivered.
  */
 #include "client/rest_watch.h"
 
@@ -46,14 +47,15 @@ struct rest_watch {
         hf_watch_end_fn on_end;
         void *ctx;
         /* the engine's thread, once it is submitted */
-        struct hf__token *token; /* a reference; of the last try; NULL = none */
-        bool token_replaced;     /* there was a try with a second token */
-        int code;                /* HTTP status; 0 = the header is not there yet */
-        /* code 200: the line that is not complete yet; otherwise the beginning of the error body */
+        struct hf__token *token; /* owned reference; sent with the last try; NULL = none */
+        bool token_replaced;     /* already retried with a new token */
+        int code;                /* HTTP status; 0 = no response header yet */
+        /* With code 200, the incomplete last line. With another code, the beginning of the error
+         * body. */
         struct hf__strbuf line;
-        int error;               /* not 0: we end the watch ourselves, for this reason */
-        struct hf_status status; /* of the error */
-        char what[];             /* "GET https://...", for messages; the URL follows the method */
+        int error;               /* not 0: the client ends the watch itself, for this reason */
+        struct hf_status status; /* describes `error` */
+        char what[];             /* "GET https://...", used in messages; also holds the URL */
 };
 
 static int fail(struct rest_watch *watch, int error, const char *reason) {
@@ -63,7 +65,7 @@ static int fail(struct rest_watch *watch, int error, const char *reason) {
 
 /* ---- lines ---- */
 
-/* An enum hf_event_type, or -1. `type` is a JSON string with its quotes. */
+/* Returns an enum hf_event_type, or -1. `type` is a JSON string with its quotes. */
 static int parse_event_type(struct hf__span type) {
         static const struct {
                 const char *text;
@@ -85,8 +87,8 @@ static bool is_error_event(struct hf__span type) {
         return type.n == 7 && memcmp(type.data, "\"ERROR\"", 7) == 0;
 }
 
-/* The object of an ERROR event is a Status. The stream's own code is 200; the Status has the real
- * one. */
+/* The object of an ERROR event is a Status, which has the real error code; the HTTP status of the
+ * stream is always 200. */
 static int take_error_event(struct rest_watch *watch, struct hf__span object) {
         const struct hf__status_context context = {.what = watch->what};
 
@@ -95,6 +97,7 @@ static int take_error_event(struct rest_watch *watch, struct hf__span object) {
         return watch->error;
 }
 
+/* Parses only the metadata of the object, and delivers the rest as the server sent it. */
 static int take_line(struct rest_watch *watch, const char *data, size_t n) {
         struct hf__span line = {data, n}, type, object, metadata;
         struct hf__json *json = NULL;
@@ -130,7 +133,7 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
         return watch->error;
 }
 
-/* Takes a piece of the stream: zero or more line ends in it. */
+/* Processes a piece of the stream, which may contain any number of line ends. */
 static int take_stream(struct rest_watch *watch, const char *data, size_t n) {
         while (n > 0) {
                 const char *newline = memchr(data, '\n', n);
@@ -138,7 +141,7 @@ static int take_stream(struct rest_watch *watch, const char *data, size_t n) {
                 int r = 0;
 
                 if (newline && watch->line.n == 0) {
-                        r = take_line(watch, data, piece); /* the usual case, without a copy */
+                        r = take_line(watch, data, piece); /* the usual case, which needs no copy */
                 } else {
                         hf__strbuf_add(&watch->line, data, piece);
                         if (watch->line.error != 0)
@@ -181,8 +184,8 @@ static int on_data(void *ctx, const void *data, size_t n) {
 
 static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id);
 
-/* After a 401. True: the token was replaced meanwhile, and another try is under way with the same
- * id. */
+/* After a 401. Returns true if the token was replaced in the meantime and the watch was submitted
+ * again with the same id. */
 static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http_result *result) {
         if (result->outcome != 0 || result->code != 401 || watch->token_replaced || !watch->token ||
             !hf__bearer_refused(watch->rest->bearer, watch->token))
@@ -204,14 +207,15 @@ static void watch_free(struct rest_watch *watch) {
         free(watch);
 }
 
-/* A try has ended; frees the watch unless another try follows. */
+/* A try has ended. Frees the watch unless it is retried. */
 static void on_done(void *ctx, const struct hf__http_result *result) {
         struct rest_watch *watch = ctx;
 
         if (watch->error == 0 && retry_with_new_token(watch, result))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
-                /* Servers end their last line. One that is cut short is an error. */
+                /* Servers end every line with a newline. If the last line was cut short and its
+                 * object is incomplete, take_line reports an error. */
                 if (watch->line.n > 0)
                         (void)take_line(watch, watch->line.data, watch->line.n);
         } else if (watch->error == 0 && result->outcome == 0) {
@@ -228,6 +232,7 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
 
 /* ---- starting ---- */
 
+/* Without random bytes, uses the middle of the range: the spread is not a matter of safety. */
 static unsigned random_timeout_s(void) {
         uint32_t random = 0;
 
@@ -236,8 +241,8 @@ static unsigned random_timeout_s(void) {
         return MIN_TIMEOUT_S + random % (SPREAD_TIMEOUT_S + 1);
 }
 
-/* Submits a try with the newest token. previous_id: 0 = the first try, otherwise the id that it
- * keeps. On failure the watch stays the caller's. */
+/* Submits a try with the newest token. previous_id: 0 for the first try; otherwise the id of the
+ * watch, which a retry keeps. On failure the caller still owns the watch. */
 static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id) {
         struct hf__rest *rest = watch->rest;
         const char *headers[HF__REST_N_HEADERS];
@@ -284,7 +289,7 @@ int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, h
         }
         hf__strbuf_done(&what);
         if (r == 0)
-                r = submit_try(watch, 0, ret_id); /* from success on it is the engine's */
+                r = submit_try(watch, 0, ret_id); /* on success the engine owns the watch */
         if (r != 0)
                 watch_free(watch);
         return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translates HTTP responses into errors. The HTTP code decides; the body's reason only tells apart
- * what shares a code.
+ * Translates HTTP responses into errors. The HTTP code decides; the reason in the body only
+ * distinguishes errors that share a code.
  *
- * Invariant: a write is never reported as certainly not done when the server may have done it.
+ * Invariant: if the server may have applied a write, the error never implies that it did not.
  */
 #include "client/status.h"
 
@@ -50,12 +50,12 @@ static int error_of(int code, const char *reason, const struct hf__json *body, b
         }
         if (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0)
                 return HF_E_GONE;
-        if (code < 300) /* an ERROR event whose Status has no code */
+        if (code < 300) /* an ERROR event with a Status that has no code */
                 return HF_E_UNAVAILABLE;
         return code >= 500 ? server_error(code, is_write) : HF_E_INVALID;
 }
 
-/* Copies one line without control bytes: the message goes to logs and terminals. */
+/* Copies a text without control characters, because the message goes to logs and terminals. */
 static void copy_line(char *to, size_t max, const char *text, size_t n) {
         size_t i = 0;
         for (; i < n && i + 1 < max && text[i]; i++)
@@ -79,7 +79,7 @@ int hf__status_from_response(int code, const char *body, size_t n_body,
         struct hf__json *json = NULL;
         int64_t body_code;
 
-        /* If the body is not JSON, the code alone counts: every function below accepts NULL. */
+        /* If the body is not JSON, only the code is used: every function below accepts NULL. */
         if (body && n_body > 0 && n_body <= MAX_STATUS_BODY)
                 (void)hf__json_parse(body, n_body, &json, NULL);
         if (code < 300 && hf__json_i64(json, "code", &body_code) && body_code >= 300 &&

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work queue: which keys wait, which are being worked on, and which come back later.
+ * The work queue: tracks which keys are ready, which a worker has, and which are delayed.
  *
- * There is one entry per key, for as long as the queue knows anything about the key. Its states,
- * all guarded by the queue's lock:
+ * A key has one entry while the queue knows anything about it. Ready entries are in a linked list,
+ * the line. An entry has these states, all guarded by the queue's lock:
  *
- *      dirty       the key was added since a worker last took it; its entry is in the line, or
- *                  hf_workqueue_done will put it there
+ *      dirty       the key was added after a worker last took it; the entry is in the line, or
+ *                  hf_workqueue_done will append it
  *      processing  a worker has the key
- *      delayed     the key is added when its time has come
- *      failures    how often the key was retried since it was last forgotten
+ *      delayed     the key will be added when its delay has elapsed
+ *      failures    the number of retries since hf_workqueue_forget
  *
- * Invariants: an entry is in the line exactly if it is dirty and not processing (unless the queue
- * was dropped), so no two workers have the same key. An entry with none of these states is freed.
+ * Invariants: an entry is in the line exactly if it is dirty and not processing, so no two workers
+ * have the same key. (After a drop the line is empty.) An entry without any of these states is
+ * freed.
  *
- * There is no timer thread. A worker waits no longer than until the first delayed key is due, and
- * the first that wakes moves the due keys into the line. What changes the outcome of
- * hf_workqueue_take wakes all workers, because each has its own abort token, and a single one that
- * is woken might be the one that leaves.
+ * There is no timer thread. Waiting workers wake when the first delayed key is due, and the first
+ * of them moves the due keys into the line. Every change that concerns hf_workqueue_take wakes all
+ * workers: if it woke only one, that worker's own abort token might have fired, and the key would
+ * be left waiting.
  */
 #include <holdfast/workqueue.h>
 
@@ -41,7 +42,7 @@
 
 struct entry {
         struct hf__keyed keyed;
-        struct entry *next; /* in the line, or in the list of those being worked on */
+        struct entry *next; /* in the line, or in the list `working` */
         bool dirty, processing;
         unsigned failures;
         struct hf__timer due;       /* queued while delayed */
@@ -55,17 +56,17 @@ struct hf_workqueue {
         struct hf_metrics *registry; /* borrowed; NULL = measure_work is not registered */
         struct hf__workqueue_metrics metrics;
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* to the workers */
+        pthread_cond_t cond; /* signals the workers */
         /* guarded by mu */
-        struct hf__key_index entries; /* owns them */
-        struct entry *head, **tail;   /* the line: the keys that wait, in order */
-        size_t depth;                 /* of the line */
-        struct entry *working;        /* being worked on; the one taken last is first */
+        struct hf__key_index entries; /* owns the entries */
+        struct entry *head, **tail;   /* the line, oldest first */
+        size_t depth;                 /* number of entries in the line */
+        struct entry *working;        /* entries that workers have, newest first */
         struct hf__timer_heap delayed;
         bool draining, dropped;
-        /* The limit of retries, see bucket_delay_locked. */
+        /* The limit on retries, see bucket_delay_locked. */
         hf_nsec retry_every; /* the time between two tokens; 0 = no limit */
-        hf_nsec retry_slack; /* how far retry_at may be behind now: the burst */
+        hf_nsec retry_slack; /* how far retry_at may lag behind now: the burst */
         hf_nsec retry_at;    /* when the next token is due */
 };
 
@@ -81,7 +82,7 @@ static struct entry *entry_find(struct hf_workqueue *queue, const char *key) {
         return (struct entry *)hf__key_index_find(&queue->entries, key);
 }
 
-/* The key's entry, which is made if there is none. NULL: out of memory. */
+/* Finds or creates the entry of a key. NULL: out of memory. */
 static struct entry *entry_get(struct hf_workqueue *queue, const char *key) {
         struct entry *entry = entry_find(queue, key);
         size_t n = strlen(key);
@@ -100,6 +101,8 @@ static struct entry *entry_get(struct hf_workqueue *queue, const char *key) {
         return entry;
 }
 
+/* Frees an entry that records nothing any more, so that the queue does not grow with every key it
+ * has ever seen. */
 static void entry_free_if_idle(struct hf_workqueue *queue, struct entry *entry) {
         if (entry->dirty || entry->processing || entry->failures || entry->due.queued)
                 return;
@@ -128,6 +131,7 @@ static struct entry *line_pop(struct hf_workqueue *queue) {
         return entry;
 }
 
+/* If a worker has the key, only marks the entry; hf_workqueue_done appends it later. */
 static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
         if (entry->dirty)
                 return;
@@ -138,13 +142,13 @@ static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
                 line_append(queue, entry);
 }
 
-/* The delayed entry that is due first. NULL = none. */
+/* The delayed entry that is due first, or NULL. */
 static struct entry *first_delayed(const struct hf_workqueue *queue) {
         struct hf__timer *due = queue->delayed.first;
         return due ? (struct entry *)(void *)((char *)due - offsetof(struct entry, due)) : NULL;
 }
 
-/* Adds the delayed keys whose time has come. */
+/* Adds the delayed keys whose delay has elapsed. */
 static void move_due_locked(struct hf_workqueue *queue, hf_nsec now) {
         struct entry *entry = first_delayed(queue);
 
@@ -157,7 +161,7 @@ static void move_due_locked(struct hf_workqueue *queue, hf_nsec now) {
 
 /* ---- adding ---- */
 
-/* After drain or drop no key is accepted. */
+/* Whether the queue no longer accepts keys. */
 static bool is_closed(const struct hf_workqueue *queue) {
         return queue->draining || queue->dropped;
 }
@@ -180,10 +184,10 @@ static hf_nsec delay_after(unsigned failures) {
 }
 
 /*
- * A token bucket for the retries of all keys, kept as one time: tokens are due retry_every apart,
- * and retry_at is when the next one is due. When retry_at is in the past, the bucket has tokens; it
- * never has more than the burst, so retry_at is never further back than retry_slack. Takes a token
- * and returns how long the retry waits for it.
+ * A token bucket for the retries of all keys, stored as a single time. A new token becomes
+ * available every retry_every, and retry_at is the time of the next one. If retry_at is in the
+ * past, the bucket has tokens. It never has more than the burst, so retry_at is never more than
+ * retry_slack in the past. Takes a token and returns how long the retry must wait for it.
  */
 static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
         if (queue->retry_every == 0)
@@ -215,7 +219,7 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
 
 #define OWN_DELAY (-1)
 
-/* Adds the key after `delay`; OWN_DELAY: it is a retry, with the key's own delay. */
+/* Adds the key after `delay`. OWN_DELAY: this is a retry, which uses the delay of the key. */
 static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
         hf_nsec now = hf_now(queue->clock);
         int r = 0;
@@ -263,8 +267,8 @@ void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
 
 /* ---- taking ---- */
 
-/* 0 and a key, an error of hf_workqueue_take, or -EAGAIN: there is nothing to take before
- * *ret_until, unless the queue changes. */
+/* Returns 0 and a key, an error of hf_workqueue_take, or -EAGAIN: no key will be ready before
+ * *ret_until unless the queue changes. */
 static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
                            const char **ret_key, hf_nsec *ret_until) {
         hf_nsec now = hf_now(queue->clock);
@@ -296,8 +300,8 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
 static void wake_workers(void *ctx) {
         struct hf_workqueue *queue = ctx;
 
-        /* Under the lock: otherwise the signal could get lost between a worker's test of its token
-         * and its wait. */
+        /* Broadcasts under the lock. Otherwise a worker could miss it between the check of its
+         * token and its wait. */
         (void)pthread_mutex_lock(&queue->mu);
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
@@ -313,6 +317,8 @@ int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const
         if (r != -EAGAIN)
                 return r;
 
+        /* Register the waker without the lock, because the waker takes the lock itself. Only a
+         * worker that has to wait pays for it. */
         hf_cancel_add_waker(abort, &waker, wake_workers, queue);
         (void)pthread_mutex_lock(&queue->mu);
         for (;;) {
@@ -361,7 +367,8 @@ static void drop_delayed_locked(struct hf_workqueue *queue) {
 void hf_workqueue_drain(struct hf_workqueue *queue) {
         (void)pthread_mutex_lock(&queue->mu);
         queue->draining = true;
-        move_due_locked(queue, hf_now(queue->clock)); /* a key that is due waits like any other */
+        /* A key that is already due is still handed out. */
+        move_due_locked(queue, hf_now(queue->clock));
         drop_delayed_locked(queue);
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
@@ -377,7 +384,7 @@ void hf_workqueue_drop(struct hf_workqueue *queue) {
                 entry->dirty = false;
                 entry_free_if_idle(queue, entry);
         }
-        /* Keys that are being worked on do not come back. */
+        /* Do not append a key again when its worker has finished with it. */
         for (size_t i = 0; i < queue->entries.n; i++)
                 ((struct entry *)queue->entries.items[i])->dirty = false;
         (void)pthread_cond_broadcast(&queue->cond);
@@ -394,7 +401,7 @@ size_t hf_workqueue_depth(struct hf_workqueue *queue) {
 /* ---- life ---- */
 
 /* Computes the metrics of unfinished work when they are read, because a worker that hangs would
- * never update them itself. Thread: that of the reader. */
+ * never update them itself. Runs on the thread that reads the metrics. */
 static void measure_work(void *ctx) {
         struct hf_workqueue *queue = ctx;
         hf_nsec now = monotonic(queue), sum = 0, longest = 0;

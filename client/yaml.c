@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Converts YAML to JSON text from libyaml's events. The state is a stack of the open containers. A
- * plain scalar means what YAML's core schema says, as far as JSON has it: null, true, false, and
- * numbers in JSON's spelling; everything else is a string.
+ * Converts YAML to JSON text, driven by the events of libyaml. The state is a stack of the open
+ * containers. Plain scalars follow YAML's core schema where JSON has an equivalent: null, true,
+ * false, and numbers in JSON's spelling. Every other scalar becomes a string.
  *
- * Invariants: the output is JSON or the conversion has failed. The depth, the number of events and
- * the size of the output are limited, whatever the text is.
+ * Invariants: either the output is valid JSON or the conversion fails. The depth, the number of
+ * events and the size of the output are limited for every input.
  */
 #include "client/yaml.h"
 
@@ -37,16 +37,16 @@ struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
         size_t depth, n_documents;
-        size_t line;      /* where the document begins */
+        size_t line;      /* the line where the document begins */
         hf__yaml_fn each; /* NULL = only one document is allowed */
         void *ctx;
         struct {
                 bool is_mapping;
-                size_t n; /* keys and values, or elements, so far */
+                size_t n; /* number of keys and values, or of elements, so far */
         } open[MAX_DEPTH];
 };
 
-/* The functions' addresses are stored through void pointers, as POSIX recommends for dlsym. */
+/* Stores the addresses through void pointers, as POSIX recommends for dlsym. */
 static int library_open(struct library *lib, struct hf_status *reterr_status) {
         lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!lib->handle)
@@ -82,7 +82,7 @@ static int refuse(struct converter *c, const yaml_event_t *event, const char *re
         return refuse_at(c, event->start_mark.line + 1, reason);
 }
 
-/* Counts the next node of the open container and writes the separator before it. */
+/* Counts the next node of the open container and writes the separator that precedes it. */
 static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
         if (c->depth == 0) {
                 if (c->n_documents > 1 && !c->each)
@@ -100,20 +100,20 @@ static int begin_node(struct converter *c, const yaml_event_t *event, bool is_sc
         return 0;
 }
 
-/* Whether the node that has begun is the key of a mapping. */
+/* Whether the current node, which begin_node has counted, is the key of a mapping. */
 static bool is_key(const struct converter *c) {
         return c->depth > 0 && c->open[c->depth - 1].is_mapping && c->open[c->depth - 1].n % 2 == 1;
 }
 
-/* The index after the digits that begin at i. */
+/* Returns the index after the digits that begin at i. */
 static size_t skip_digits(const char *text, size_t i, size_t n) {
         while (i < n && text[i] >= '0' && text[i] <= '9')
                 i++;
         return i;
 }
 
-/* Whether a scalar is a number in JSON's spelling: no plus sign and no leading zero, so "007" stays
- * a string. */
+/* Whether a scalar is a number in JSON's spelling. JSON allows no plus sign and no leading zero, so
+ * "007" remains a string. */
 static bool is_json_number(const char *text, size_t n) {
         size_t i = n > 0 && text[0] == '-' ? 1 : 0, end = skip_digits(text, i, n);
 
@@ -135,7 +135,7 @@ static bool is_json_number(const char *text, size_t n) {
         return end == n;
 }
 
-/* The JSON of a plain scalar that is null or a boolean. NULL: it is neither. */
+/* Returns the JSON of a plain scalar that is null or a boolean. NULL: it is neither. */
 static const char *plain_word(const char *text, size_t n) {
         static const char *const words[][2] = {
                 {"", "null"},       {"~", "null"},      {"null", "null"},   {"Null", "null"},
@@ -148,6 +148,7 @@ static const char *plain_word(const char *text, size_t n) {
         return NULL;
 }
 
+/* Quoted scalars, scalars with the tag !!str, and keys are always strings. */
 static int take_scalar(struct converter *c, const yaml_event_t *event) {
         const char *text = (const char *)event->data.scalar.value;
         const char *tag = (const char *)event->data.scalar.tag;
@@ -184,6 +185,7 @@ static int open_container(struct converter *c, const yaml_event_t *event, bool i
         return 0;
 }
 
+/* An error of the output buffer is reported here, so that the message names the document. */
 static int end_document(struct converter *c) {
         if (!c->each)
                 return 0;
@@ -216,7 +218,7 @@ static int take_event(struct converter *c, const yaml_event_t *event) {
                                               event->data.mapping_start.tag);
         case YAML_SEQUENCE_END_EVENT:
         case YAML_MAPPING_END_EVENT:
-                assert(c->depth > 0); /* libyaml pairs its events */
+                assert(c->depth > 0); /* libyaml sends one end event for each start event */
                 hf__strbuf_putc(c->out, c->open[--c->depth].is_mapping ? '}' : ']');
                 return 0;
         case YAML_NO_EVENT:

@@ -5,10 +5,10 @@
  * <holdfast/client.h>. Users of a client do not need this header.
  *
  * An implementation embeds struct hf_client as the first member of its own struct and sets both
- * members before it hands the client out. The functions of <holdfast/client.h> check the arguments
- * and then call these operations, which have the same contracts: any thread may call them at any
- * time, none of them blocks (but `free`), and each callback comes exactly once after a start that
- * returned 0.
+ * members before it hands the client out. The functions of <holdfast/client.h> check their
+ * arguments and then call these operations. The operations have the same contracts: any thread may
+ * call them at any time, and none of them blocks except `free`. If a start returns 0, its final
+ * callback must be called exactly once.
  */
 #include <holdfast/client.h>
 
@@ -23,12 +23,12 @@ struct hf_client_ops {
                      hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
         /* As hf_client_watch_cancel. Must ignore an id that it does not know. */
         void (*watch_cancel)(struct hf_client *self, uint64_t id);
-        /* As hf_client_free; self is not NULL. Ends what is under way, then frees self. */
+        /* As hf_client_free; self is not NULL. Ends all requests and watches, then frees self. */
         void (*free)(struct hf_client *self);
 };
 
 /* Both members are immutable once the client is handed out. */
 struct hf_client {
-        const struct hf_client_ops *ops; /* borrowed; static, usually */
+        const struct hf_client_ops *ops; /* borrowed; usually static */
         const struct hf_host *host;      /* borrowed; hf_client_do takes its clock from here */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The fence of a leader's write: the Lease, the term and the holder under which the write is made.
- * A server that understands fences commits the write only while this holder still leads in this
- * term. docs/semantics.md describes what that protects against.
+ * The fence of a leader's write: the Lease, the term and the holder under which the leader writes.
+ * A server that supports fences commits the write only while this holder still leads in this term.
+ * docs/semantics.md describes which failures this prevents.
  *
  * Over HTTP a fence is the header `Holdfast-Fence: namespace/name;term;identity`, which the server
  * repeats in its response. The term is the resourceVersion of the write that acquired the Lease. A
@@ -17,32 +17,29 @@
 #include <stdint.h>
 
 #define HF_FENCE_HEADER "Holdfast-Fence"
-#define HF_IDENTITY_MAX 255 /* bytes of a holder identity, for identities we make or fence with */
-#define HF_NAME_MAX     253 /* bytes of an object's name or namespace */
+#define HF_IDENTITY_MAX                                                                            \
+        255 /* bytes of a holder identity that this library creates or uses in a fence */
+#define HF_NAME_MAX 253 /* bytes of an object's name or namespace */
 /* The size of a buffer that holds any fence as text, with its NUL. */
 #define HF_FENCE_MAX (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64)
 
 /* All texts are NUL-terminated. */
 struct hf_fence {
-        char ns[HF_NAME_MAX + 1];           /* of the Lease */
-        char name[HF_NAME_MAX + 1];         /* of the Lease */
+        char ns[HF_NAME_MAX + 1];           /* the Lease's namespace */
+        char name[HF_NAME_MAX + 1];         /* the Lease's name */
         uint64_t term;                      /* never 0 */
         char identity[HF_IDENTITY_MAX + 1]; /* the holder of the Lease, or of both Leases */
-        /* The second Lease; also_term 0 = there is only one. */
+        /* The second Lease. also_term is 0 if there is only one. */
         char also_ns[HF_NAME_MAX + 1];
         char also_name[HF_NAME_MAX + 1];
         uint64_t also_term;
 };
 
-/*
- * Writes the header's value into `text`, a buffer of max_text bytes, with a NUL. Returns its length
- * without the NUL; -ENOSPC: the buffer is too small; -EINVAL: term is 0, or a text is empty or
- * contains what a header value or the format does not allow.
- */
+/* Writes the value of the header and a NUL into `text`, a buffer of max_text bytes. Returns the
+ * length without the NUL. -ENOSPC: the buffer is too small. -EINVAL: the term is 0, or a text is
+ * empty or contains characters that header values or this format do not allow. */
 int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text);
-/*
- * Reads a header's value of n bytes (a NUL is not needed). 0, or -EINVAL: it is not a fence. Only
- * the spelling that hf_fence_format writes is accepted, so that equal fences are equal texts.
- * *ret_fence is set on success only.
- */
+/* Parses a header value of n bytes (a NUL is not needed). Returns 0, or -EINVAL if it is not a
+ * fence. Accepts only the spelling that hf_fence_format writes, so that equal fences have equal
+ * texts. *ret_fence is set only on success. */
 int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence);
