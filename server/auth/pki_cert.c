@@ -80,6 +80,7 @@ int hfd_pki_key_make(char **ret_key_pem) {
         return r == 0 ? bio_to_text(bio, ret_key_pem) : r;
 }
 
+/* A random number, because instances that share the CA keep no common count of serials. */
 static bool set_serial(X509 *cert) {
         BIGNUM *number = BN_new();
         bool ok = number &&
@@ -259,6 +260,8 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         return r == 0 ? "" : "the key beside it belongs to another certificate";
 }
 
+/* HFD_PKI_RENEW is for faults that a new certificate repairs. The key is checked before the issuer:
+ * a renewal keeps the key, so it must not hide that the user mixed up two pairs. */
 enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault) {

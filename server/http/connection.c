@@ -415,6 +415,7 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
 
 /* ---- for the protocols ---- */
 
+/* Counts first and checks afterwards, so that several workers at once cannot all pass the check. */
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
         struct hfd_http *http = connection->worker->http;
         size_t total = atomic_fetch_add_explicit(&http->body_bytes, n, memory_order_relaxed) + n;

@@ -72,6 +72,7 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
         if (http->listen_fd < 0)
                 return hf_fail(reterr_status, -errno, "cannot make a listening socket: %s",
                                strerror(errno));
+        /* A restart must not fail because of old connections in TIME_WAIT. */
         (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (bind(http->listen_fd, (struct sockaddr *)&address, n) != 0 ||
             listen(http->listen_fd, BACKLOG) != 0) {

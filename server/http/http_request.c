@@ -59,6 +59,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 
         if (!request)
                 return NULL;
+        /* The thread that frees the request must see what the others wrote before their unref. */
         before = atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel);
         assert(before > 0);
         if (before != 1)
@@ -137,7 +138,8 @@ struct header_entry {
 
 static size_t entry_size(struct header_entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
 
-/* The offset of name's entry, or SIZE_MAX. */
+/* The offset of name's entry, or SIZE_MAX. A linear search is enough, because HFD_HEADERS_MAX
+ * limits the number of entries. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct header_entry *ret_entry) {
         for (size_t at = 0; at < request->n_headers_bytes;) {

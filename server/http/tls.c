@@ -212,6 +212,7 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
                 char *text = entry_text(subject, at);
 
+                /* Those above the limit may be dropped: server/auth refuses a user with so many. */
                 if (!text || origin->n_organisations == MAX_ORGANISATIONS) {
                         free(text);
                         continue;

@@ -51,6 +51,7 @@ static int read_kv(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *re
         return 0;
 }
 
+/* Rejects a response without a header, because callers rely on the revision in it. */
 static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply *reply) {
         if (!header)
                 return -EPROTO;

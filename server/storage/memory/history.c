@@ -209,8 +209,9 @@ no_memory:
         return -ENOMEM;
 }
 
-/* Keeps the version that a read at revision sees, and all later ones. A deletion is dropped too,
- * because a missing key reads the same. Returns false when nothing of the key is left. */
+/* Keeps the version that a read at revision sees, and all later ones. If that version is a deletion
+ * it is dropped too, because a missing key reads the same. Returns false when nothing of the key is
+ * left. */
 static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
         size_t drop = 0;
 
