@@ -3,7 +3,7 @@
  * Authentication, impersonation, and the one rule of authorization (auth.h).
  *
  * The token table is immutable. A reload builds a new one outside the lock and swaps the pointer
- * under its write side; a look-up holds the read side for the length of one hash bucket.
+ * under its write side; a look-up holds the read side while it searches one hash bucket.
  *
  * Invariant: a name or group that does not fit into a struct hfd_user is refused, never cut. A cut
  * name may be the name of another user.
@@ -73,6 +73,7 @@ struct hfd_auth *hfd_auth_free(struct hfd_auth *auth) {
         return NULL;
 }
 
+/* A failed load returns before the swap, so that a bad file does not lock users out. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status) {
         struct hfd_tokens *tokens = NULL;
         if (!auth->token_file)
@@ -125,6 +126,8 @@ static int authenticate_cert(const char *common_name, const char *const *organis
         return add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
 
+/* Holds the lock during the look-up only: it copies the user, so that a reload may then free the
+ * table. */
 static int authenticate_token(struct hfd_auth *auth, const char *token, struct hfd_user *ret_user) {
         pthread_rwlock_rdlock(&auth->lock);
         bool known = auth->tokens && hfd_tokens_find(auth->tokens, token, ret_user);
@@ -132,8 +135,8 @@ static int authenticate_token(struct hfd_auth *auth, const char *token, struct h
         return known && add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
 
-/* The token of a Bearer header; NULL when the header has another scheme. "" is a token too, but
- * never a known one. */
+/* The token of a Bearer header; NULL when the header has another scheme. "" is a token too, but the
+ * token file cannot contain it. */
 static const char *bearer_token(const char *header) {
         if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
                 return NULL;
@@ -150,7 +153,7 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
                 return HF_E_UNAUTHORIZED;
         if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
                 return authenticate_cert(common_name, organisations, n_organisations, ret_user);
-        /* A verified certificate without a name identifies nobody: the token may. */
+        /* A verified certificate without a name identifies nobody, but a token still may. */
         const char *header = hfd_http_request_header(request, "authorization");
         const char *token = header ? bearer_token(header) : NULL;
         if (token)
@@ -159,8 +162,8 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
         return 0;
 }
 
-/* Adds the groups that a header lists. Commas separate them, because repeated headers are joined
- * so. False: there are too many, or one is too long. */
+/* Adds the groups that a header lists. Commas separate them, because repeated headers were joined
+ * with commas. False: there are too many, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *list) {
         char group[sizeof user->groups[0]];
         for (const char *at = list; *at;) {
@@ -187,7 +190,7 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
         if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) ||
             !add_groups(&asked, groups ? groups : ""))
                 return HF_E_INVALID;
-        /* As kube-apiserver adds them: every user is in one of the two groups. */
+        /* Like kube-apiserver, adds every user to one of the two groups. */
         const char *every =
                 strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))

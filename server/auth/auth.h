@@ -5,8 +5,8 @@
  * = user, O = groups) or a bearer token. There is one rule of authorization: the group
  * system:masters may do everything, and everybody else may read health and version.
  *
- * Threads: any, for everything but new and free. A lock inside guards the token table, which a
- * reload replaces as a whole. Nothing here blocks but hfd_auth_new and hfd_auth_reload, on a file.
+ * Threads: any, for everything but new and free. An internal lock guards the token table, which a
+ * reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block, on a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,16 +26,17 @@ struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns 
 /* Reads the token file again. On an error the previous table stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
-/* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. A request without credentials is
- * anonymous, which is 0. */
+/* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. A request without credentials
+ * succeeds as system:anonymous. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user);
 
 /*
  * Kubernetes' impersonation: the headers Impersonate-User and Impersonate-Group name the user that
- * the request is made for. Only system:masters may impersonate. 0: *user is the user that counts
- * from here on (unchanged without such headers). HF_E_FORBIDDEN: *user may not act as *ret_asked.
- * HF_E_INVALID: groups or a uid without a user, or a name or group that does not fit.
+ * the request is made for. Only system:masters may impersonate. 0: *user is the user to authorize
+ * from now on (unchanged without such headers). HF_E_FORBIDDEN: *user may not act as *ret_asked.
+ * HF_E_INVALID: groups or a uid without a user, or a name or group that does not fit into a struct
+ * hfd_user.
  */
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
                          struct hfd_user *ret_asked);
@@ -46,8 +47,9 @@ struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
                              "deletecollection" */
         const char *group, *resource, *ns, *name;
-        const char *path; /* of a request for something that is not a resource */
+        const char *path; /* the URL path; it decides if the request is not for a resource */
         bool is_resource;
 };
+/* Whether the rule at the top of this file allows the request. Pure. */
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
                      const struct hfd_attributes *attributes);

@@ -2,8 +2,8 @@
 /*
  * Small files and lock files.
  *
- * Invariant: a reader never sees a part of a file, and a crash leaves the old file or the new one.
- * That is why hfd_write_file syncs the file before the rename and the directory after it.
+ * Invariant: a reader never sees half a file, and a crash leaves either the old file or the new
+ * one. That is why hfd_write_file syncs the file before the rename and the directory after it.
  */
 #include "server/auth/files.h"
 
@@ -65,7 +65,7 @@ static int write_all(int fd, const char *text, size_t n) {
         return 0;
 }
 
-/* A rename is durable once the directory is. */
+/* A rename survives a crash only after the directory was synced. */
 static int sync_directory_of(const char *path) {
         char dir[PATH_MAX];
         const char *slash = strrchr(path, '/');
@@ -82,7 +82,7 @@ static int sync_directory_of(const char *path) {
         return r;
 }
 
-/* The mode is set before the text is written: a key is never readable for others. */
+/* The mode is set before the text is written: others can never read a key. */
 static int write_and_close(int fd, const char *text, mode_t mode) {
         int r = fchmod(fd, mode) == 0 ? 0 : -errno;
         if (r == 0)
@@ -119,7 +119,7 @@ static int fail_read(const char *path, int error, struct hf_status *reterr_statu
 }
 
 /* Space for the text and its NUL, with one byte more to see the end. The size is a guess only:
- * files in /proc say 0. */
+ * files in /proc report 0. */
 static size_t first_space(const struct stat *st) {
         if (st->st_size > 0 && (size_t)st->st_size < MAX_FILE_BYTES)
                 return (size_t)st->st_size + 2;
@@ -168,7 +168,7 @@ static int read_open(int fd, const char *path, char **ret_text, struct hf_status
 }
 
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status) {
-        /* Non-blocking, so that a fifo in the place of the file cannot hang the server. */
+        /* Non-blocking, so that a FIFO in place of the file cannot hang the server. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0) {
                 int error = errno == ENOENT ? HF_E_NOT_FOUND : -errno;
@@ -204,7 +204,8 @@ static int try_lock(int fd, int command) {
         return 0;
 }
 
-/* r is the result of the attempt to lock. Passes the descriptor on, or closes it and says why. */
+/* r is the result of the attempt to lock. Passes the descriptor on, or closes it and reports
+ * why. */
 static int lock_end(int r, int fd, const char *path, int *ret_fd, struct hf_status *reterr_status) {
         if (r == 0) {
                 *ret_fd = fd;
@@ -242,7 +243,7 @@ static int wait_for_event(int events, int wake, hf_nsec deadline) {
                 if (n <= 0)
                         continue;
                 while (read(events, buffer, sizeof buffer) > 0)
-                        ; /* which event it was does not matter */
+                        ; /* any event is a reason to try again */
                 return 0;
         }
 }
@@ -262,7 +263,7 @@ static void wake_waiter(void *ctx) {
  *
  * It must be a record lock of the process (F_SETLK): the kernel removes such a lock before it
  * reports the close. It removes an OFD lock afterwards, so that the waiter could find it still held
- * after the only event that there will be.
+ * after the only event that it gets.
  */
 static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_nsec deadline) {
         struct hf_cancel_waker waker = {0};
@@ -276,8 +277,8 @@ static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_n
                 deadline = hf_cancel_deadline(token);
         hf_cancel_add_waker(token, &waker, wake_waiter, &wake);
         while (r == 0) {
-                /* Both are read before the attempt: one more attempt follows the deadline, and a
-                 * lock that is free is taken although the token has fired. */
+                /* Both are read before the attempt. So one more attempt follows the deadline, and a
+                 * free lock is taken even if the token has fired. */
                 bool last = hf_now(hf_clock_system()) >= deadline;
                 bool canceled = hf_cancel_fired(token);
                 r = try_lock(fd, F_SETLK);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The certificate directory: valid files are used, missing ones are made.
+ * The certificate directory: valid files are used, missing ones are created.
  *
- * All of it happens under an exclusive lock on <cert-dir>/.lock, so that of several processes which
- * start at once one makes the CA and the others find it.
+ * All of this happens under an exclusive lock on <cert-dir>/.lock. If several processes start at
+ * once, one of them creates the CA and the others find it.
  *
- * Two invariants. A crash at any point leaves a directory that can be completed: each file appears
- * whole by rename, and a key is written before its certificate, so that the only remainder is a key
- * without a certificate. A renewal keeps the key, so that a pair never disagrees. And a file that
- * does not fit the others was put there by the user: it is reported, never overwritten.
+ * Three invariants. After a crash at any point the directory can be completed: each file appears as
+ * a whole by rename, and a key is written before its certificate, so that at worst a key without a
+ * certificate remains. A renewal keeps the key, so that certificate and key always match. A file
+ * that does not match the others was put there by the user: it is reported, never overwritten.
  */
 #include "server/auth/pki.h"
 
@@ -32,7 +32,7 @@ static void fd_cleanup(int *fd) {
                 (void)close(*fd);
 }
 
-/* What every step needs. */
+/* The parameters that all steps share. */
 struct directory {
         const char *path;
         struct hf_status *reterr_status;
@@ -84,7 +84,7 @@ static int pair_read(const struct directory *dir, const char *name, struct pair 
         return r;
 }
 
-/* Makes the key of a pair that has neither file. A key that exists is checked. */
+/* Creates the key if the pair has neither file, and checks a key that exists. */
 static int pair_need_key(const struct directory *dir, struct pair *pair) {
         if (pair->key) {
                 const char *fault = hfd_pki_key_fault(pair->key);
@@ -108,8 +108,8 @@ static int pair_put_cert(const struct directory *dir, struct pair *pair, char *c
         return hfd_write_file(pair->cert_path, cert, 0644, dir->reterr_status);
 }
 
-/* The CA's key may be absent, because the user keeps it elsewhere: then nothing can be made, and
- * only existing certificates are used. */
+/* The CA's key may be absent, because the user keeps it elsewhere: then no certificate can be
+ * issued, and only existing ones are used. */
 static int check_ca(const struct directory *dir, const struct pair *ca) {
         const char *fault = hfd_pki_ca_fault(ca->cert, NULL);
 
@@ -137,7 +137,8 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         return r == 0 ? pair_put_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
-/* names: of a serving certificate; NULL: a client certificate of common_name and organisation. */
+/* Loads, creates or renews a certificate. names: for a serving certificate; NULL for a client
+ * certificate, whose user is common_name and whose group is organisation. */
 static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name,
                      const char *common_name, const char *organisation, const char *const *names,
                      struct pair *leaf) {
@@ -203,7 +204,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
                 return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s",
                                cert_dir, strerror(ENAMETOOLONG));
-        /* Held for everything below. Its cleanup closes the descriptor, which releases it. */
+        /* The lock is held until this function returns: closing the descriptor releases it. */
         r = hfd_await_lock(lock_path, LOCK_TIMEOUT, token, &lock, reterr_status);
         if (r == 0)
                 r = load_ca(&dir, &ca);

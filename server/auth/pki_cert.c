@@ -2,9 +2,9 @@
 /*
  * Certificates by OpenSSL's X509 interface.
  *
- * Invariant: results of OpenSSL that may be errors go through unless() or a parse function, which
- * empty its error queue. The queue belongs to the thread, and the TLS code of the same thread would
- * take a stale entry for an error of its own.
+ * Invariant: every OpenSSL result that may be an error passes through unless() or a parse function,
+ * which empty OpenSSL's error queue. The queue belongs to the thread. If an old entry stayed, the
+ * TLS code of the same thread would take it for an error of its own.
  */
 #include "server/auth/pki_cert.h"
 
@@ -80,6 +80,7 @@ int hfd_pki_key_make(char **ret_key_pem) {
         return r == 0 ? bio_to_text(bio, ret_key_pem) : r;
 }
 
+/* A random number, because instances that share the CA keep no common count of serials. */
 static bool set_serial(X509 *cert) {
         BIGNUM *number = BN_new();
         bool ok = number &&
@@ -104,7 +105,7 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
                                           -1, -1, 0) == 1;
 }
 
-/* An unsigned certificate with everything that a CA and a leaf have in common. NULL: OpenSSL
+/* Creates an unsigned certificate with all that a CA and a leaf have in common. NULL: OpenSSL
  * refuses. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
@@ -153,7 +154,7 @@ static int address_bytes(const char *text, unsigned char bytes[16]) {
         return inet_pton(AF_INET6, text, bytes) == 1 ? 16 : 0;
 }
 
-/* Letters, digits, dots and hyphens. A wildcard is not a name of ours. */
+/* Letters, digits, dots and hyphens. Wildcards are not supported. */
 static bool is_dns_name(const char *text) {
         size_t n = strlen(text);
         size_t n_good =
@@ -161,7 +162,7 @@ static bool is_dns_name(const char *text) {
         return n > 0 && n <= MAX_DNS_NAME && n_good == n && text[0] != '.' && text[0] != '-';
 }
 
-/* The common name does not count: clients no longer look at it. */
+/* Ignores the common name, because clients no longer check it. */
 static bool cert_has_name(X509 *cert, const char *name) {
         unsigned char bytes[16];
         int n = address_bytes(name, bytes);
@@ -190,9 +191,9 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
         return ok;
 }
 
-/* Adds the names of the previous certificate, so that a renewal by an instance with other names
- * does not drop them, and those of names that it lacks. What is neither a DNS name nor an address
- * is left out. */
+/* Adds the names of the previous certificate, so that an instance with other names does not drop
+ * them when it renews the certificate. Then adds the missing ones of names. Leaves out what is
+ * neither a DNS name nor an address. */
 static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         CLEANUP(names_cleanup)
         GENERAL_NAMES *all =
@@ -210,7 +211,7 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         return X509_add1_ext_i2d(cert, NID_subject_alt_name, all, 0, 0) == 1;
 }
 
-/* Verifiers reject a chain in which the CA ends first. */
+/* Limits the certificate's lifetime to the CA's: verifiers reject a chain whose CA has expired. */
 static bool end_with_ca(X509 *cert, X509 *ca) {
         const ASN1_TIME *limit = X509_get0_notAfter(ca);
         return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 ||
@@ -259,6 +260,8 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         return r == 0 ? "" : "the key beside it belongs to another certificate";
 }
 
+/* HFD_PKI_RENEW is for faults that a new certificate repairs. The key is checked before the issuer:
+ * a renewal keeps the key, so it must not hide that the user mixed up two pairs. */
 enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Makes and checks certificates. PEM text goes in; PEM text comes out, malloc'ed and owned by the
- * caller. Only OpenSSL's random numbers and today's date come from outside. Private to server/auth.
+ * Creates and checks certificates. Input is PEM text; output is PEM text, malloc'ed and owned by
+ * the caller. Apart from random numbers and the current time, results depend on the arguments only.
+ * Private to server/auth.
  *
  * Threads: any, no lock.
  */
@@ -17,11 +18,12 @@ int hfd_pki_key_make(char **ret_key_pem);
 /* A self-signed CA for 10 years. 0, -ENOMEM, -EIO, or HF_E_INVALID: key_pem is not a key. */
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem);
 
-/* A certificate to be made. All texts are borrowed. */
+/* Describes a certificate to create. All texts are borrowed. */
 struct hfd_pki_leaf {
         const char *ca_cert_pem, *ca_key_pem, *key_pem;
         const char *common_name, *organisation; /* organisation may be NULL */
-        /* DNS names and IP addresses, NULL-terminated: a serving certificate. NULL: a client's. */
+        /* DNS names and IP addresses, NULL-terminated: for a serving certificate. NULL: for a
+         * client certificate. */
         const char *const *names;
         const char *previous_pem; /* a serving certificate whose names are kept; NULL = none */
 };
@@ -36,8 +38,8 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem);
 
 enum hfd_pki_verdict {
         HFD_PKI_USABLE,
-        HFD_PKI_RENEW,   /* expired or about to, made by another CA, or a name is missing */
-        HFD_PKI_INVALID, /* not a certificate, or not of this key: the user must decide */
+        HFD_PKI_RENEW,   /* expired or soon will, issued by another CA, or a name is missing */
+        HFD_PKI_INVALID, /* not a certificate, or the key is another's: the user must decide */
 };
 /* names may be NULL. *ret_fault says why it is not usable ("" when it is). Static storage. */
 enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,

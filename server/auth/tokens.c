@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The token file as a hash table. The file is cut into strings in place, so that the table is one
- * text, one array of entries and one array of buckets.
+ * The token file as a hash table. The file is split into strings in place, so that a table needs
+ * only three allocations: the text, the entries and the buckets.
  *
- * Two invariants. How long a look-up takes must tell nothing about a token: the hash is seeded with
- * a secret, and the final comparison takes equally long wherever two tokens differ. And every
+ * Two invariants. The duration of a look-up must reveal nothing about a token: the hash is seeded
+ * with a secret, and the final comparison takes the same time wherever two tokens differ. And every
  * length is checked when a line is read, so that a name or a group always fits into a struct
  * hfd_user.
  */
@@ -21,21 +21,21 @@
 /* One line of the file. All strings are parts of the table's text. */
 struct entry {
         char *token, *user;
-        char *groups; /* n_groups strings, one behind the other */
+        char *groups; /* n_groups consecutive strings */
         size_t n_groups;
         struct entry *next; /* in its bucket */
 };
 
 struct hfd_tokens {
         uint64_t seed;
-        char *text;            /* owned; the file, cut into strings in place */
+        char *text;            /* owned; the file, split into strings in place */
         struct entry *entries; /* owned */
         size_t n_entries;
         struct entry **buckets; /* owned array of n_buckets, a power of two */
         size_t n_buckets;
 };
 
-/* Where the parser is, for messages. */
+/* The parser's position, for messages. */
 struct place {
         const char *path;
         size_t line;
@@ -55,7 +55,7 @@ static uint64_t hash_token(uint64_t seed, const char *token) {
         return hash ^ (hash >> 32);
 }
 
-/* Only the lengths may show in the time it takes. */
+/* The duration depends on the lengths only. */
 static bool equal_in_constant_time(const char *a, const char *b) {
         size_t n = strlen(a);
         unsigned char difference = 0;
@@ -67,9 +67,9 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 }
 
 /*
- * Cuts one CSV column out of *at in place and removes its quotes ("" within quotes is one quote).
- * *at moves behind the comma, or becomes NULL at the end of the line. Returns NULL when the quotes
- * do not close, or stand within a column.
+ * Splits one CSV column off *at in place and removes its quotes ("" within quotes is one quote).
+ * *at moves behind the comma, or becomes NULL at the end of the line. Returns NULL if a quote is
+ * not closed or is inside an unquoted column.
  */
 static char *cut_column(char **at) {
         char *in = *at, *start = in, *out = in;
@@ -94,7 +94,7 @@ static char *cut_column(char **at) {
         return start;
 }
 
-/* Cuts "a,b" into strings one behind the other. Drops blanks around a group, and empty groups. */
+/* Splits "a,b" into consecutive strings. Drops blanks around groups, and empty groups. */
 static int cut_groups(const struct place *place, char *column, struct entry *entry) {
         char *out = column, *save = NULL;
         entry->groups = column;
@@ -108,7 +108,7 @@ static int cut_groups(const struct place *place, char *column, struct entry *ent
                         continue;
                 if (n >= sizeof((struct hfd_user *)NULL)->groups[0])
                         return bad_line(place, "a group is longer than 127 bytes; shorten it");
-                /* hfd_auth_authenticate adds system:authenticated. */
+                /* One place is left for system:authenticated, which hfd_auth_authenticate adds. */
                 if (++entry->n_groups > HFD_MAX_GROUPS - 1)
                         return bad_line(place, "there are more than 15 groups; remove some");
                 memmove(out, group, n);
@@ -169,7 +169,7 @@ static size_t count_lines(const char *text) {
         return n;
 }
 
-/* Later lines go to the front of their bucket, so that the last line of a token is found. */
+/* Later lines go to the front of their bucket, so that a look-up finds the last line of a token. */
 static int build_index(struct hfd_tokens *tokens) {
         tokens->n_buckets = 16;
         while (tokens->n_buckets < tokens->n_entries)

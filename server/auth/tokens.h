@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Kubernetes' static token file, one `token,user,uid,"group1,group2"` per line, as a table. The uid
- * is ignored. If a token appears twice its last line counts, as in kube-apiserver. Private to
+ * is ignored. If a token appears twice, the last line counts, as in kube-apiserver. Private to
  * server/auth.
  *
  * Threads: the table is immutable once it is loaded, so that any thread may look tokens up.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Who makes a request: a name and groups, as Kubernetes has them. Pure. Thread: any. */
+/* The user of a request: a name and groups, as Kubernetes has them. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 

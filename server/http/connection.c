@@ -4,18 +4,20 @@
  *
  * States: HANDSHAKE (TLS; the protocol is not known yet), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER
  * (everything was sent and our direction is shut; what the peer still sends is read and dropped,
- * because its kernel would otherwise answer our last bytes with a reset). They follow each other in
- * this order; a connection may be freed in any of them.
+ * because closing a socket with unread input makes our kernel send a reset, which can destroy our
+ * last bytes before the peer reads them). They follow each other in this order; a connection may be
+ * freed in any of them.
  *
  * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (and by the
  * worker when it leaves). All other code sets `dead` or `ending`.
  *
- * Handshakes. Anybody can begin one before we know who it is; it costs us 45 KiB and them nothing.
- * Therefore handshakes have a time limit and a maximum number of their own: n_handshakes of the
- * worker counts them from hfd_connection_new until the state is left or the connection is freed.
- * The maximum is a fraction of all connections, so that strangers leave room for clients that
- * finish theirs. Beyond it the newest connection is closed. It is not the oldest, because when many
- * clients come back at once each would end the half-made handshake of another.
+ * Handshakes. A client can begin a handshake before we know who it is. It costs us 45 KiB and the
+ * client nothing. Therefore handshakes have their own time limit and their own maximum number: the
+ * worker's n_handshakes counts a connection from hfd_connection_new until it leaves the state
+ * HANDSHAKE or is freed. The maximum is a fraction of all connections, so that strangers leave room
+ * for clients that finish their handshake. Beyond the maximum the newest connection is closed, not
+ * the oldest: when many clients reconnect at once, each of them would otherwise end the unfinished
+ * handshake of another.
  *
  * Output. The protocol fills the worker's one output buffer and TLS writes what the socket takes.
  * The rest, at most that buffer, is kept in `unsent`. While bytes are unsent nothing is read and
@@ -41,7 +43,7 @@
 #include "server/http/reason_phrase.h"
 #include "server/http/tls.h"
 
-/* Of one connection in one iteration of its worker; then the others are served. */
+/* Limits for one connection in one iteration of its worker, so that the others are served too. */
 #define MAX_READS     8
 #define MAX_WRITES    4
 #define NOTSENT_LOWAT (128 * 1024)
@@ -175,7 +177,7 @@ void hfd_connection_mark(struct hfd_connection *connection) {
 }
 
 /* OPEN -> LINGER: everything was sent. Sends TLS's close notification without waiting for the
- * peer's, and shuts our direction. */
+ * peer's, and shuts down our direction. */
 static void begin_linger(struct hfd_connection *connection) {
         assert(connection->state == HFD_CONNECTION_OPEN && !connection->unsent);
         close_protocol(connection);
@@ -333,8 +335,8 @@ static void write_output(struct hfd_connection *connection) {
         hfd_connection_mark(connection); /* there may be more; the other connections come first */
 }
 
-/* epoll watches for what the connection waits for now, so that a socket which nobody serves cannot
- * keep the thread busy. */
+/* Makes epoll watch only for what the connection waits for now. Otherwise a socket that is ready,
+ * but must wait, would keep the thread busy. */
 static void update_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 
@@ -373,7 +375,8 @@ static void serve_open(struct hfd_connection *connection, uint32_t events) {
                 write_output(connection);
 }
 
-/* A state may follow the other within one call: a handshake's last bytes come with a request. */
+/* One call may pass through several states: the last bytes of a handshake often arrive together
+ * with a request. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
         assert(hfd_worker_is_current(connection->worker));
         if (connection->state != HFD_CONNECTION_LINGER && events & (EPOLLERR | EPOLLHUP))
@@ -390,6 +393,8 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
                 hfd_connection_free(connection);
 }
 
+/* While bytes are unsent the connection does not read. So only the socket's progress counts then,
+ * and not the protocol's time limits for input. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         hf_nsec age = now - connection->since;
 
@@ -410,6 +415,7 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
 
 /* ---- for the protocols ---- */
 
+/* Counts first and checks afterwards, so that several workers at once cannot all pass the check. */
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
         struct hfd_http *http = connection->worker->http;
         size_t total = atomic_fetch_add_explicit(&http->body_bytes, n, memory_order_relaxed) + n;

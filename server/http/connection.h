@@ -20,12 +20,12 @@
 
 /* Time limits. */
 #define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)
-#define HFD_HEAD_TIME      (32 * HF_NSEC_PER_SEC) /* to send a head */
-#define HFD_BODY_TIME      (90 * HF_NSEC_PER_SEC) /* to send a whole request */
-/* Without a request, or with unsent bytes of which none is taken. */
+#define HFD_HEAD_TIME      (32 * HF_NSEC_PER_SEC) /* for the peer to send a request's head */
+#define HFD_BODY_TIME      (90 * HF_NSEC_PER_SEC) /* for the peer to send a whole request */
+/* The longest time without a request, or without progress while bytes are unsent. */
 #define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
 #define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
-/* Request bodies that are held, of one connection and of all. */
+/* Limits for request bodies in memory: of one connection, and of all connections together. */
 #define HFD_CONNECTION_BODY ((size_t)32 << 20)
 #define HFD_TOTAL_BODY      ((size_t)256 << 20)
 
@@ -42,12 +42,13 @@ struct hfd_connection {
         struct hfd_origin *origin;           /* owned reference */
         char *unsent; /* owned; output that TLS has not taken yet; NULL = none */
         size_t unsent_at, unsent_n;
-        size_t body_bytes; /* of the requests that are on it */
-        /* HANDSHAKE and LINGER: when the state began. OPEN: when the socket last took a byte. */
+        size_t body_bytes; /* body bytes of the requests on this connection */
+        /* HANDSHAKE and LINGER: when the state began. OPEN: when the socket last accepted any
+         * byte. */
         hf_nsec since;
-        uint32_t events;      /* those that epoll watches for */
+        uint32_t events;      /* the events that epoll watches for now */
         bool is_dirty;        /* in the worker's dirty list */
-        bool dead;            /* is freed at the end of hfd_connection_serve */
+        bool dead;            /* hfd_connection_serve frees it before it returns */
         bool ending;          /* closes once nothing is unsent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
@@ -57,26 +58,26 @@ struct hfd_connection {
  * -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
 void hfd_connection_free(struct hfd_connection *connection);
-/* Handshakes, reads and writes as far as it goes without blocking. May free the connection. events:
- * as epoll returned them, 0 = the connection was marked. */
+/* Continues the handshake, reads and writes as far as possible without blocking. May free the
+ * connection. events: as epoll returned them; 0 = the connection was marked. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 /* Has the worker serve the connection in this iteration. Idempotent. */
 void hfd_connection_mark(struct hfd_connection *connection);
-/* Looks at the time limits; called once a second. */
+/* Enforces the time limits; called once a second. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
 /* ---- for the protocols ---- */
 
-/* Counts n more body bytes. HF_E_TOO_LARGE: more than may be held; they are counted all the same,
- * until the request is detached. */
+/* Counts n more body bytes; hfd_connection_detach uncounts them. HF_E_TOO_LARGE: a limit is
+ * exceeded. The bytes are counted nevertheless. */
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n);
 /* Detaches a request of this connection and uncounts its body. Drops the connection's reference. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Passes the head to on_head; for a request whose body is still to come. */
+/* Calls the server's on_head. Only for a request whose body has not arrived yet. */
 void hfd_connection_announce_head(struct hfd_connection *connection,
                                   struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Responds in place of the handler with a short text that gives the reason. */
+/* Responds instead of the handler. The body is the reason phrase, or a Status object for 413. */
 void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
                            int code);

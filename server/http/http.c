@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server object: the listener, the life of the workers, and what other threads may ask of it.
+ * The server object: the listener, the life of the workers, and the functions for other threads.
  *
- * Stages, one way: made (bound, nobody accepts), started, draining (no new connections, the open
- * ones end by themselves), closing (the workers leave).
+ * Stages, in this order: created (bound, but not accepting), started, draining (no new connections,
+ * the open ones end by themselves), closing (the workers exit).
  *
  * A listening socket of our own is shut down at once when draining begins, so that clients are
  * refused instead of waiting in its backlog. An inherited one must never be shut down: its backlog
@@ -72,6 +72,7 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
         if (http->listen_fd < 0)
                 return hf_fail(reterr_status, -errno, "cannot make a listening socket: %s",
                                strerror(errno));
+        /* A restart must not fail because of old connections in TIME_WAIT. */
         (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (bind(http->listen_fd, (struct sockaddr *)&address, n) != 0 ||
             listen(http->listen_fd, BACKLOG) != 0) {
@@ -89,7 +90,7 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
         return 0;
 }
 
-/* Takes the socket that systemd passed. It may come blocking and without close-on-exec. */
+/* Uses the socket that systemd passed. It may be blocking and may lack close-on-exec. */
 static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *reterr_status) {
         int listening = 0, flags = fcntl(fd, F_GETFL);
         socklen_t n = sizeof listening;
@@ -106,7 +107,8 @@ static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *ret
         return 0;
 }
 
-/* Port 0 was replaced by the kernel; an inherited socket brings its own. */
+/* Asks the kernel for the port. The kernel chose it if the caller gave 0, and an inherited socket
+ * already has one. */
 static void learn_port(struct hfd_http *http) {
         struct sockaddr_storage address = {0};
         socklen_t n = sizeof address;
@@ -119,7 +121,7 @@ static void learn_port(struct hfd_http *http) {
                 http->port = ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 }
 
-/* A quarter of all connections may be handshakes. Each worker must be able to take one. */
+/* A quarter of all connections may be handshakes. Each worker needs at least one. */
 static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) {
         size_t n = max_connections / 4 / n_workers;
 
@@ -128,7 +130,8 @@ static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) 
         return n > 0 ? n : 1;
 }
 
-/* n_workers counts the workers that hfd_http_free must take down, also after a failure. */
+/* n_workers counts initialised workers only, so that hfd_http_free frees exactly these after a
+ * failure. */
 static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *reterr_status) {
         http->max_handshakes = handshakes_per_worker(http->max_connections, n);
         http->workers = calloc(n, sizeof *http->workers);
@@ -144,7 +147,7 @@ static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *ret
         return 0;
 }
 
-/* 0 or -errno; then nothing was made. */
+/* 0 or -errno; on an error there is nothing to destroy. */
 static int init_sync(struct hfd_http *http) {
         int r = hf__mutex_init(&http->mu);
 
@@ -156,7 +159,7 @@ static int init_sync(struct hfd_http *http) {
         return r;
 }
 
-/* The certificates and the address are used by others and not kept. */
+/* Copies what is needed later. The certificates and the address are not: hfd_http_new uses them. */
 static void copy_config(struct hfd_http *http, const struct hfd_http_config *config) {
         http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
         http->max_header_bytes =
@@ -199,7 +202,7 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                                  reterr_status);
         if (r != 0) {
                 if (http->inherited)
-                        http->listen_fd = -1; /* taken over on success only */
+                        http->listen_fd = -1; /* after a failure the caller still owns it */
                 hfd_http_free(http);
                 return r;
         }
@@ -228,7 +231,7 @@ static void wake_workers(struct hfd_http *http) {
 }
 
 /* The socket is shut down here and not by worker 0, so that clients are refused as soon as this
- * returns. The workers see `draining` after they were woken. */
+ * returns. The workers notice `draining` when they wake. */
 void hfd_http_stop_accepting(struct hfd_http *http) {
         pthread_mutex_lock(&http->mu);
         if (!http->stopped && !http->inherited)
@@ -302,7 +305,7 @@ size_t hfd_http_n_connections(struct hfd_http *http) {
 }
 
 /* Counts rounds in which every worker made progress. The count of the slowest worker would not do:
- * a worker that hangs far ahead of it would not show until the slow one has caught up. */
+ * if a worker hangs that is far ahead, nobody would notice until the slowest one has caught up. */
 uint64_t hfd_http_iterations(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
                 if (atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed) ==

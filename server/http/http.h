@@ -5,17 +5,17 @@
  * request as handlers see it. Only this folder uses nghttp2, llhttp and OpenSSL's TLS. docs/http.md
  * describes its structure, its limits and the attacks that it withstands.
  *
- * The handler gets a complete request: head and body are there and within the limits. It runs on
- * the worker thread of the request's connection and must not block. Every request gets exactly one
- * response, now or later and from any thread: either hfd_http_request_reply, or
+ * The handler gets a complete request: head and body have arrived and are within the limits. It
+ * runs on the worker thread of the request's connection and must not block. Every request gets
+ * exactly one response, now or later and from any thread: either hfd_http_request_reply, or
  * hfd_http_request_stream followed by pushes and an end.
  *
  * A request is reference counted. The handler is given one reference; the code that responds drops
  * it afterwards. If the peer leaves first, on_gone is called and the response is dropped silently.
  *
- * A connection belongs to one worker for its whole life. What exceeds a limit (header bytes, body
- * bytes, streams, connections, handshakes, unsent bytes, time) gets a 413, 431, 408 or 503, or its
- * connection is closed.
+ * A connection belongs to one worker for its whole life. A request that exceeds a limit (header
+ * bytes, body bytes, streams, connections, handshakes, unsent bytes, time) gets a 413, 431, 408 or
+ * 503, or its connection is closed.
  *
  * Fixed phrases: "Thread: any" may be called from every thread at any time. "Thread: worker" may be
  * called only within the handler, on_head, on_gone and on_finished, which run on the request's
@@ -36,8 +36,8 @@ struct hfd_http_request;
 
 /* Takes over one reference to the request. Thread: worker. Must not block. */
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
-/* Called when the head of a request has arrived and its body is still to come. It may read the head
- * and set the context and on_finished. It must not respond and must not keep the request without a
+/* Called when the head of a request has arrived and its body has not. It may read the head and set
+ * the context and on_finished. It must not respond and must not keep the request without a
  * reference of its own. Thread: worker. */
 typedef void (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
@@ -135,7 +135,7 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
         HFD_PEER_VERIFIED, /* the client CA issued it, and it is valid now */
-        HFD_PEER_BAD       /* expired, or of another CA: respond with 401 */
+        HFD_PEER_BAD       /* expired, or issued by another CA: respond with 401 */
 };
 /* The client certificate's common name ("" = none) and organisations. */
 enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
@@ -143,9 +143,9 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
                                          const char *const **ret_organisations,
                                          size_t *ret_n_organisations);
 
-/* Two pointers that belong to others: the context is the filters', the handler context is the
- * routed handler's. free_fn is called with the last unref, on the thread that drops it. Set each at
- * most once, before responding. Thread: worker. */
+/* Two pointers for the code above: the filters own the context, the routed handler owns the handler
+ * context. free_fn is called with the last unref, on the thread that drops it. Set each at most
+ * once, before responding. Thread: worker. */
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context));
 void *hfd_http_request_context(struct hfd_http_request *request);
@@ -154,8 +154,8 @@ void hfd_http_request_set_handler_context(struct hfd_http_request *request, void
 /* fn is called once on the worker when the peer leaves before the response is complete, and never
  * after a complete response. Set it within the handler. Thread: worker. */
 void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
-/* fn is called once on the worker when the last byte of the response was given to the socket, or
- * the request is gone. code is 0 if nobody responded; n_bytes counts body bytes. Thread: worker. */
+/* fn is called once on the worker when the last byte of the response was queued for sending, or the
+ * request is gone. code is 0 if nobody responded; n_bytes counts body bytes. Thread: worker. */
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 

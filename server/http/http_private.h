@@ -20,19 +20,19 @@ struct hfd_http {
         const struct hf_host *host;   /* borrowed */
         const struct hf_clock *clock; /* borrowed */
         size_t max_body, max_header_bytes, max_connections;
-        size_t max_handshakes; /* of each worker */
+        size_t max_handshakes; /* per worker */
         hfd_http_handler handler;
         hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
         int listen_fd;  /* owned; stays open until free */
-        bool inherited; /* systemd made the listening socket and keeps it after us */
+        bool inherited; /* systemd created the listening socket and keeps it when we exit */
         uint16_t port;
         struct hfd_worker *workers; /* owned */
         unsigned n_workers;
 
         /* Atomic; every thread may use them. */
         _Atomic size_t n_connections;  /* accepted and not yet closed */
-        _Atomic size_t body_bytes;     /* of all requests that are on a connection */
+        _Atomic size_t body_bytes;     /* bodies of all requests that still have a connection */
         atomic_bool draining, closing; /* each goes from false to true once, draining first */
 
         unsigned next_worker; /* worker 0 only: the worker that gets the next socket */
@@ -41,9 +41,9 @@ struct hfd_http {
         pthread_mutex_t mu;
         pthread_cond_t emptied; /* n_connections became 0 while draining */
         /* Guarded by mu. */
-        SSL_CTX *tls; /* owned reference; new connections take one of their own */
+        SSL_CTX *tls; /* owned reference; each connection takes another one */
         bool stopped; /* accepting was stopped */
 };
 
-/* Counts one connection less and wakes hfd_http_wait_closed after the last. Thread: any. */
+/* Decrements n_connections and wakes hfd_http_wait_closed when none is left. Thread: any. */
 void hfd_http_connection_gone(struct hfd_http *http);

@@ -2,13 +2,14 @@
 /*
  * A request, as handlers see it and as the protocols fill it in.
  *
- * Life. The worker of its connection makes a request, fills it in while its bytes arrive and passes
- * it to the handler once it is complete. Any thread may respond. References: one for the connection
- * while the request is on it, one for the handler, one for a message under way to the worker.
+ * Life. The worker of its connection creates a request, fills it in while its bytes arrive and
+ * passes it to the handler once it is complete. Any thread may respond. References: one for the
+ * connection while the request is on it, one for the handler, one for a message under way to the
+ * worker.
  *
  * Two invariants. What handlers read is immutable once the handler was called, so that it needs no
- * lock. And a request leaves its connection through hfd_http_request_detach only, complete or not:
- * that sets response.gone, after which nobody posts to the worker any more, so that a worker may be
+ * lock. And a request leaves its connection through hfd_http_request_detach only, complete or not.
+ * That sets response.gone, and then no thread posts to the worker any more. So a worker can be
  * freed while other threads still hold its requests.
  */
 #include "server/http/http_request.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HEADER_PART ((size_t)1 << 20) /* far below what the lengths of an entry can hold */
+#define MAX_HEADER_PART ((size_t)1 << 20) /* bytes; far below UINT32_MAX of an entry */
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
         return !request->worker || hfd_worker_is_current(request->worker);
@@ -58,6 +59,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 
         if (!request)
                 return NULL;
+        /* The thread that frees the request must see what the others wrote before their unref. */
         before = atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel);
         assert(before > 0);
         if (before != 1)
@@ -136,7 +138,8 @@ struct header_entry {
 
 static size_t entry_size(struct header_entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
 
-/* The offset of name's entry, or SIZE_MAX. */
+/* The offset of name's entry, or SIZE_MAX. A linear search is enough, because HFD_HEADERS_MAX
+ * limits the number of entries. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct header_entry *ret_entry) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
@@ -176,11 +179,11 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
         return 0;
 }
 
-/* Makes "a" into "a, b" within the entry at `at`. RFC 9110 5.3 allows it for every header that may
- * be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3). */
+/* Joins a repeated header to the entry at `at`, so that "a" becomes "a, b". RFC 9110 5.3 allows it
+ * for every header that may be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3). */
 static int join_header(struct hfd_http_request *request, size_t at, struct header_entry e,
                        const char *value, size_t n_value) {
-        size_t end = at + entry_size(e) - 1; /* of the NUL */
+        size_t end = at + entry_size(e) - 1; /* offset of the NUL */
         size_t added = n_value + 2;
         bool cookie = e.n_name == 6 && memcmp(request->headers + at + sizeof e, "cookie", 6) == 0;
         int r = reserve_headers(request, added);
@@ -205,7 +208,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         int r;
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        /* Repeats count as well, though they are joined: each costs a search. */
+        /* Repeated headers count as well, although they are joined: each of them costs a search. */
         if (++request->n_headers > HFD_HEADERS_MAX || n_name > MAX_HEADER_PART ||
             n_value > MAX_HEADER_PART)
                 return HF_E_TOO_LARGE;
@@ -318,6 +321,7 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
         request->on_finished_ctx = ctx;
 }
 
+/* The request is made gone first, so that a response from on_gone or on_finished is dropped. */
 void hfd_http_request_detach(struct hfd_http_request *request) {
         int code;
 

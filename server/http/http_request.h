@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The inside of a request, for the protocols that fill it in. Handlers see http.h only. The head of
- * http_request.c describes a request's life.
+ * The internals of a request, for the protocols that fill it in. Handlers see http.h only. The head
+ * of http_request.c describes a request's life.
  *
  * Threads: three groups of members, see below. All functions here belong to the worker thread of
  * the request's connection. Only the response has a lock (http_response.h).
@@ -16,7 +16,7 @@
 
 struct hfd_connection;
 
-#define HFD_HEADERS_MAX 256 /* of one request */
+#define HFD_HEADERS_MAX 256 /* per request */
 
 struct hfd_http_request {
         struct hfd_worker_message message; /* belongs to the worker while response.posted */
@@ -41,7 +41,7 @@ struct hfd_http_request {
         struct hfd_http_request *next, *prev; /* HTTP/2: the connection's list */
         int32_t stream_id;                    /* HTTP/2 */
         size_t header_bytes;                  /* seen so far, stored or not */
-        hf_nsec progress_at; /* when a byte of it last moved, in either direction */
+        hf_nsec progress_at; /* when a byte of the request or its response last moved */
         bool head_done, received, dispatched;
         void (*on_gone)(void *ctx);
         void *on_gone_ctx;
@@ -52,7 +52,7 @@ struct hfd_http_request {
         void *handler_context;
         void (*handler_context_free)(void *context);
 
-        struct hfd_http_response response; /* has a lock of its own */
+        struct hfd_http_response response; /* with its own lock */
 };
 
 /* The caller owns the reference. worker, connection and origin may be NULL (tests, fuzzing). 0 or
@@ -64,7 +64,8 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
 /* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden
  * byte. */
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n);
-/* Lowers the name and joins repeats. 0, -ENOMEM, or HF_E_TOO_LARGE: too many, or one too long. */
+/* Converts the name to lower case and joins repeated headers. 0, -ENOMEM, or HF_E_TOO_LARGE: there
+ * are too many headers, or this one is too long. */
 int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
                                 const char *value, size_t n_value);
 /* 0, -ENOMEM, or HF_E_TOO_LARGE: the body would exceed max. */
@@ -72,13 +73,13 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
                               size_t max);
 
 /*
- * Takes the request off its connection: from here on responses are dropped. Calls on_gone unless
+ * Detaches the request from its connection. Responses are dropped afterwards. Calls on_gone unless
  * the response was complete, then on_finished, and drops the connection's reference.
  */
 void hfd_http_request_detach(struct hfd_http_request *request);
 
 /*
- * Whether this thread is the request's worker; for asserts. A request without a worker is a test's:
- * it belongs to the test's thread.
+ * Whether this thread is the request's worker; for asserts. Only tests create requests without a
+ * worker; these belong to the test's thread.
  */
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request);

@@ -2,19 +2,18 @@
 /*
  * The response to a request: any thread writes it, the request's worker reads it.
  *
- * States, all guarded by the response's mu: not started; started (code and headers are there and
- * immutable, pieces may follow); ended (no more pieces). Beside them: `cut`, the queue overflowed
- * and the worker will cut the stream; `gone`, the request has left its connection and everything is
- * dropped.
+ * States, all guarded by the response's mu: not started; started (code and headers are set and
+ * immutable, pieces may follow); ended (no more pieces follow). Two flags are independent of these
+ * states. `cut`: the queue overflowed or memory ran out, and the worker will cut the response.
+ * `gone`: the request has left its connection, and everything is dropped.
  *
  * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. It is the only
- * thing between a fast producer and a slow reader, so its limits must hold. A plain reply is a
- * queue of one piece that has ended.
+ * thing between a fast producer and a slow reader, so its limits must hold. A plain reply queues
+ * one piece at most and is `ended` from the start.
  *
  * Waking. Each change posts the request's message to the worker, unless one is under way
- * (`posted`): many pushes cost one message. Posting happens under mu, because `gone` decides
- * whether the worker still exists. Order of locks: response mu, then the mailbox's mutex, never the
- * other way round.
+ * (`posted`): many pushes cost one message. Posting happens under mu, because the worker may be
+ * freed once `gone` is set. Lock order: the response's mu, then the mailbox's mutex.
  */
 #include "server/http/http_response.h"
 
@@ -32,7 +31,7 @@ static void post_locked(struct hfd_http_request *request) {
         if (response->posted || response->gone || !request->worker)
                 return;
         response->posted = true;
-        hfd_http_request_ref(request); /* the message's */
+        hfd_http_request_ref(request); /* the message's reference */
         hfd_worker_post(request->worker, &request->message);
 }
 
@@ -69,8 +68,8 @@ static bool is_value(const char *text) {
 
 /*
  * Packs the headers into one block. A header that would break the framing (a line break in a value,
- * a length or connection header of the caller) is left out, because a value may echo what a client
- * sent. NULL = out of memory.
+ * a length or connection header of the caller) is left out instead of failing the response, because
+ * a value may echo what a client sent. NULL = out of memory.
  */
 static char *pack_headers(const char *content_type, const struct hfd_header *headers,
                           size_t n_headers, size_t *ret_n) {
@@ -126,8 +125,8 @@ static int append_locked(struct hfd_http_response *response, struct hf__buf *pie
         return 0;
 }
 
-/* "connection: close" is never passed on, as HTTP/2 has no such header: it asks the connection to
- * end after this response. */
+/* Whether the caller asks to end the connection after this response. The header is not sent as it
+ * is, because HTTP/2 has no such header. */
 static bool has_connection_close(const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++)
                 if (strcmp(headers[i].name, "connection") == 0 &&
@@ -136,6 +135,8 @@ static bool has_connection_close(const struct hfd_header *headers, size_t n_head
         return false;
 }
 
+/* Packs the headers before it takes the mutex, so that no allocation for them happens under it. A
+ * second response, or one to a request that is gone, is dropped. */
 static void start_response(struct hfd_http_request *request, int code, const char *content_type,
                            const struct hfd_header *headers, size_t n_headers, bool streaming,
                            struct hf__buf *body) {
@@ -176,9 +177,9 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
 }
 
 /*
- * Checks the limits and appends. A piece above the limit may pass while the queue is empty:
- * otherwise a large object could never be watched. While such a piece is being read it does not
- * count, or the next small event would cut the stream. 0, -ENOBUFS or -ENOMEM.
+ * Checks the limits and appends. A piece larger than the limit is accepted if the queue is empty;
+ * otherwise a large object could never be watched. Until it has been read it does not count, or
+ * else the next small event would cut the stream. 0, -ENOBUFS or -ENOMEM.
  */
 static int push_locked(struct hfd_http_response *response, struct hf__buf *piece) {
         size_t counted = 0;

@@ -3,10 +3,10 @@
 /*
  * The response to a request: a queue of pieces between the threads that respond and the worker that
  * sends. It is a member of its request and lives as long as that. http.h declares the functions for
- * those who respond (hfd_http_request_reply, _stream, _push, _end); this header is the worker's.
+ * code that responds (hfd_http_request_reply, _stream, _push, _end); this header is for the worker.
  *
- * Lock: mu guards the members that say so. It is taken before the mailbox's mutex, in no other
- * order, and is not held while bytes are copied. Threads: the worker only, for every function here.
+ * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
+ * held while bytes are copied. Threads: the worker only, for every function here.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,22 +22,22 @@ struct hfd_http_request;
 struct hfd_http_response {
         pthread_mutex_t mu;
         /* Guarded by mu. */
-        bool started;   /* the head is there */
-        bool streaming; /* of unknown length: pieces follow */
-        bool ended;     /* no piece follows */
+        bool started;   /* code and headers are set */
+        bool streaming; /* the length is unknown: pieces follow */
+        bool ended;     /* no more pieces follow */
         bool cut;       /* the queue overflowed or memory ran out: the worker cuts the response */
         bool gone;      /* the request has left its connection: everything is dropped */
         bool posted;    /* a message to the worker is under way and holds a reference */
         /* The head: guarded by mu until `started`, immutable afterwards. */
         int code;
-        bool close_after;      /* the connection takes no further request */
-        size_t content_length; /* of a response that does not stream */
+        bool close_after;      /* the connection ends after this response */
+        size_t content_length; /* unused while streaming */
         char *headers;         /* owned; name, NUL, value, NUL, ... */
         size_t n_headers_bytes;
         /* The queue, guarded by mu: a ring of owned references. space is a power of two. */
         struct hf__buf **ring;
         unsigned ring_space, ring_head, ring_n;
-        size_t ring_bytes;     /* in the ring, those already read of the first piece included */
+        size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
         size_t ring_uncounted; /* size of the first piece, if it alone exceeds the limit */
 
         /* The worker only. */
@@ -48,7 +48,7 @@ struct hfd_http_response {
         bool complete;  /* its last byte was given to the connection */
 };
 
-/* A consistent copy of what the worker decides on. */
+/* A consistent copy of the members that the worker needs for its decisions. */
 struct hfd_http_response_state {
         bool started, streaming, ended, cut;
         size_t n; /* bytes that wait to be read */
@@ -58,9 +58,10 @@ int hfd_http_response_init(struct hfd_http_response *response); /* 0 or -errno *
 /* Drops the pieces and the head. No message may be under way. */
 void hfd_http_response_deinit(struct hfd_http_response *response);
 
+/* Copies the response's state under the lock. The state may change as soon as this returns. */
 void hfd_http_response_look(struct hfd_http_request *request,
                             struct hfd_http_response_state *ret_state);
-/* The worker has received the request's message: the next change posts it again. */
+/* Call when the worker has received the request's message. The next change posts it again. */
 void hfd_http_response_taken(struct hfd_http_request *request);
 /* Copies up to n waiting bytes and drops them from the queue; returns how many. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
@@ -69,7 +70,8 @@ void hfd_http_response_clear(struct hfd_http_request *request);
 /* The request has left its connection: nothing is posted to the worker from now on. Returns the
  * code, 0 if nobody has responded. */
 int hfd_http_response_set_gone(struct hfd_http_request *request);
-/* False: a HEAD request, or status 204 or 304. Call after `started`. */
+/* Whether the response may have a body: not for HEAD, and not with status 204 or 304. Call after
+ * `started`. */
 bool hfd_http_response_has_body(const struct hfd_http_request *request);
 /* Iterates over the headers, after `started`: *cursor begins as NULL; false at the end. */
 bool hfd_http_response_next_header(const struct hfd_http_request *request, const char **cursor,

@@ -18,7 +18,7 @@ struct hfd_origin {
         enum hfd_peer_cert kind;
         char remote[64];      /* as text: "127.0.0.1:40112" */
         char *common_name;    /* owned; NULL = none */
-        char **organisations; /* owned, and each of them */
+        char **organisations; /* owned array of owned strings */
         size_t n_organisations;
 };
 

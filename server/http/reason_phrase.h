@@ -2,5 +2,5 @@
 #pragma once
 /* The words behind a status code in HTTP/1.1's status line. Thread: any. */
 
-/* "Not Found" for 404; "Status" for a code that the server never sends by itself. Static text. */
+/* "Not Found" for 404; "Status" for a code that is not listed. Static text. */
 const char *hfd_reason_phrase(int code);

@@ -61,7 +61,7 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
         copy = strdup(path);
         if (!copy)
                 return -ENOMEM;
-        while (at < router->n_routes && routes[at].n >= n) /* behind all that are as long */
+        while (at < router->n_routes && routes[at].n >= n) /* after routes of the same length */
                 at++;
         memmove(routes + at + 1, routes + at, (router->n_routes - at) * sizeof *routes);
         routes[at] = (struct route){.path = copy, .n = n, .handler = handler, .ctx = ctx};

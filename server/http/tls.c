@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS by OpenSSL: TLS 1.2 and 1.3 with forward secrecy only, without session tickets (they saved
- * little) and without renegotiation.
+ * TLS by OpenSSL: TLS 1.2 and 1.3 with forward secrecy only, without session tickets (they would
+ * save little) and without renegotiation.
  *
  * Invariant: a client certificate that does not verify never ends the handshake. It is recorded,
- * and the handler responds with 401; an aborted handshake would tell the user nothing. So code that
- * reads the names in a certificate must look at its verdict (enum hfd_peer_cert) first.
+ * and the handler responds with 401; after an aborted handshake the user would not see the reason.
+ * So code that reads the names in a certificate must check its verdict (enum hfd_peer_cert) first.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
  * operation. The functions that read PEM text leave the queue empty; connection.c clears it before
@@ -136,7 +136,7 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         SSL_CTX_set_num_tickets(ctx, 0);
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
         /* The worker writes from one shared buffer and copies what is unsent, so a repeated write
-         * comes from another address. Idle connections give OpenSSL's buffers back. */
+         * uses another address. Idle connections release OpenSSL's buffers. */
         SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_read_ahead(ctx, 1);
@@ -180,8 +180,8 @@ bool hfd_tls_is_h2(SSL *ssl) {
         return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* The entry at index as UTF-8. NULL: out of memory, empty, or with a NUL inside, behind which a C
- * string would end and name another user. */
+/* The entry at index as UTF-8. NULL: out of memory, or the entry is empty or contains a NUL. A C
+ * string would end at the NUL and might name another user. */
 static char *entry_text(X509_NAME *name, int index) {
         unsigned char *utf8 = NULL;
         int n = ASN1_STRING_to_UTF8(&utf8,
@@ -212,6 +212,7 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
                 char *text = entry_text(subject, at);
 
+                /* Those above the limit may be dropped: server/auth refuses a user with so many. */
                 if (!text || origin->n_organisations == MAX_ORGANISATIONS) {
                         free(text);
                         continue;

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * TLS settings and the client certificate. One immutable context holds one set of certificates; a
- * reload makes a new one. It is reference counted by OpenSSL.
+ * reload creates a new one. It is reference counted by OpenSSL.
  *
  * Threads: any for hfd_tls_new, the connection's worker for the others. No lock.
  */
@@ -18,8 +18,8 @@ struct hfd_origin;
  * message that names the certificate or key. The caller owns the context. */
 int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                 SSL_CTX **ret_ctx, struct hf_status *reterr_status);
-/* A server-side TLS object on fd, which stays the caller's. *bad_cert must outlive it and becomes
- * true when the peer's certificate does not verify. NULL = out of memory. */
+/* Creates a server-side TLS object on fd. The caller still owns fd. *bad_cert must outlive it and
+ * becomes true when the peer's certificate does not verify. NULL = out of memory. */
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert);
 /* Whether ALPN chose HTTP/2. Call after the handshake. */
 bool hfd_tls_is_h2(SSL *ssl);

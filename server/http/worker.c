@@ -5,17 +5,17 @@
  * One iteration: wait for sockets; serve those with events; handle the messages of other threads
  * (new sockets, changed responses) and of this one; serve the connections that these marked dirty,
  * each once and in slices, so that a fan-out to thousands of watches does not hold up other
- * requests; look at the time limits once a second. An idle worker wakes once a second, which also
+ * requests; check the time limits once a second. An idle worker wakes once a second, which also
  * proves to the watchdog that it is alive.
  *
  * A handler that responds on this thread posts its message to `local`, without a lock or a system
  * call.
  *
- * Worker 0 also accepts, and gives the sockets to the workers in turn.
+ * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
  *
- * Invariant: only this thread touches the worker's connections, and it never blocks but in epoll.
+ * Invariant: only this thread touches the worker's connections, and it blocks in epoll_wait only.
  *
- * Leaving: http->closing is set and the worker is woken. It frees its connections, which makes
+ * The end: http->closing is set and the worker is woken. It frees its connections, which makes
  * their requests `gone`; after that no other thread posts to it any more.
  */
 #include "server/http/worker.h"
@@ -31,12 +31,12 @@
 #include "base/thread.h"
 #include "server/http/connection.h"
 
-/* Of each in one iteration. */
+/* Limits per iteration, so that no kind of work holds up the others. */
 #define MAX_EVENTS  64
 #define MAX_DIRTY   64
 #define MAX_ACCEPTS 32
 
-#define TICK HF_NSEC_PER_SEC /* between two looks at the time limits */
+#define TICK HF_NSEC_PER_SEC /* interval between checks of the time limits */
 
 /* A new connection on its way to its worker. */
 struct socket_message {
@@ -73,7 +73,7 @@ static void watch_listener(struct hfd_worker *worker, bool on) {
                 worker->accepting = on;
 }
 
-/* Makes a connection of a socket that was counted already. */
+/* Creates a connection for a socket, which n_connections already includes. */
 static void adopt_socket(struct hfd_worker *worker, int fd,
                          const struct sockaddr_storage *address) {
         if (hfd_connection_new(worker, fd, address) != 0) {
@@ -82,6 +82,7 @@ static void adopt_socket(struct hfd_worker *worker, int fd,
         }
 }
 
+/* Counts the socket before it is handed over, so that max_connections holds for all workers. */
 static void assign_socket(struct hfd_worker *worker, int fd,
                           const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
@@ -161,7 +162,7 @@ static void handle_messages(struct hfd_worker *worker, struct hf__message *messa
         }
 }
 
-/* A message may lead to another one. */
+/* Repeats until the list is empty, because handling a message may post another one. */
 static void handle_local_messages(struct hfd_worker *worker) {
         while (worker->local) {
                 struct hf__message *messages = worker->local;
@@ -227,8 +228,8 @@ static void run_iteration(struct hfd_worker *worker) {
 
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
-        /* A connection has one event at most, and serving it frees no other connection: so all
-         * pointers in events are valid. */
+        /* A connection has at most one event, and serving it frees no other connection. So all
+         * pointers in events stay valid. */
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
                         has_messages = true;
@@ -311,8 +312,8 @@ int hfd_worker_start(struct hfd_worker *worker) {
         return r;
 }
 
-/* Drops what was posted after the thread had left: sockets that worker 0 assigned too late, and
- * responses that were posted just before their requests were gone. */
+/* Drops messages that were posted after the thread had exited: sockets that worker 0 assigned too
+ * late, and responses that were posted just before their requests were gone. */
 static void drop_messages(struct hfd_worker *worker) {
         struct hf__message *messages = hf__mailbox_take(&worker->mailbox);
 

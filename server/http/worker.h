@@ -4,8 +4,8 @@
  * A worker: one thread with its own epoll, mailbox and connections. The head of worker.c describes
  * an iteration.
  *
- * Threads: hfd_worker_post may be called from every thread. The other functions belong to the
- * thread that creates and frees the server. No lock but the mailbox's.
+ * Threads: every thread may call hfd_worker_post and hfd_worker_is_current. The other functions
+ * belong to the thread that creates and frees the server. The mailbox has the only lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +22,8 @@ struct hfd_http;
 
 #define HFD_IN_SPACE  16384
 #define HFD_OUT_SPACE 65536
-/* Room behind HFD_OUT_SPACE: nghttp2 hands out one more frame than was asked for. */
+/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame when the buffer is nearly
+ * full. */
 #define HFD_OUT_SLACK 20480
 
 enum hfd_worker_message_kind {
@@ -47,25 +48,26 @@ struct hfd_worker {
 
         /* The creating thread only. */
         pthread_t thread;
-        bool running; /* the thread is to be joined */
+        bool running; /* the thread was started and must be joined */
 
         uint64_t iterations_seen; /* the caller of hfd_http_iterations only */
 
         /* The worker thread only. */
         struct hfd_connection *connections;         /* list, owned */
         size_t n_handshakes;                        /* connections in HFD_CONNECTION_HANDSHAKE */
-        struct hfd_connection *dirty, **dirty_tail; /* to be served in this iteration */
+        struct hfd_connection *dirty, **dirty_tail; /* these are served in this iteration */
         struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */
         hf_nsec now, next_tick; /* boot time; now is read once per iteration */
-        bool draining;          /* http->draining was seen, and the connections were told */
+        bool draining;          /* http->draining was seen, and the connections are draining */
         bool accepting;         /* worker 0: the listener is in its epoll */
 };
 
 /* 0 or -errno; on an error there is nothing to free. */
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index);
 int hfd_worker_start(struct hfd_worker *worker); /* 0 or -errno */
-/* Joins the thread, if it was started, and frees what init has made. http->closing must be set. */
+/* Joins the thread, if it was started, and frees what hfd_worker_init created. http->closing must
+ * be set. */
 void hfd_worker_done(struct hfd_worker *worker);
 
 /*

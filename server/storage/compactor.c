@@ -5,10 +5,11 @@
  *
  * Two invariants. At most one round is under way (`busy`), and while it is, it alone touches
  * `agreed` and `seen`. And the owner and the round hold one reference each: freeing marks the
- * compactor closed and drops the owner's, so that a round which ends later starts nothing more.
+ * compactor closed and drops the owner's reference, and a round that ends later starts nothing
+ * more.
  *
  * If a round fails or its outcome is unknown, `agreed` stays as it was. The next agreement then
- * fails its compare, and learns from that what the key contains. A compaction that fails does no
+ * fails its compare, and the reply contains the key's revision. A compaction that fails does no
  * harm: a later one includes it.
  */
 #include "server/storage/compactor.h"
@@ -22,7 +23,7 @@
 #include "base/thread.h"
 #include "server/storage/keys.h"
 
-#define ROUND_TIMEOUT (10 * HF_NSEC_PER_SEC) /* of each of its operations */
+#define ROUND_TIMEOUT (10 * HF_NSEC_PER_SEC) /* for each operation of a round */
 
 struct hfd_compactor {
         /* Immutable. */
@@ -31,7 +32,7 @@ struct hfd_compactor {
         char key[HFD_KEY_MAX];      /* the agreement key */
         /* Owner only. */
         hf_nsec due; /* boot time; 0 = there was no tick yet */
-        /* The round under way; the owner while there is none. */
+        /* Used by the round under way, or by the owner while there is none. */
         uint64_t agreed; /* mod revision of the agreement key when it was last seen */
         uint64_t seen;   /* the store's revision one round ago; 0 = unknown: compact nothing */
         /* Guarded by mu. */
@@ -84,6 +85,8 @@ static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
         end_round(compactor);
 }
 
+/* Compacts at the revision seen one round ago, not at the current one, so that clients have at
+ * least one interval to continue a watch or a list. */
 static void on_agreed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
         uint64_t target = compactor->seen;
@@ -104,7 +107,7 @@ static void on_agreed(void *ctx, const struct hfd_store_reply *reply) {
                 end_round(compactor);
 }
 
-/* 0, or an error: then no callback comes. */
+/* 0, or an error: then no callback is called. */
 static int start_round(struct hfd_compactor *compactor) {
         const char *keys[] = {compactor->key};
         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,

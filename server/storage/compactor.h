@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor: has the store forget history that is older than five to ten minutes, once per
+ * The compactor: makes the store forget history that is older than five to ten minutes, once per
  * cluster, however many instances run one.
  *
  * Once per interval each instance tries to write the agreement key, on condition that nobody has
  * written it since the instance saw it last. One of them succeeds, and compacts at the revision
- * that it saw one interval earlier. The first round of an instance only looks.
+ * that it saw one interval earlier. An instance never compacts in its first round, because it has
+ * not seen a revision before.
  *
  * Threads: the owner's, for all functions. The owner calls hfd_compactor_tick regularly, so there
- * is no thread and no timer. Replies of the store come on the store's thread; a lock inside guards
- * what both touch.
+ * is no thread and no timer. The store's replies arrive on the store's thread; an internal lock
+ * guards what both threads use.
  */
 #include "server/storage/store.h"
 

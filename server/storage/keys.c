@@ -29,7 +29,7 @@ int hfd_key_prefix_end(char *end, const char *prefix) {
         if (n >= HFD_KEY_MAX)
                 return HF_E_TOO_LARGE;
         memcpy(end, prefix, n + 1);
-        /* A trailing 0xff cannot be counted up: drop it and count up the byte before it. */
+        /* A trailing 0xff cannot be incremented: drop it and increment the byte before it. */
         while (n > 0 && (unsigned char)end[n - 1] == 0xff)
                 n--;
         end[n] = 0;

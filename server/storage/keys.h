@@ -23,7 +23,8 @@
 int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name);
 bool hfd_key_is_term_record(const char *key, const char *prefix);
 /*
- * The first key behind all keys that begin with prefix: they are [prefix, end). Empty when there is
- * none, because the prefix is empty or all 0xff. end has HFD_KEY_MAX bytes. 0 or HF_E_TOO_LARGE.
+ * Sets end to the first key after all keys that begin with prefix, so that these are [prefix, end).
+ * end is empty if no such key exists, because prefix is empty or all 0xff. end has HFD_KEY_MAX
+ * bytes. 0 or HF_E_TOO_LARGE.
  */
 int hfd_key_prefix_end(char *end, const char *prefix);

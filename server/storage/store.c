@@ -3,7 +3,7 @@
  * What all stores check before they start a transaction.
  *
  * Invariant: a transaction that passes here behaves the same in every store. So the checks must
- * refuse whatever one of them could not do.
+ * refuse whatever any of the stores cannot do.
  */
 #include "server/storage/store.h"
 
@@ -19,8 +19,9 @@ static int check_key(const char *key) {
         return strnlen(key, HFD_KEY_MAX) >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
 }
 
-/* Whether ops[i] and an earlier op are on one key, and one of them is a put. Otherwise the key
- * would have two contents at one mod revision. Deleting a key twice is harmless. */
+/* Whether ops[i] and an earlier op have the same key, and one of them is a put. Such a transaction
+ * is refused, because the key would have two contents at one mod revision. Deleting a key twice is
+ * harmless. */
 static bool is_written_before(const struct hfd_txn *txn, size_t i) {
         const struct hfd_op *op = &txn->ops[i];
 

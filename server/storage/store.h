@@ -8,12 +8,13 @@
  * Data. Keys are paths ("/registry/leases/ns/name"), NUL-terminated and shorter than HFD_KEY_MAX
  * (keys.h); values are bytes. Every write of the store gets the next revision. A transaction that
  * writes is one write, however many keys it changes. A key's mod revision is the revision of its
- * last write, its create revision that of the put that made it.
+ * last write, its create revision that of the put that created it.
  *
  * Revision order. Operations are linearizable: an operation sees every write that was completed
  * before it started. A reply's revision is the store's revision at that moment, so that reads at
- * that revision give the same again. Events of one watch come in the order of their revisions.
- * There is no order between replies and events, or between two watches: compare revisions.
+ * that revision give the same result again. Events of one watch come in the order of their
+ * revisions. There is no order between replies and events, or between two watches: compare
+ * revisions.
  *
  * Compaction. compact(R) forgets what reads at R and later do not need. Reads below R then end with
  * HF_E_GONE; the current state is never lost. A watch from a revision below R ends with HF_E_GONE:
@@ -25,8 +26,8 @@
  * that started it has returned. They must not block and must not free the store; they may start
  * further operations. The store calls none of them with a lock held.
  *
- * Ownership. What an operation is given is copied or referenced before the function returns. What a
- * callback is given is borrowed until it returns; hf__buf_ref keeps a value longer.
+ * Ownership. Arguments of an operation are copied or referenced before the function returns.
+ * Arguments of a callback are borrowed until it returns; hf__buf_ref keeps a value longer.
  *
  * Deadlines are boot times. A started operation ends by its deadline at the latest. A watch has
  * none: it ends when it is cancelled, fails, or the store is stopped.
@@ -70,10 +71,10 @@ struct hfd_kv {
 
 struct hfd_store_reply {
         int error; /* the outcome, see above */
-        /* The store's revision when it handled the operation; of a transaction that wrote: the
+        /* The store's revision when it handled the operation; for a transaction that wrote, the
          * revision of that write. 0 with most errors. */
         uint64_t revision;
-        /* get: 0 or 1. list: in the order of keys. A failed transaction: what get_on_failure found,
+        /* get: at most one. list: sorted by key. A failed transaction: what get_on_failure found,
          * in its order. */
         const struct hfd_kv *kvs;
         size_t n_kvs;
@@ -89,7 +90,7 @@ enum hfd_compare_kind {
         HFD_MOD_EQUALS,   /* the key's mod revision is `revision`; 0 = the key does not exist */
         HFD_VALUE_EQUALS, /* the key exists, and its value is exactly `value` */
         HFD_VALUE_BEGINS, /* the key exists, and its value begins with `value` and is longer. A
-                             fence names its holder so. */
+                             fence names its holder this way. */
 };
 struct hfd_compare {
         enum hfd_compare_kind kind;
@@ -102,7 +103,7 @@ enum hfd_op_kind { HFD_PUT, HFD_DELETE };
 struct hfd_op {
         enum hfd_op_kind kind;
         const char *key;
-        struct hf__buf *value; /* of a put; the store references it as long as it needs it */
+        struct hf__buf *value; /* for a put; the store references it as long as it needs it */
 };
 
 #define HFD_TXN_MAX 16 /* compares, ops and get_on_failure of one transaction, each */
@@ -117,7 +118,7 @@ struct hfd_txn {
         size_t n_ops;
         const char *const *get_on_failure; /* keys; a missing one is left out of the reply */
         size_t n_get_on_failure;
-        bool urgent; /* of a Lease: it does not queue behind other traffic */
+        bool urgent; /* for Leases: it does not queue behind other traffic */
 };
 
 enum hfd_watch_event_type { HFD_WATCH_PUT, HFD_WATCH_DELETE, HFD_WATCH_PROGRESS };
@@ -125,7 +126,7 @@ struct hfd_watch_event {
         /* HFD_WATCH_PROGRESS: kv is unused, and every event up to and including `revision` has been
          * delivered. A store need not send any. */
         enum hfd_watch_event_type type;
-        struct hfd_kv kv; /* of a deletion: the key, and the deletion's revision */
+        struct hfd_kv kv; /* for a deletion: the key, and the deletion's revision */
         /* Every event up to and including revision - 1 has been delivered before this one. */
         uint64_t revision;
 };
@@ -137,7 +138,7 @@ struct hfd_watch_handler {
         void (*end)(void *ctx, int error, const struct hf_status *status);
 };
 
-/* What a store implements. Every function but free: thread any. */
+/* What a store implements. Thread: any, except for free. */
 struct hfd_store_ops {
         int (*get)(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
                    void *ctx);
@@ -153,21 +154,21 @@ struct hfd_store_ops {
          * is for watch_cancel. */
         int (*watch)(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
-        /* The watch's end comes soon; events may still come before it. Does nothing for a watch
-         * that has ended. */
+        /* Ends the watch soon; events may still be delivered before its end. Does nothing for a
+         * watch that has ended. */
         void (*watch_cancel)(struct hfd_store *store, uint64_t id);
         /* HF_E_GONE: this revision was compacted already, which is as good as success. */
         int (*compact)(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
                        hfd_store_fn done, void *ctx);
         /* The store's current revision, linearizable; a cheap read that returns no keys. */
         int (*revision)(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx);
-        /* Nothing starts any more (HF_E_CLOSED). Operations under way and watches end soon, with
-         * HF_E_CANCELED unless their outcome is known. Idempotent, does not wait. */
+        /* New operations are refused with HF_E_CLOSED. Operations under way and watches end soon,
+         * with HF_E_CANCELED unless their outcome is known. Idempotent, does not wait. */
         void (*stop)(struct hfd_store *store);
-        /* Stops, waits until every callback has returned, and frees. Not from a callback; nothing
-         * else may use the store at the same time. */
+        /* Stops, waits until every callback has returned, and frees. Must not be called from a
+         * callback, nor while another thread uses the store. */
         void (*free)(struct hfd_store *store);
-        /* Rises as the store's thread runs, at least once in some seconds; for the watchdog. */
+        /* Rises every few seconds at least while the store's thread is alive; for the watchdog. */
         uint64_t (*iterations)(struct hfd_store *store);
 };
 

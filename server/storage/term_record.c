@@ -27,6 +27,7 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
         memcpy(value->data, holder, n_holder);
         value->data[n_holder] = '\n';
         memcpy(value->data + n_holder + 1, acquire_time, n_time);
+        /* A client chooses the identity. A newline in it must not look like the separator. */
         for (size_t i = 0; i < value->n; i++)
                 if (value->data[i] == '\n' && i != n_holder)
                         value->data[i] = ' ';
@@ -54,6 +55,7 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
 
 int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix,
                        const struct hf_fence *fence) {
+        /* The newline ends the identity, so that it does not match a longer one. */
         int n = snprintf(out->value, sizeof out->value, "%s\n", fence->identity);
         int r;
 

@@ -3,14 +3,14 @@
 /*
  * The term record of a Lease, and the fence that compares it.
  *
- * A term record is a key beside the Lease (keys.h) with the value
+ * A term record is a key of its own for each Lease (keys.h) with the value
  * `<holderIdentity>\n<acquireTime>`. Every transaction that creates a Lease or changes its
  * holderIdentity or acquireTime writes it, whichever client asks for it; deleting the Lease deletes
  * it. The term is the record's mod revision.
  *
  * A fenced transaction has two compares for each Lease that the fence names: the mod revision is
- * the term, and the value begins with `<identity>\n`. Because of the second one, a revision that a
- * restored backup issues again matches nothing.
+ * the term, and the value begins with `<identity>\n`. The second compare guards against a restored
+ * backup, which may issue the same revision again to another holder.
  *
  * Pure. Thread: any.
  */
@@ -21,11 +21,11 @@
 /*
  * The value of a term record, owned by the caller; NULL = out of memory. A newline in an identity
  * becomes a space, so that the value has exactly one. A missing or empty acquire_time is written as
- * "-", because HFD_VALUE_BEGINS wants something behind the newline. Both arguments may be NULL.
+ * "-", because HFD_VALUE_BEGINS requires a byte after the newline. Both arguments may be NULL.
  */
 struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_time);
 
-#define HFD_FENCE_LEASES 2 /* that one fence names at most */
+#define HFD_FENCE_LEASES 2 /* per fence, at most */
 
 /* The fence's compares and the memory that they borrow. Must live until the transaction was
  * started. Must not be copied. */

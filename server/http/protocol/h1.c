@@ -2,10 +2,10 @@
 /*
  * HTTP/1.1 on a connection: one request at a time, in order.
  *
- * States: READ (the parser takes input) and RESPOND (`responding`: the handler has the request, or
- * the connection is refusing it). Input that arrives in RESPOND belongs to the next request: some
- * of it is kept in `pending` and parsed when the response is out. The connection reads on in
- * RESPOND because that is how it learns that the peer has left.
+ * States: READ (the parser gets the input) and RESPOND (`responding`: the handler has the request,
+ * or the connection is refusing it). Input that arrives in RESPOND belongs to the next request: it
+ * is kept in `pending` and parsed after the response. The connection keeps reading in RESPOND,
+ * because only a read shows that the peer has left.
  *
  * A response of known length has Content-Length, a stream is chunked (for HTTP/1.0: the connection
  * closes at its end). After an error, or while the server drains, the response says "connection:
@@ -29,7 +29,7 @@
 #include "server/http/protocol/h1_parser.h"
 #include "server/http/reason_phrase.h"
 
-#define PENDING_MAX    16384 /* bytes of later requests that stop the reading */
+#define PENDING_MAX    16384 /* bytes of later requests at which reading stops */
 #define CHUNK_OVERHEAD 24    /* at most: a size in hex, two line ends */
 
 struct h1 {
@@ -37,14 +37,14 @@ struct h1 {
         struct hfd_http_request *request; /* owned reference; NULL between requests */
         struct hf__strbuf head;           /* to be sent: "100 Continue", or the response's head */
         size_t head_at;                   /* bytes of it that were sent */
-        char *pending;                    /* owned; input that waits until the response is out */
+        char *pending;                    /* owned; input that waits for the end of the response */
         size_t n_pending;
-        hf_nsec since;   /* when this request's first byte came, or the last response was out */
+        hf_nsec since;   /* when this request began, or the previous response was complete */
         bool responding; /* state RESPOND */
-        bool head_made;  /* the response's head is in `head`, or was */
+        bool head_made;  /* the response's head was written to `head` */
         bool chunked;
-        bool closing; /* this response is the last one */
-        bool closed;  /* the last response is out */
+        bool closing; /* no further request follows this one */
+        bool closed;  /* the last response is complete: the connection may end */
 };
 
 static struct h1 *h1_of(const struct hfd_connection *connection) {
@@ -87,7 +87,7 @@ static void refuse_request(struct hfd_connection *connection, struct h1 *h1, int
         hfd_connection_refuse(connection, h1->request, code);
 }
 
-/* waiting: no byte of the body came with the head, so the peer may wait for "100 Continue". curl
+/* waiting: no byte of the body arrived with the head, so the peer may wait for "100 Continue". curl
  * waits one second for it. */
 static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
         const char *expect = hfd_http_request_header(h1->request, "expect");
@@ -109,7 +109,7 @@ static void on_request(struct hfd_connection *connection, struct h1 *h1) {
         hfd_connection_dispatch(connection, h1->request);
 }
 
-/* Keeps input for the next request. The connection reads on only below PENDING_MAX, so this stays
+/* Keeps input for the next request. The connection stops reading at PENDING_MAX, so this stays
  * small. 0 or -ENOMEM. */
 static int keep_pending(struct h1 *h1, const char *data, size_t n) {
         char *grown;
@@ -196,7 +196,7 @@ static void make_head(struct h1 *h1, const struct hfd_http_response_state *state
         hf__strbuf_puts(&h1->head, "\r\n");
 }
 
-/* Moves what is left of the head to out. Returns how many bytes that were. */
+/* Moves as much of the head as fits to out. Returns the number of bytes. */
 static size_t fill_head(struct h1 *h1, char *out) {
         size_t n = h1->head.n - h1->head_at;
 
@@ -211,7 +211,8 @@ static size_t fill_head(struct h1 *h1, char *out) {
         return n;
 }
 
-/* RESPOND -> READ: the response is out. Parses what has arrived of the next request. */
+/* RESPOND -> READ: the response is complete. Parses the input that has already arrived for the next
+ * request. */
 static void next_request(struct hfd_connection *connection, struct h1 *h1) {
         char *pending = h1->pending;
         size_t n = h1->n_pending;
@@ -235,8 +236,8 @@ static void next_request(struct hfd_connection *connection, struct h1 *h1) {
         free(pending);
 }
 
-/* Moves some of the body to out; *ret_done becomes true with its last byte. out has room for space
- * bytes and the slack. */
+/* Moves as much of the body as fits to out. *ret_done becomes true with the last byte. out has room
+ * for space bytes and the slack. */
 static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *state, char *out,
                         size_t space, bool *ret_done) {
         struct hfd_http_request *request = h1->request;
@@ -298,15 +299,15 @@ static void h1_response_changed(struct hfd_connection *connection,
         struct hfd_http_response_state state;
 
         hfd_http_response_look(request, &state);
-        connection->dead |= state.cut; /* a shorter body must not look complete */
+        connection->dead |= state.cut; /* a truncated body must not look complete */
 }
 
 static bool h1_finished(const struct hfd_connection *connection) {
         return h1_of(connection)->closed;
 }
 
-/* A response whose head is made already cannot say "connection: close" any more; next_request
- * closes after it. */
+/* A head that was already written cannot get "connection: close" any more. The connection ends
+ * after that response all the same: next_request checks `draining`. */
 static void h1_drain(struct hfd_connection *connection) {
         struct h1 *h1 = h1_of(connection);
 
@@ -316,6 +317,8 @@ static void h1_drain(struct hfd_connection *connection) {
                 h1->closing = true;
 }
 
+/* A handler may take as long as it needs, because a watch lasts for minutes. So no limit applies in
+ * RESPOND; hfd_connection_tick limits how long output may stay unsent. */
 static void h1_tick(struct hfd_connection *connection, hf_nsec now) {
         struct h1 *h1 = h1_of(connection);
         bool in_head = hfd_h1_parser_in_head(h1->parser);

@@ -2,17 +2,17 @@
 /*
  * HTTP/1.1 requests by llhttp, with a stricter check in front of it.
  *
- * States: HEAD (bytes are collected until the empty line), BODY (bytes go to llhttp as they come),
- * and back to HEAD.
+ * States: HEAD (bytes are collected until the empty line), BODY (bytes go to llhttp as they
+ * arrive), and back to HEAD.
  *
- * The head is collected whole before llhttp sees it, so that one place bounds its size and each
- * header comes in one piece. Every byte is checked on the way: a NUL, a line feed without a
+ * The head is collected whole before llhttp sees it, so that one place bounds its size and llhttp
+ * reports each header in one piece. Every byte is checked on the way: a NUL, a line feed without a
  * carriage return, a lone carriage return, or a line that begins with white space (obs-fold) ends
  * the connection at once. After llhttp has parsed the head: Host exactly once, Content-Length never
  * together with Transfer-Encoding and never twice, Transfer-Encoding only as one "chunked".
  *
- * Invariant: whatever two HTTP implementations have been seen to read differently is refused, never
- * repaired. Such differences are how requests are smuggled past a proxy.
+ * Invariant: input that HTTP implementations are known to interpret differently is refused, never
+ * repaired. Attackers use such differences to smuggle requests past a proxy.
  *
  * Trailers are dropped. They and chunk extensions are bounded by the framing allowance.
  */
@@ -38,16 +38,16 @@ struct hfd_h1_parser {
         llhttp_t llhttp;
         llhttp_settings_t settings;
         size_t max_header_bytes, max_body;
-        struct hf__strbuf head;           /* owned; collects a head that comes in pieces */
+        struct hf__strbuf head;           /* owned; collects a head that arrives in pieces */
         struct hfd_http_request *request; /* borrowed during a feed */
-        const char *name;                 /* the header whose value comes next; within the head */
+        const char *name; /* name of the header whose value is next; within the head */
         size_t n_name;
         size_t framing; /* bytes of the body that were not data */
         unsigned n_hosts, n_lengths, n_encodings;
-        int code; /* of the failure; 0 = none yet. Never goes back to 0 */
+        int code; /* HTTP status of the first failure; 0 = none. Never reset */
         bool head_seen, in_body, done, keep_alive, http10, bad_encoding;
-        char previous;      /* last byte of the head so far; 0 at its beginning */
-        unsigned line_ends; /* that follow each other at the end of the head so far */
+        char previous;      /* last byte of the head so far; 0 = none yet */
+        unsigned line_ends; /* consecutive ones at the end of the head so far */
         unsigned n_skipped; /* bytes of empty lines before the head */
 };
 
@@ -136,7 +136,7 @@ static int on_head(llhttp_t *llhttp) {
         if (p->n_lengths > 0 && llhttp->content_length > p->max_body)
                 return fail_parse(p, 413);
         p->request->protocol = p->http10 ? "HTTP/1.0" : "HTTP/1.1";
-        llhttp->upgrade = 0; /* no upgrade is offered: the request is handled as it is */
+        llhttp->upgrade = 0; /* upgrades are not supported: this is a plain request */
         return hfd_http_request_set_method(p->request, method, strlen(method)) != 0
                        ? fail_parse(p, 500)
                        : 0;
@@ -202,8 +202,8 @@ static void rewind_parser(struct hfd_h1_parser *p) {
         p->line_ends = p->n_skipped = 0;
 }
 
-/* Checks bytes of the head and looks for the empty line. Returns how many bytes of data belong to
- * the head, 0 when it continues behind them, -1 when it must be refused. */
+/* Checks bytes of the head and looks for the empty line. Returns the number of bytes that complete
+ * the head, 0 if the head continues after data, or -1 if it must be refused. */
 static ssize_t scan_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 char c = data[i];
@@ -251,8 +251,8 @@ static enum hfd_h1_event feed_event(struct hfd_h1_parser *p, int *ret_code) {
         return p->in_body ? HFD_H1_HEAD : HFD_H1_MORE;
 }
 
-/* Skips empty lines before a request, as RFC 9112 2.2 asks; a few of them, wherever reads split
- * them. Returns how many bytes of data they took. */
+/* Skips a few empty lines before a request, as RFC 9112 2.2 asks. Input may be split anywhere
+ * within them. Returns the number of bytes skipped. */
 static size_t skip_empty_lines(struct hfd_h1_parser *p, const char *data, size_t n) {
         size_t skipped = 0;
 
@@ -266,7 +266,7 @@ static size_t skip_empty_lines(struct hfd_h1_parser *p, const char *data, size_t
         return skipped;
 }
 
-/* The head is whole: parses it. HEAD -> BODY, or back to HEAD when the request has no body. */
+/* Parses the complete head. HEAD -> BODY, or back to HEAD when the request has no body. */
 static void parse_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         size_t parsed;
 
@@ -293,7 +293,7 @@ static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, si
                 fail_parse(p, 431);
         if (p->code != 0 || part == 0)
                 return feed_event(p, ret_code);
-        /* A head that comes in one piece is parsed where it lies, without a copy. */
+        /* A head that arrives in one piece is parsed in place, without a copy. */
         if (end == 0 || p->head.n > 0) {
                 hf__strbuf_add(&p->head, data, part);
                 if (p->head.error)
@@ -328,7 +328,7 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_re
                 fail_parse(p, 413);
         *ret_used = used;
         event = feed_event(p, ret_code);
-        /* HEAD was reported when the head was complete. */
+        /* HFD_H1_HEAD was already reported, when the head became complete. */
         return event == HFD_H1_HEAD ? HFD_H1_MORE : event;
 }
 

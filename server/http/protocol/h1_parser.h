@@ -21,17 +21,17 @@ enum hfd_h1_event {
 int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body, struct hfd_h1_parser **ret_parser);
 struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *parser); /* accepts NULL */
 /*
- * Feeds n bytes; *ret_used says how many were used. request is borrowed for the call and must be
- * the same one until DONE or BAD, then a new one. *ret_code: 400, 413, 431, 500 (out of memory),
- * 501 or 505.
+ * Feeds n bytes; *ret_used is the number of bytes that were used. request is borrowed for the call
+ * and must be the same one until DONE or BAD, then a new one. *ret_code: 400, 413, 431, 500 (out of
+ * memory), 501 or 505.
  */
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
-/* Between requests: not one byte of the next was seen. */
+/* Whether no byte of the next request has arrived yet. */
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *parser);
-/* The head is not complete yet. */
+/* Whether the head is still incomplete. */
 bool hfd_h1_parser_in_head(const struct hfd_h1_parser *parser);
-/* Of the request that is DONE: the connection may take another one. */
+/* After HFD_H1_DONE: whether the connection may accept another request. */
 bool hfd_h1_parser_keep_alive(const struct hfd_h1_parser *parser);
-/* Of the request whose head is complete: it is HTTP/1.0. */
+/* Once the head is complete: whether the request is HTTP/1.0. */
 bool hfd_h1_parser_http10(const struct hfd_h1_parser *parser);

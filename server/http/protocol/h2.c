@@ -2,20 +2,20 @@
 /*
  * HTTP/2 on a connection, by nghttp2.
  *
- * A request is its stream's user data, and all requests of the connection stand in one list. A
+ * A request is its stream's user data, and all requests of the connection are in one list. A
  * request is dispatched when its stream's input has ended. Its response is submitted once it has
- * started; the body is a data source that reads the response's queue and is deferred while that is
- * empty. When the stream closes its request is detached: complete if our END_STREAM was sent
- * before, gone otherwise.
+ * started; the body is a data source that reads the response's queue and is deferred while the
+ * queue is empty. When the stream closes, its request is detached: as complete if our END_STREAM
+ * was sent before, as gone otherwise.
  *
  * Output. Everything that nghttp2 has to send goes into the worker's buffer. DATA is copied there
  * once, straight from the shared pieces (NO_COPY). The send callback must return WOULDBLOCK when
- * the buffer is full, because nghttp2 calls it on and on otherwise.
+ * the buffer is full, because nghttp2 would otherwise call it again and again.
  *
- * Against abuse: the limits in h2_open and make_session; header bytes, which are counted here
- * because a bomb of compressed headers (HPACK) costs nghttp2 little; windows that open only as
- * bodies are stored; and a reset for requests that are never completed and responses that are never
- * read.
+ * Against abuse: the limits in h2_open and make_session; header bytes, which are counted here after
+ * decompression, because a few compressed bytes (HPACK) can become very many; windows that open
+ * only as bodies are stored; and a reset for requests that are never completed and responses that
+ * are never read.
  *
  * The end. Draining sends a shutdown notice (GOAWAY with the highest stream id), so that streams
  * which are still in the network count, and a PING. The real GOAWAY follows when the PING is
@@ -48,7 +48,7 @@
 /* A request with this many times the allowed header bytes ends the connection, not just itself. */
 #define BOMB_FACTOR 4
 #define MAX_NV      64 /* headers of a response; more are left out */
-#define SCAN_EVERY  4  /* ticks between two looks at the streams' time limits */
+#define SCAN_EVERY  4  /* ticks between two checks of the streams' time limits */
 #define FRAME_HEAD  9  /* bytes */
 
 enum drain_stage {
@@ -64,7 +64,7 @@ struct h2 {
         hf_nsec since; /* when the last request left, or the connection was opened */
         enum drain_stage stage;
         unsigned ticks;
-        bool broken; /* we ended the session: the queued output is sent, then the end */
+        bool broken; /* we ended the session: the connection ends after the queued output */
         char *out;   /* the worker's buffer, during h2_fill only */
         size_t out_n;
 };
@@ -87,7 +87,7 @@ static void add_request(struct h2 *h2, struct hfd_http_request *request) {
         h2->n_requests++;
 }
 
-/* The request's stream has ended. */
+/* Call when the request's stream has ended. Detaches the request. */
 static void remove_request(struct hfd_connection *connection, struct h2 *h2,
                            struct hfd_http_request *request) {
         assert(h2->n_requests > 0);
@@ -148,7 +148,7 @@ static int store_header(struct hfd_http_request *request, const char *name, size
                 return hfd_http_request_add_header(request, "host", 4, value, n_value);
         if (n_name > 0 && name[0] == ':')
                 return 0;
-        /* A host beside :authority must agree with it. */
+        /* A host header in addition to :authority must agree with it. */
         if (n_name == 4 && memcmp(name, "host", 4) == 0 &&
             hfd_http_request_header(request, "host")) {
                 const char *authority = hfd_http_request_header(request, "host");
@@ -280,7 +280,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 
 /* ---- output ---- */
 
-/* How many bytes of the body the next DATA frame may take, at most n. send_data copies them. */
+/* Returns how many body bytes the next DATA frame gets, at most n. send_data copies them. */
 static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *buf, size_t n,
                          uint32_t *flags, nghttp2_data_source *source, void *ctx) {
         struct hfd_http_request *request = source->ptr;
@@ -309,10 +309,11 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         assert(h2->out);
         if (h2->out_n > 0 && h2->out_n + FRAME_HEAD + n > HFD_OUT_SPACE)
                 return NGHTTP2_ERR_WOULDBLOCK;
-        memcpy(h2->out + h2->out_n, header, FRAME_HEAD); /* padding is never asked for */
+        memcpy(h2->out + h2->out_n, header, FRAME_HEAD); /* we never use padding */
         h2->out_n += FRAME_HEAD;
         if (hfd_http_response_read(request, h2->out + h2->out_n, n) != n) {
-                /* It was cut after read_body: the frame is not sent, the stream is reset. */
+                /* The response was cut after read_body: the frame is not sent, and the stream is
+                 * reset. */
                 h2->out_n -= FRAME_HEAD;
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         }
@@ -321,7 +322,8 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         return 0;
 }
 
-/* A response that was sent before the request was complete: the rest is unwanted (RFC 9113 8.1). */
+/* If the response is complete before the request is, the peer should stop sending the rest (RFC
+ * 9113 8.1). */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_http_request *request;
 
@@ -394,7 +396,7 @@ static void h2_response_changed(struct hfd_connection *connection,
                 if (request->response.close_after)
                         h2_drain(connection);
         } else if (state.started) {
-                /* Its error means that the data source was not deferred. */
+                /* An error only means that the data source was not deferred. */
                 (void)nghttp2_session_resume_data(h2->session, request->stream_id);
         }
         if (r != 0 && nghttp2_is_fatal(r))
@@ -489,6 +491,8 @@ static int h2_input(struct hfd_connection *connection, const char *data, size_t 
         return used == (ssize_t)n && !h2->broken ? 0 : -EPROTO;
 }
 
+/* Always reads: WINDOW_UPDATE and PING must arrive even while responses wait. The windows limit
+ * request bodies. */
 static bool h2_wants_input(const struct hfd_connection *connection) { return true; }
 
 static bool h2_finished(const struct hfd_connection *connection) {
@@ -499,7 +503,7 @@ static bool h2_finished(const struct hfd_connection *connection) {
         return !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
 }
 
-/* Resets the streams of peers that neither complete their request nor read their response. */
+/* Resets streams whose peer neither completes its request nor reads its response. */
 static void reset_stalled_streams(struct hfd_connection *connection, struct h2 *h2, hf_nsec now) {
         for (struct hfd_http_request *request = h2->requests; request; request = request->next) {
                 struct hfd_http_response_state state;

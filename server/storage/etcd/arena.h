@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory of one decoded message: taken piece by piece, freed all at once. The first kilobytes
- * are part of the arena itself, so that a small response costs no allocation. A NUL that does not
- * count stands behind every block, which turns the bytes of a protobuf field into a C string.
+ * The memory of one decoded message: allocated piece by piece, freed all at once. The first
+ * kilobytes are part of the arena itself, so that a small response costs no allocation. Every block
+ * is followed by an extra NUL, so that the bytes of a protobuf field are a C string.
  *
  * Threads: the owner's only.
  */
@@ -17,7 +17,8 @@ struct hfd_arena {
         char *free;                     /* the next block, n_free bytes are left */
         size_t n_free;
         size_t next_chunk; /* size of the next chunk */
-        /* Out of memory at least once. It tells a caller that a message was not malformed. */
+        /* An allocation has failed. So a message that could not be unpacked need not be
+         * malformed. */
         bool failed;
         _Alignas(max_align_t) char first[2048];
 };

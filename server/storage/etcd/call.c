@@ -3,15 +3,15 @@
  * The operations on etcd. Each is one unary gRPC call, which is tried on one endpoint after the
  * other.
  *
- * Invariant: exactly one thread has a call at any time, so that nothing here needs a lock. The
- * engine has it from its submission to on_call_done, which either submits it again or finishes and
+ * Invariant: exactly one thread owns a call at any time, so that nothing here needs a lock. The
+ * engine owns it from its submission to on_call_done, which either submits it again or finishes and
  * frees it. The packed body is kept for another attempt.
  *
- * When there is another attempt: an endpoint that certainly did nothing (connection refused, no
- * leader) may be followed by the next for every call. One that may have done it is followed only
- * for calls that can be repeated (reads, compaction). With several endpoints, each attempt of a
- * repeatable call but the last gets half of the time that is left, so that a hanging endpoint does
- * not use up all of it. The operation's deadline is never exceeded.
+ * Retries. If an endpoint certainly did nothing (connection refused, no leader), every call may be
+ * tried on the next one. If the endpoint may have executed the call, only a repeatable call (a
+ * read, a compaction) is tried again. With several endpoints, each attempt of a repeatable call but
+ * the last gets half of the remaining time, so that a hanging endpoint does not use up all of it.
+ * The operation's deadline is never exceeded.
  */
 #include "server/storage/etcd/call.h"
 
@@ -30,8 +30,8 @@
 
 /*
  * etcd's default limit for a request. A larger one is refused here: etcd rejects it late, or resets
- * the stream while it is still being sent, and a large response on the same connection has been
- * seen to stall after that with libcurl 7.88.
+ * the stream while it is still being sent, and with libcurl 7.88 a large response on the same
+ * connection can stall after that.
  */
 #define REQUEST_MAX ((size_t)1536 * 1024)
 
@@ -44,7 +44,7 @@ struct call {
         bool repeatable;  /* doing it twice does no harm */
         unsigned lane;
         unsigned attempts; /* made so far */
-        size_t endpoint;   /* of the last attempt */
+        size_t endpoint;   /* used by the latest attempt */
         hf_nsec deadline;
         struct hf__buf *body; /* owned */
         hfd_store_fn done;

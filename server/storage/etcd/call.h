@@ -4,7 +4,7 @@
  * The store's operations on etcd, each one gRPC call. The contract is that of struct hfd_store_ops
  * (store.h). Private to server/storage/etcd.
  *
- * Threads: any may start a call; `done` comes on the engine's thread.
+ * Threads: any may start a call; `done` is called on the engine's thread.
  */
 #include "server/storage/store.h"
 

@@ -4,7 +4,8 @@
  * What the files of the etcd store share: the endpoints, which of them is in use, and what all
  * requests have in common. Private to server/storage/etcd.
  *
- * Threads: any. Everything is immutable after hfd_etcd_store_new but `current`, which is atomic.
+ * Threads: any. Everything is immutable after hfd_etcd_store_new, except `current`, which is
+ * atomic.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@
 #define HFD_ETCD_LANE_LEASE 1 /* a renewal does not queue behind a list */
 #define HFD_ETCD_LANE_WATCH 2 /* a watch with many events does not delay a transaction */
 
-/* Of one response. etcd is trusted, but a broken one must not fill our memory. */
+/* Limit for one response. etcd is trusted, but a faulty one must not use up our memory. */
 #define HFD_ETCD_BODY_MAX     (512u * 1024 * 1024)
 #define HFD_ETCD_ENDPOINT_MAX 512
 #define HFD_ETCD_URL_MAX      (HFD_ETCD_ENDPOINT_MAX + 64)
@@ -29,7 +30,7 @@ struct hfd_etcd {
         struct hf__http_tls *tls;                 /* owned reference; NULL = no certificates */
         char (*endpoints)[HFD_ETCD_ENDPOINT_MAX]; /* owned; n_endpoints of them */
         size_t n_endpoints;
-        /* Any thread: the endpoint in use, which is the last that has not failed. */
+        /* Any thread: the index of the endpoint in use. */
         _Atomic size_t current;
 };
 

@@ -60,7 +60,7 @@ struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t 
 struct hf__buf *hfd_etcd_pack_revision(void) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = bytes("", 1); /* a single key, and none of ours is a NUL */
+        range.key = bytes("", 1); /* a single key that never exists */
         range.count_only = true;
         return pack_message(&range.base);
 }
@@ -86,8 +86,8 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
 }
 
 /*
- * The messages of one transaction. A compare of ours takes up to two of etcd's, and VALUE_BEGINS a
- * changed copy of its value.
+ * The messages of one transaction. One of our compares may need two of etcd's, and HFD_VALUE_BEGINS
+ * also a modified copy of its value.
  */
 struct txn_pack {
         Hfd__TxnRequest txn;
@@ -124,10 +124,10 @@ static void add_value_compare(struct txn_pack *state, const char *key, Hfd__Comp
 }
 
 /*
- * VALUE_BEGINS as etcd has it. The values that begin with P and are longer are exactly those
- * greater than P and less than P's successor: P without its trailing 0xff bytes, with its last byte
- * counted up. If no byte is left there is no upper bound. etcd fails a VALUE compare on a key that
- * does not exist. Returns false when out of memory.
+ * Expresses HFD_VALUE_BEGINS by etcd's compares. The values that begin with P and are longer are
+ * exactly those greater than P and less than P's successor: P without its trailing 0xff bytes, with
+ * its last byte incremented. If no byte is left there is no upper bound. etcd fails a VALUE compare
+ * on a key that does not exist. Returns false when out of memory.
  */
 static bool add_begins(struct txn_pack *state, const struct hfd_compare *compare) {
         const unsigned char *value = compare->value;
@@ -207,7 +207,7 @@ static void add_get(struct txn_pack *state, const char *key) {
 }
 
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
-        /* Not zeroed as a whole: it has 10 KiB, of which few bytes are used. */
+        /* Not zeroed as a whole: it has 10 KiB, and most of it stays unused. */
         struct txn_pack state;
         struct hf__buf *body = NULL;
 

@@ -26,10 +26,11 @@ static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_are
         return protobuf_c_message_unpack(descriptor, &allocator, n, data);
 }
 
-/* Why a message could not be unpacked: our memory, or its bytes. */
+/* Why a message could not be unpacked: out of memory, or it is malformed. */
 static int unpack_error(const struct hfd_arena *arena) { return arena->failed ? -ENOMEM : -EPROTO; }
 
-/* A key with a NUL in it would be cut there, and become another key. We never write one. */
+/* As a C string, a key that contains a NUL would end there and be another key. We never write such
+ * keys. */
 static bool is_valid_key(const ProtobufCBinaryData *key) {
         return key->len > 0 && !memchr(key->data, 0, key->len);
 }
@@ -50,6 +51,7 @@ static int read_kv(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *re
         return 0;
 }
 
+/* Rejects a response without a header, because callers rely on the revision in it. */
 static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply *reply) {
         if (!header)
                 return -EPROTO;
@@ -89,7 +91,7 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
         return r != 0 ? r : read_range(range, kvs, with_values, reply);
 }
 
-/* The replies to get_on_failure are ranges; those to puts and deletes are not of interest. */
+/* The replies to get_on_failure are ranges; those to puts and deletes are not needed. */
 static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
                      struct hfd_store_reply *reply) {
         Hfd__TxnResponse *txn = unpack(&hfd__txn_response__descriptor, arena, data, n);

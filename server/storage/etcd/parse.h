@@ -30,14 +30,14 @@ void hfd_etcd_release(struct hfd_store_reply *reply);
 
 /* One message of a watch's stream: a state of the watch, or events, or neither (progress). */
 struct hfd_etcd_watch_response {
-        uint64_t revision; /* etcd's, when it sent this */
+        uint64_t revision; /* etcd's revision when it sent this */
         bool created, canceled;
         uint64_t compact_revision; /* not 0: canceled because the start is compacted */
         const char *cancel_reason; /* never NULL; lies in the arena */
         struct hfd_watch_event *events;
         size_t n_events;
 };
-/* As hfd_etcd_parse, with hfd_etcd_release_watch_response. */
+/* Like hfd_etcd_parse. Call hfd_etcd_release_watch_response afterwards, also after an error. */
 int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
                                   struct hfd_etcd_watch_response *ret_response);
 void hfd_etcd_release_watch_response(struct hfd_etcd_watch_response *response);

@@ -3,15 +3,15 @@
  * Watches on etcd. Each is one POST whose body is the create request and whose response streams
  * until one side ends it.
  *
- * Invariant: the engine has a watch from its submission to on_watch_done, which ends and frees it.
+ * Invariant: the engine owns a watch from its submission to on_watch_done, which ends and frees it.
  * All of its callbacks run on the engine's thread, so that nothing here needs a lock. The engine's
  * request id is the watch's id, and cancelling the watch is cancelling the request.
  *
- * The stream is a sequence of gRPC messages that arrive in pieces of any size. Whole messages are
- * parsed where they lie; only an incomplete one is kept in `rest`. etcd puts the events of one
+ * The stream is a sequence of gRPC messages that arrive in pieces of any size. Complete messages
+ * are parsed in place; only an incomplete one is kept in `rest`. etcd puts the events of one
  * revision into one message (we do not ask for fragments), so a revision is never split.
  *
- * A watch never resumes by itself: its user has the last revision and decides. After a compaction
+ * A watch never resumes by itself: its user knows the last revision and decides. After a compaction
  * etcd sends a message and leaves the stream open; we end it. An etcd that sends nothing at all is
  * noticed because the header block, which comes with "created", must arrive within HEAD_TIMEOUT.
  */
@@ -38,16 +38,17 @@ struct watch {
         void *ctx;
         char *rest; /* owned; the beginning of an incomplete message */
         size_t n_rest, space;
-        struct hf_status end; /* end.error != 0: why the watch ends itself */
+        struct hf_status end; /* end.error != 0: why we end the watch */
 };
 
-/* Records why the watch ends. The callback that returns not 0 makes the engine end the request. */
+/* Records why the watch ends. The engine ends the request when its callback returns a value other
+ * than 0. */
 static int fail_watch(struct watch *watch, int error, const char *why) {
         return hf_fail(&watch->end, error, "etcd %s: watch ended: %s",
                        watch->etcd->endpoints[watch->endpoint], why);
 }
 
-/* 0, or the watch ends. */
+/* 0, or another value: the watch must end. */
 static int deliver_response(struct watch *watch, const struct hfd_etcd_watch_response *response) {
         if (response->compact_revision != 0)
                 return fail_watch(watch, HF_E_GONE, "its start revision is compacted");
@@ -82,8 +83,8 @@ static int handle_message(struct watch *watch, const char *data, size_t n) {
         return r;
 }
 
-/* Handles the whole messages at the beginning of data. *ret_used = how many bytes they have,
- * *ret_wanted = how long the next message is. 0, or the watch ends. */
+/* Handles the complete messages at the beginning of data. *ret_used is their length in bytes,
+ * *ret_wanted that of the next message. 0, or another value: the watch must end. */
 static int handle_messages(struct watch *watch, const char *data, size_t n, size_t *ret_used,
                            size_t *ret_wanted) {
         size_t used = 0, wanted = HFD_GRPC_PREFIX;
@@ -162,7 +163,8 @@ static void on_watch_done(void *ctx, const struct hf__http_result *result) {
                                               watch->etcd->endpoints[watch->endpoint], &watch->end);
 
                 if (r != HF_E_GONE && r != HF_E_CANCELED) {
-                        /* Whatever it was, the stream is lost, and another endpoint may serve. */
+                        /* For every other error the stream is lost, but another endpoint may
+                         * work. */
                         watch->end.error = HF_E_UNAVAILABLE;
                         hfd_etcd_fail_over(watch->etcd, watch->endpoint);
                 }

@@ -2,9 +2,9 @@
 /*
  * Keys, versions and the log of the memory store.
  *
- * Two invariants. The mod revisions of a key's versions, and those of the log, never fall: both are
- * searched. And a write happens completely or not at all: everything that can fail (memory) is done
- * before the revision is counted up.
+ * Two invariants. A key's versions and the log are sorted by mod revision, because searches rely on
+ * it. And a write happens completely or not at all: every allocation, which may fail, is done
+ * before the revision is incremented.
  */
 #include "server/storage/memory/history.h"
 
@@ -27,7 +27,7 @@ struct hfd_version *hfd_version_unref(struct hfd_version *version) {
         return NULL;
 }
 
-/* Without revisions, which commit_version sets. NULL = out of memory. */
+/* Creates a version; commit_version sets its revisions. NULL = out of memory. */
 static struct hfd_version *new_version(const char *key, struct hf__buf *value) {
         size_t n = strlen(key) + 1;
         struct hfd_version *version = malloc(sizeof *version + n);
@@ -39,7 +39,8 @@ static struct hfd_version *new_version(const char *key, struct hf__buf *value) {
         return version;
 }
 
-/* Makes room for `more` elements of `size` bytes behind the n of *(void **)array. 0 or -ENOMEM. */
+/* Makes room in *(void **)array for `more` elements of `size` bytes after the first n. 0 or
+ * -ENOMEM. */
 static int reserve_space(void *array, size_t n, size_t more, size_t *space, size_t size) {
         void **base = array, *bigger;
         size_t wanted = n + more;
@@ -88,7 +89,8 @@ size_t hfd_history_find(const struct hfd_history *history, const char *name) {
         return low;
 }
 
-/* From the newest back: most reads are of now, and compaction keeps the versions few. */
+/* Searches backwards from the newest: most reads want the current version, and compaction keeps the
+ * number of versions small. */
 struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t index,
                                    uint64_t revision) {
         const struct hfd_history_key *key = &history->keys[index];
@@ -127,8 +129,8 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
         return false;
 }
 
-/* The key's slot, made if it is missing, with room for one more version. NULL = out of memory. The
- * slot of a write that fails later stays without versions, which is harmless. */
+/* Finds or creates the key's slot, with room for one more version. NULL = out of memory. If the
+ * write fails later, a new slot stays without versions, which is harmless. */
 static struct hfd_history_key *key_slot(struct hfd_history *history, const char *name) {
         size_t i = hfd_history_find(history, name);
         struct hfd_history_key *key;
@@ -152,7 +154,7 @@ static struct hfd_history_key *key_slot(struct hfd_history *history, const char 
                                                                                             : key;
 }
 
-/* Takes over the reference. Nothing can fail here: key_slot and the caller have made the room. */
+/* Takes over the reference. Cannot fail: key_slot and the caller have reserved the space. */
 static void commit_version(struct hfd_history *history, struct hfd_version *version) {
         struct hfd_history_key *key = &history->keys[hfd_history_find(history, version->key)];
         const struct hfd_version *last = key->n ? key->versions[key->n - 1] : NULL;
@@ -195,7 +197,7 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
                 if (!key_slot(history, ops[i].key))
                         goto no_memory;
         }
-        /* From here on nothing fails. Deleting only missing keys takes no revision. */
+        /* Nothing below can fail. A write that deletes missing keys only gets no revision. */
         if (n > 0)
                 history->revision++;
         for (size_t i = 0; i < n; i++)
@@ -207,8 +209,9 @@ no_memory:
         return -ENOMEM;
 }
 
-/* Keeps the version that a read at revision sees, and all later ones. A deletion is not kept: a
- * missing key reads the same. Returns false when nothing of the key is left. */
+/* Keeps the version that a read at revision sees, and all later ones. If that version is a deletion
+ * it is dropped too, because a missing key reads the same. Returns false when nothing of the key is
+ * left. */
 static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
         size_t drop = 0;
 

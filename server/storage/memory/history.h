@@ -22,7 +22,7 @@ struct hfd_version {
 
 struct hfd_history_key {
         char *name; /* owned */
-        /* Owned references, oldest first; none if the write that made the key has failed. */
+        /* Owned references, oldest first; none if the write that created the key has failed. */
         struct hfd_version **versions;
         size_t n, space;
 };
@@ -55,7 +55,7 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
 /* Writes all ops in one new revision, or none and returns -ENOMEM. Deleting a key that does not
  * exist writes nothing. The ops have passed hfd_txn_check. */
 int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops);
-/* Forgets what reads at revision and later do not need. The log keeps writes from keep_log on. */
+/* Forgets what reads at revision or later do not need. The log keeps writes from keep_log on. */
 void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_t keep_log);
 /* The index of the first log entry whose mod revision is not below revision. */
 size_t hfd_history_log_find(const struct hfd_history *history, uint64_t revision);

@@ -5,10 +5,10 @@
  * server/storage/memory.
  *
  * Lock: mu guards everything that says so. No callback runs under it: functions that call back
- * release it and take it again, and say so. Functions that end in _locked need it.
+ * release mu meanwhile, as their comments state. Functions that end in _locked need it.
  *
  * Threads: any thread operates on the history, under mu. Only the store's own thread calls back and
- * takes replies and watches off their lists.
+ * removes replies and watches from their lists.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct hfd_memory_watch;
 
 struct hfd_memory {
         struct hfd_store store; /* first member; immutable */
-        pthread_t thread;       /* the creator's */
+        pthread_t thread;       /* used by the thread that creates and frees the store */
 
         pthread_mutex_t mu;
         pthread_cond_t wake; /* there is something to deliver, or closing */
@@ -32,7 +32,7 @@ struct hfd_memory {
         struct hfd_memory_watch *watches;                   /* list, owned */
         uint64_t last_watch_id;
         uint64_t iterations;
-        bool closing; /* nothing starts any more */
+        bool closing; /* no operation or watch starts any more */
 };
 
 /* The memory store behind the port. */

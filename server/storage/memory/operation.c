@@ -56,6 +56,7 @@ static int reserve_kvs(struct hfd_memory_reply *reply, size_t space) {
 
         if (space <= reply->space)
                 return 0;
+        /* Each new array is stored even if the other fails: realloc has freed the old one. */
         kvs = realloc(reply->kvs, space * sizeof *kvs);
         if (kvs)
                 reply->kvs = kvs;

@@ -4,7 +4,8 @@
  * The operations of the memory store. The contract is that of struct hfd_store_ops (store.h).
  * Private to server/storage/memory.
  *
- * Threads: any may start an operation. Lock: taken inside, but for the _locked function.
+ * Threads: any may start an operation. Lock: the functions take mu; only the _locked function
+ * expects the caller to hold it.
  */
 #include <stdbool.h>
 
@@ -21,6 +22,6 @@ int hfd_memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadl
                        hfd_store_fn done, void *ctx);
 int hfd_memory_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx);
 
-/* Delivers the oldest reply, with mu released during the callback. False: there is none, and mu was
- * held all the time. Thread: the store's own. */
+/* Delivers the oldest reply, with mu released during the callback. Returns false, with mu held
+ * throughout, if there is no reply. Thread: the store's own. */
 bool hfd_memory_deliver_reply_locked(struct hfd_memory *memory);

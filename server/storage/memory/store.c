@@ -3,9 +3,9 @@
  * The memory store's life: one history, one mutex, one thread. operation.c implements the
  * operations, watch.c the watches.
  *
- * Invariant: the thread does one callback at a time, without the mutex. After `closing` nothing
- * starts any more; the thread leaves when all replies are delivered and all watches have ended, so
- * that both lists are empty when the store is freed.
+ * Invariant: the thread does one callback at a time, without the mutex. Once `closing` is set
+ * nothing starts any more; the thread exits when all replies are delivered and all watches have
+ * ended, so that both lists are empty when the store is freed.
  */
 #include "server/storage/memory/store.h"
 

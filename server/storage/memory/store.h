@@ -4,7 +4,7 @@
  * A store in memory, for tests and for development: it behaves as etcd does, and forgets everything
  * when it is freed.
  *
- * Threads: as the port says (store.h). All callbacks come on the store's own thread.
+ * Threads: as store.h describes. All callbacks run on the store's own thread.
  */
 #include "server/storage/store.h"
 

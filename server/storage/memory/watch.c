@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENTS_MAX 256 /* for one callback; exceeded to complete the last revision */
+#define EVENTS_MAX 256 /* for one callback; may be exceeded to complete the last revision */
 
 struct hfd_memory_watch {
         struct hfd_memory_watch *next;

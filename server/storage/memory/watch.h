@@ -4,7 +4,8 @@
  * The watches of the memory store. The contract is that of struct hfd_store_ops (store.h). Private
  * to server/storage/memory.
  *
- * Threads: any may start and cancel. Lock: taken inside, but for the _locked functions.
+ * Threads: any may start and cancel. Lock: the functions take mu; only the _locked functions expect
+ * the caller to hold it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,8 +16,8 @@ int hfd_memory_watch(struct hfd_store *store, const char *begin, const char *end
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
 void hfd_memory_watch_cancel(struct hfd_store *store, uint64_t id);
 
-/* The oldest revision that a watch has still to see; UINT64_MAX = there is no watch. */
+/* The oldest revision that some watch has not received yet; UINT64_MAX = there is no watch. */
 uint64_t hfd_memory_oldest_position_locked(const struct hfd_memory *memory);
-/* Calls one watch, with mu released during the callback. False: no watch has anything to deliver,
- * and mu was held all the time. While closing, it ends every watch. Thread: the store's own. */
+/* Calls one watch, with mu released during the callback. Returns false, with mu held throughout, if
+ * no watch has anything to deliver. While closing, it ends every watch. Thread: the store's own. */
 bool hfd_memory_deliver_watch_locked(struct hfd_memory *memory);
