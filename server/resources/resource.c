@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of resources. To serve another kind, add a row; strategies/strategies.h lists what else
- * the kind needs. Rows of one group and version stand together, and the first version of a group is
- * the one that discovery prefers. The storage segments are part of the on-disk format: they never
- * change.
+ * the kind needs. Rows of one group and version must be adjacent. Discovery prefers the first
+ * version of a group. The storage segments are part of the on-disk format and must never change.
  */
 #include "server/resources/resource.h"
 

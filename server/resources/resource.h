@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The resources that are served: one row of a table each. Everything generic (verbs, cache,
- * watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
- * functions (strategies/strategies.h, which also says how a new kind is added).
+ * The table of the resources that are served, with one row for each. All generic code (verbs,
+ * cache, watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
+ * functions (strategies/strategies.h, which also describes how to add a kind).
  *
- * The table is static and immutable, and pointers to its rows are compared. Pure. Thread: any.
+ * The table is static and immutable. Each resource has one row, so callers may compare pointers to
+ * rows. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +20,8 @@ struct hfd_causes;
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
 /*
- * Parts of an object that have a path of their own, and are then the only part that is written. A
- * row has a set of them, or'ed together; a request has one.
+ * Parts of an object that have their own path. A write to that path changes only that part. A row
+ * has a set of these flags; a request has one.
  */
 enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 2 };
 
@@ -83,7 +84,7 @@ const struct hfd_resource *hfd_resource_namespaces(void);
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
                               enum hfd_subresource *ret_subresource);
-/* Whether it is one of the four Namespaces that the server makes at its start. */
+/* Whether it is one of the four Namespaces that the server creates at its start. */
 bool hfd_is_system_namespace(const char *name);
 /* "v1" or "group/version". */
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD_API_VERSION_MAX]);
