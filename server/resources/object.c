@@ -29,7 +29,7 @@ static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX
         hfd_resource_api_version(resource, version);
         size_t n = hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"",
                             version, "\",\"metadata\":{", NULL);
-        assert(n > 0); /* 0 = it does not fit: a row of the table is wrong */
+        assert(n > 0); /* 0 = too long: a row of the table is wrong */
         return n;
 }
 
