@@ -48,8 +48,7 @@ static const char *text_of(const struct hf__json *object, const char *key) {
         return value ? value : "";
 }
 
-/* A client may leave out apiGroup. The default depends on the kind; for a ServiceAccount it is
- * "". */
+/* The default for a roleRef, a User or a Group. A ServiceAccount has the group "". */
 static int set_default_group(struct hf__json *object) {
         if (*text_of(object, "apiGroup"))
                 return 0;
