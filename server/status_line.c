@@ -30,8 +30,8 @@ static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         return false;
 }
 
-/* Shows the phase that a server which is not ready waits for. A leader, in any process, has to
- * complete it. */
+/* Shows that this server, which is not ready, waits for the first phase. A leader, in any process,
+ * has to complete it. */
 static bool format_awaited_phase(struct hfd_server *server, char *text) {
         struct hf_bootstrap_info info;
 
