@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes and frees the objects of a server.
+ * Creates and frees the objects of a server.
  *
- * Invariants. An object is made after all objects that it borrows, and freed before them. Manifests
- * are checked before anything is written or locked. A user's mistake (an unreadable certificate, a
- * port in use, a second process on one data directory) shows here, as one line, and before the
- * store has been asked for anything.
+ * Invariants. An object is created after all objects that it borrows, and freed before them.
+ * Manifests are checked before anything is written or locked. A mistake of the user (an unreadable
+ * certificate, a port in use, a second process on one data directory) is reported as one line,
+ * before the first request to the store.
  */
 #include "server/assembly.h"
 
@@ -58,7 +58,7 @@ static int make_basics(struct hfd_server *server, struct hf_status *reterr_statu
 static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hfd_bootstrap_phases_make(server, reterr_status);
 
-        /* The manifests are as much the user's as the command line is. */
+        /* The user can correct a mistake in the manifests, as on the command line. */
         if (r != 0 && r != -ENOMEM)
                 atomic_store(&server->exit_status, 2);
         return r;
@@ -72,7 +72,7 @@ static int make_data_dir(const char *path, struct hf_status *reterr_status) {
                        strerrordesc_np(errno));
 }
 
-/* The locks keep a second process away, so nothing is written before they are taken. */
+/* Nothing is written before the locks are taken, because another process may be using the files. */
 static int take_locks(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         int r = make_data_dir(config->data_dir, reterr_status);
@@ -95,7 +95,8 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 
 /* ---- the API ---- */
 
-/* Store, cacher, registry: what carries out requests. Quiet until hfd_boot_run. */
+/* Cacher, registry and their helpers, which execute requests. They do nothing before
+ * hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
@@ -117,14 +118,14 @@ static int make_api(struct hfd_server *server, struct hf_status *reterr_status) 
         return 0;
 }
 
-/* The first successful /readyz. Thread: an HTTP worker. */
+/* Called at the first successful /readyz. Thread: an HTTP worker. */
 static void on_first_ready(void *ctx) {
         struct hfd_server *server = ctx;
 
         hfd_lifecycle_signal(&server->lifecycle, HFD_HAS_BEEN_READY);
 }
 
-/* What responds to a path. Every request passes the filters first. */
+/* The handlers of all paths. Every request passes the filters first. */
 static int make_routes(struct hfd_server *server, struct hf_status *reterr_status) {
         static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
         const struct hfd_config *config = server->config;
@@ -157,7 +158,8 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         return 0;
 }
 
-/* What clients and other instances connect to. The port may have been 0. */
+/* Sets the URL that clients and other instances connect to. With --secure-port=0 the port is known
+ * only now. */
 static void set_endpoint(struct hfd_server *server) {
         const char *address = server->config->bind_address;
         bool v6 = strchr(address, ':') != NULL;
@@ -167,8 +169,8 @@ static void set_endpoint(struct hfd_server *server) {
                        hfd_http_port(server->http));
 }
 
-/* Binds, unless there is listen_fd: a socket of the service manager, taken over on success; -1 =
- * none. */
+/* listen_fd is a socket from the service manager, which the HTTP server owns on success. -1 = there
+ * is none: binds the address. */
 static int make_http(struct hfd_server *server, int listen_fd, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         struct hfd_http_config http = {.bind_address = config->bind_address,
@@ -189,7 +191,6 @@ static int make_http(struct hfd_server *server, int listen_fd, struct hf_status 
 
 /* ---- the controllers and the election ---- */
 
-/* As --controllers says. */
 static bool is_selected(void *ctx, const char *name) {
         const struct hfd_server *server = ctx;
 
@@ -235,9 +236,9 @@ static size_t append(struct hf_controller *all, size_t n, const struct hf_contro
 }
 
 /*
- * Collects all controllers. Those that run on the leader wait for the bootstrap: directly if they
- * come after no other controller, otherwise through the controller that they come after.
- * after_bootstrap is used until the elector has copied it.
+ * Collects all controllers. Leader-only controllers wait for the bootstrap: directly if they do not
+ * wait for another controller, otherwise through that one. after_bootstrap must live until the
+ * elector has copied it.
  */
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {
@@ -256,8 +257,8 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
         return n;
 }
 
-/* With --leader-elect=false too: the elector exists, so that status and health can ask it, but no
- * hook starts it. The flags of the election are unchecked then and are not used. */
+/* With --leader-elect=false the elector exists too, because status and health read it, but no hook
+ * starts it. The flags of the election are unchecked in this case and must not be used. */
 static int make_elector(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server), NULL};
@@ -323,7 +324,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
                 r = take_locks(server, reterr_status);
         if (r == 0)
                 r = hfd_certificates_read(server, reterr_status);
-        /* This changes the environment. The store is the first object with a thread. */
+        /* This changes the environment, so it must happen before the store, which starts the first
+         * thread. */
         if (r == 0)
                 r = hfd_notify_listen_fd(listen_fd, reterr_status);
         if (r == 0)
@@ -357,7 +359,8 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 }
 
 void hfd_assembly_free(struct hfd_server *server) {
-        /* Requests that wait for a store that hangs end now, and with them what waits for them. */
+        /* Ends requests that wait for a hanging store, so that the objects which wait for them can
+         * be freed. */
         if (server->store)
                 server->store->ops->stop(server->store);
         server->hooks = hf_hooks_free(server->hooks);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The assembly: makes all objects of a server in order, and frees them in the reverse order of
- * their use. Thread: main.
+ * The assembly creates all objects of a server in order, and frees them so that no object outlives
+ * one that it uses. Thread: main.
  */
 #include <holdfast/error.h>
 
 struct hfd_server;
 
 /*
- * Makes every object of server, which hfd_server_init has filled, and listens on the port. Accepts
- * no connection, sends nothing to the store and begins no election: hfd_boot_run does. Blocks on
- * files, and up to 30 s on the lock of --cert-dir.
+ * Creates every object of server, which hfd_server_init has filled, and listens on the port. It
+ * does not yet accept connections, send requests to the store or begin an election: hfd_boot_run
+ * does. Blocks on files, and up to 30 s on the lock of --cert-dir.
  *
- * 0 or an error; the message is one line that names the flag or file. server->exit_status is then
- * 2 if only the user can correct the mistake, otherwise 0. Call hfd_assembly_free in any case.
+ * 0 or an error; the message is one line that names the flag or file. server->exit_status is then 2
+ * if only the user can correct the mistake, otherwise 0. Call hfd_assembly_free in any case.
  */
 int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status);
 /*
- * Frees what hfd_assembly_make has made, also after its failure. Waits for the threads of the
- * objects, which end soon. Not after HF_E_STUCK.
+ * Frees what hfd_assembly_make has created, also after its failure. Waits for the threads of the
+ * objects, which end soon. Must not be called after HF_E_STUCK.
  */
 void hfd_assembly_free(struct hfd_server *server);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The boot. The server accepts connections before the store is there: health checks and the status
- * line can then say what it waits for. Hooks run only after the cache has been filled once, so they
- * see what the store has.
+ * The boot. The server accepts connections before the store is reachable, so that health checks and
+ * the status line can report what it waits for. Hooks run only after the cache has been filled
+ * once, so they see the contents of the store.
  *
  * Invariant: every wait here ends soon after the stop token fires.
  */
@@ -17,7 +17,8 @@
 #include "server/server.h"
 
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC) /* how long etcd may be unreachable at start */
-#define STORE_REPORT  (2 * HF_NSEC_PER_SEC)  /* the wait between looks at the reason, for the log */
+#define STORE_REPORT                                                                               \
+        (2 * HF_NSEC_PER_SEC) /* how often to check whether the reason to log has changed */
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
         char path[PATH_MAX];
@@ -34,8 +35,8 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
         return r;
 }
 
-/* Waits until the cache is filled. HF_E_CANCELED: `until` has passed, or the stop token fired;
- * *ret_why has the store's last failure. */
+/* Waits until the cache is filled. HF_E_CANCELED: `until` has passed, or the stop token has fired.
+ * *ret_why is the latest failure of the store. */
 static int wait_synced(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
@@ -48,7 +49,7 @@ static int wait_synced(struct hfd_server *server, hf_nsec until, struct hf_statu
         return r;
 }
 
-/* Waits in steps of STORE_REPORT. Logs each new reason once. Result and *ret_why as above. */
+/* Waits in steps of STORE_REPORT, and logs each new reason once. Returns like wait_synced. */
 static int wait_and_report(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_status reported = {0};
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The boot: from made objects to a server that is ready. */
+/* The boot: starts the assembled objects, until the server is ready. */
 #include <holdfast/error.h>
 
 struct hfd_server;
 
 /*
- * Starts the objects of an assembled server: it serves, writes <data-dir>/admin.kubeconfig, waits
- * for the store and runs the post-start hooks, which begin the election. On success the server is
- * ready. Call once. On any result the caller continues with hfd_shutdown_run.
+ * Begins to serve, writes <data-dir>/admin.kubeconfig, waits for the store and runs the post-start
+ * hooks, which begin the election. On success the server is ready. Call once. On any result the
+ * caller continues with hfd_shutdown_run.
  *
  * Blocks until then. 0, HF_E_CANCELED (the stop token fired), HF_E_UNAVAILABLE (etcd did not
  * respond for a minute), or another error; the message is one line. Thread: sequence.

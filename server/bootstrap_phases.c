@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases of holdfastd's bootstrap, as configuration of the library's (holdfast/bootstrap.h).
+ * Configures the library's bootstrap (holdfast/bootstrap.h) with the phases of holdfastd.
  *
- * Invariant: readyz waits for phase-0 without limit, because nobody can use the API without the
- * objects in it. It waits for phase-1 a few seconds only, because users' manifests are in it, and a
- * mistake in them must not keep an instance from serving.
+ * Invariant: readyz waits for phase-0 without limit, because clients cannot use the API without its
+ * objects. It waits for phase-1 only a few seconds, because phase-1 contains users' manifests, and
+ * a mistake in them must not prevent an instance from serving.
  */
 #include "server/bootstrap_phases.h"
 
@@ -16,12 +16,13 @@
 #include "server/resources/resource.h"
 #include "server/server.h"
 
-/* How long an instance waits for phase-1 before it is ready. The leader goes on with it. */
+/* How long an instance that is not yet ready waits for phase-1. The leader continues with the phase
+ * afterwards. */
 #define PHASE_1_PATIENCE (5 * HF_NSEC_PER_SEC)
 
 #define API_VERSION_MAX 128
 
-/* On the phase's thread: the status line may have changed. */
+/* Wakes main, because the status line may have changed. Thread: the phase's. */
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
         struct hfd_server *server = ctx;
@@ -84,7 +85,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
         int r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
         if (r == -ENOMEM)
                 return hf_fail(reterr_status, r, "cannot read the manifests: %s", hf_strerror(r));
-        /* The built-in manifests are tested. A mistake is in the user's directories. */
+        /* Tests cover the built-in manifests, so the mistake must be in the user's directories. */
         if (r != 0)
                 return hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message);
         return 0;

@@ -2,8 +2,8 @@
 /*
  * Reads the certificates at start and on reloads.
  *
- * Invariant: the server's members change all together or not at all. A reload that finds one broken
- * file keeps the whole previous set, so that key and certificate always belong together.
+ * Invariant: the server's members change all together or not at all. If one file is broken, a
+ * reload keeps the whole previous set, so that key and certificate always match.
  */
 #include "server/certificates.h"
 
@@ -14,13 +14,13 @@
 #include "server/auth/files.h"
 #include "server/server.h"
 
-/* A set that is being read. */
+/* A set of certificates that is being read. */
 struct certificates {
         struct hfd_pki pki;
         char *cert, *key, *client_ca;
 };
 
-/* Does not leave the key in freed memory. */
+/* Overwrites the key, so that it does not remain in freed memory. */
 static void free_key(char *key) {
         if (key)
                 explicit_bzero(key, strlen(key));
@@ -34,7 +34,7 @@ static void drop(struct certificates *set) {
         hfd_pki_done(&set->pki);
 }
 
-/* path "" = the flag was not given: a copy of self_made. */
+/* Reads the file at path. path "" = the flag was not given: copies self_made instead. */
 static int read_or_copy(const char *path, const char *self_made, char **ret_text,
                         struct hf_status *reterr_status) {
         if (path[0])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The certificates that the server uses: the given ones (--tls-cert-file, --tls-private-key-file,
- * --client-ca-file), and where none is given the self-made ones under --cert-dir.
+ * The certificates that the server uses: those given by flags (--tls-cert-file,
+ * --tls-private-key-file, --client-ca-file), and otherwise self-made ones under --cert-dir.
  */
 #include <holdfast/error.h>
 
@@ -10,8 +10,8 @@ struct hfd_server;
 
 /*
  * Reads the files and replaces server->pki, server_cert_pem, server_key_pem and client_ca_pem. On
- * an error nothing changes. Makes self-made certificates that are missing or expire soon. Blocks on
- * files, and up to 30 s on the lock of --cert-dir, or until the stop token fires. 0, -errno,
+ * an error nothing changes. Creates self-made certificates that are missing or expire soon. Blocks
+ * on files, and up to 30 s on the lock of --cert-dir, or until the stop token fires. 0, -errno,
  * HF_E_CANCELED, or another error of hfd_pki_load_or_make; the message names the file or directory.
  * Thread: main before the sequence thread starts, later the reload's thread only.
  */

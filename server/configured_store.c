@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the store that the command line names. The PEM texts, one of which is a private key, live
- * only until the store has taken them over.
+ * Opens the store that the command line names. The PEM texts include a private key, so they are
+ * freed as soon as the store has copied them.
  */
 #include "server/configured_store.h"
 
@@ -22,7 +22,7 @@ int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config
         char *pem[N_FILES] = {NULL};
         int r = 0;
 
-        assert(config->n_etcd_servers > 0); /* hfd_config_check demands it of these commands */
+        assert(config->n_etcd_servers > 0); /* hfd_config_check requires it for these commands */
         for (int i = 0; i < N_FILES && r == 0; i++)
                 if (paths[i][0])
                         r = hfd_read_file(paths[i], &pem[i], reterr_status);

@@ -2,14 +2,14 @@
 #pragma once
 /*
  * The store that the command line names: etcd at --etcd-servers, with the files of --etcd-cafile,
- * --etcd-certfile and --etcd-keyfile. The server and `holdfastd release` open it alike.
+ * --etcd-certfile and --etcd-keyfile. The server and `holdfastd release` open it in the same way.
  */
 #include "server/config/config.h"
 #include "server/storage/store.h"
 
 /*
- * Reads the files and makes the store; connects to nothing yet. host is borrowed until the store is
- * freed; config is used during this call only. Blocks on the files. 0, -errno, HF_E_NOT_FOUND,
+ * Reads the files and creates the store, but does not connect yet. host is borrowed until the store
+ * is freed; config is used during this call only. Blocks on the files. 0, -errno, HF_E_NOT_FOUND,
  * HF_E_TOO_LARGE or HF_E_INVALID: the message names the file or the URL. The caller frees the store
  * with store->ops->free.
  */

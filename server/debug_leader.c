@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /debug/leader responds with one JSON object for people and tests. Times are in seconds by this
- * instance's boot clock, so they compare with each other but not with another machine's.
+ * /debug/leader responds with one JSON object for people and tests. Times are in seconds of this
+ * instance's boot clock. They can be compared with each other, but not with those of another
+ * machine.
  *
- * It reads the elector's snapshot and takes no lock of its own. mayAct is read after the snapshot
- * and may differ from its state.
+ * It reads the elector's snapshot and takes no lock of its own. mayAct is read after the snapshot,
+ * so it may not match the state in it.
  */
 #include "server/debug_leader.h"
 
@@ -66,7 +67,7 @@ void hfd_debug_leader_handle(void *ctx, struct hfd_http_request *request) {
         struct hfd_server *server = ctx;
         struct hf__strbuf s = {0};
 
-        assert(server->elector); /* the HTTP server starts after the elector is made */
+        assert(server->elector); /* the HTTP server starts after the elector was created */
         format_leader(server, &s);
         struct hf__buf *body = hf__strbuf_to_buf(&s); /* NULL = out of memory */
         hfd_http_request_reply(request, body ? 200 : 500, "application/json", NULL, 0, body);

@@ -6,8 +6,8 @@
  *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
  *      shutdown    readyz                    the shutdown has not begun
  *
- * A check runs on an HTTP worker and must not block. Names and texts are those of kube-apiserver,
- * where it has them: probes and people read them.
+ * A check runs on an HTTP worker and must not block. Names and texts equal those of kube-apiserver
+ * where it has the same check, because probes and people read them.
  */
 #include "server/health_checks.h"
 
@@ -17,7 +17,7 @@
 
 #include "server/server.h"
 
-/* Without a reply for so long etcd counts as unreachable. */
+/* After this time without a reply etcd counts as unreachable. */
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
 
 static bool check_ping(void *ctx, char *reason, size_t max_reason) {

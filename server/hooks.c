@@ -10,10 +10,10 @@
  * start-controllers begins the election and returns at once. Its pre-shutdown side,
  * stop-controllers, drains the controllers and releases the Lease.
  *
- * The two bootstrap hooks apply nothing. They wait until the ledger says that a leader, here or
- * elsewhere, has completed the phase. So they come after the election: the leader that they wait
- * for may be this instance. With --leader-elect=false there is no start-controllers, and the other
- * hooks are the same.
+ * The two bootstrap hooks apply nothing. They wait until the ledger shows that a leader, in this or
+ * another process, has completed the phase. So they run after start-controllers: the leader that
+ * they wait for may be this instance. With --leader-elect=false there is no start-controllers, and
+ * the other hooks are the same.
  */
 #include "server/hooks.h"
 
@@ -22,7 +22,7 @@
 
 #include "server/server.h"
 
-/* The wait after a request that failed. */
+/* The wait after a failed request. */
 #define RETRY_INTERVAL (500 * HF_NSEC_PER_MSEC)
 
 /* Creates the namespace unless it exists. Several instances may do this at once. */
@@ -60,7 +60,8 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
                         i++;
                         continue;
                 }
-                /* The store may fail at any time, at start too: retry until the hook's deadline. */
+                /* The store may fail at any time, also at start, so retry until the hook's
+                 * deadline. */
                 if (hf_cancel_wait(hf_hook_shutting_down(context),
                                    hfd_server_now(server) + RETRY_INTERVAL) == HF_E_CANCELED)
                         return HF_E_CANCELED;

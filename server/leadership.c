@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's side of leadership: what it records when the elector reports a change.
+ * Records a change of leadership that the elector reports: in the run file, the log fields and the
+ * status line.
  *
  * Invariant: while this process leads a term, the run file names the Lease, the identity and the
  * term. `holdfastd release` frees exactly that after a crash.
@@ -13,7 +14,7 @@
 
 #include "server/server.h"
 
-/* The record of the run file: what to release after a crash. */
+/* The record for the run file: what to release after a crash. */
 static struct hf_fence fence_of(const struct hfd_server *server,
                                 const struct hf_leader_info *info) {
         const struct hfd_config *config = server->config;
@@ -30,8 +31,8 @@ static struct hf_fence fence_of(const struct hfd_server *server,
         return fence;
 }
 
-/* The elector's loop waits for this function. The run file is a few hundred bytes on a tmpfs; all
- * else is a flag and a wake-up. */
+/* The elector's loop waits for this function, so it must be fast. The run file has a few hundred
+ * bytes on a tmpfs; everything else is a flag and a wake-up. */
 void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
         struct hfd_server *server = ctx;
         bool idle = info->state == HF_FOLLOWING || info->state == HF_STOPPED;

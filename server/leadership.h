@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How the process follows its own leadership: log fields, run file, status line. */
+/* Updates log fields, run file and status line when the leadership of this process changes. */
 #include <holdfast/leader.h>
 
 /* hf_elector_config.on_change; ctx is the struct hfd_server. Thread: the elector's loop. */
 void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info);
-/* The store's history was replaced: ends the term, if there is one. ctx is the struct hfd_server.
- * Thread: any, once the elector is made. Never blocks. */
+/* Ends the term, if there is one, because the store's history was replaced. ctx is the struct
+ * hfd_server. Thread: any, once the elector exists. Never blocks. */
 void hfd_leadership_end_term(void *ctx);

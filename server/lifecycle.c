@@ -45,7 +45,7 @@ void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle) {
         (void)pthread_mutex_destroy(&lifecycle->mu);
 }
 
-/* Only the first caller logs, so a name is in the log once. */
+/* Only the first caller logs, so each name is logged once. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal) {
         hf_nsec now = hf_now(hf_host_clock(lifecycle->host));
 
@@ -79,7 +79,7 @@ int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, 
         while (lifecycle->at[signal] == 0 && r == 0)
                 r = clock->wait(clock->ctx, &lifecycle->cond, &lifecycle->mu, deadline);
         if (lifecycle->at[signal] != 0)
-                r = 0; /* the signal came at the very deadline */
+                r = 0; /* the signal was given just before the lock was taken again */
         (void)pthread_mutex_unlock(&lifecycle->mu);
         return r;
 }

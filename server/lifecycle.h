@@ -28,9 +28,8 @@
  * The API serves while the hooks stop, because the release of the Lease goes through it. A second
  * SIGTERM exits at once. A controller that does not stop ends the process without a release.
  *
- * This type only records the signals. shutdown.c and main_loop.c give them in that order. A mutex
- * inside guards the times; no other lock is taken while it is held. Thread: any, for every function
- * but init and done.
+ * This type only records the signals; other files give them in that order. A mutex inside guards
+ * the times. No other lock is taken while it is held. Thread: any, except for init and done.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -60,7 +59,7 @@ struct hfd_lifecycle {
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host);
 /* No thread may use or wait on lifecycle any more. */
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
-/* Gives a signal and logs its name. Further times do nothing. */
+/* Gives a signal and logs its name. Further calls with the same signal do nothing. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 /* Blocks until the signal is given (0), or until boot time deadline (HF_E_TIMEOUT). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The main thread. It waits in poll for a signal, a wake-up (hfd_server_wake) or the next time at
- * which something is due, and then looks at everything once. The order of boot and shutdown is not
- * decided here.
+ * which something is due, and then looks at everything once. sequence.c controls the order of boot
+ * and shutdown.
  *
  *      BOOTING --ready--> RUNNING --SIGTERM, SIGINT, a stuck controller--> STOPPING --> exit
  *          +--------SIGTERM, SIGINT, the boot failed--------------------------^
@@ -13,7 +13,7 @@
  * Invariant: from the start of the sequence thread to its end, main blocks in poll only. Whatever
  * may take long is on another thread: the boot and the shutdown on the sequence thread, the files
  * of a reload on the reload's thread. So signals and the watchdog are served at any time. Before
- * that main makes the objects, which may take up to 30 s (the lock of --cert-dir).
+ * that main creates the objects, which may take up to 30 s (the lock of --cert-dir).
  *
  * A second SIGTERM or SIGINT exits at once, with status 1.
  */
@@ -37,11 +37,11 @@
 #include "server/status_line.h"
 #include "server/systemd/sdnotify.h"
 
-/* For so long livez reports a stuck controller before the process ends. */
+/* How long livez reports a stuck controller before the process ends. */
 #define STUCK_LINGER (5 * HF_NSEC_PER_SEC)
-/* While it boots or stops, the server asks the service manager for this much time ... */
+/* While it boots or stops, the server asks the service manager for this much more time ... */
 #define EXTEND_BY (30 * HF_NSEC_PER_SEC)
-/* ... and again after this. */
+/* ... each time this interval has passed. */
 #define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
 /* The longest poll, when nothing is due. */
 #define IDLE_WAIT (60 * HF_NSEC_PER_SEC)
@@ -53,17 +53,18 @@ enum { ELECTOR_LOOP, STORE_LOOP, HTTP_LOOP, N_LOOPS };
 struct main_loop {
         struct hfd_server *server;
         int signal_fd;
-        unsigned n_stop_signals;      /* SIGTERM and SIGINT received */
-        bool ready_sent;              /* READY=1 was sent */
-        bool stopping_sent;           /* STOPPING=1 was sent */
-        hf_nsec watchdog_interval;    /* 0 = there is no watchdog */
-        hf_nsec watchdog_at;          /* feed it then */
-        hf_nsec extend_at;            /* ask for more time then; while booting or stopping */
-        hf_nsec delay_until;          /* end of the shutdown delay; while stopping */
-        hf_nsec stuck_until;          /* then a stuck controller ends the process; 0 = none is */
-        uint64_t iterations[N_LOOPS]; /* as last seen by the watchdog */
+        unsigned n_stop_signals;   /* SIGTERM and SIGINT received */
+        bool ready_sent;           /* READY=1 was sent */
+        bool stopping_sent;        /* STOPPING=1 was sent */
+        hf_nsec watchdog_interval; /* 0 = there is no watchdog */
+        hf_nsec watchdog_at;       /* when to feed the watchdog next */
+        hf_nsec extend_at;         /* when to ask for more time next; while booting or stopping */
+        hf_nsec delay_until;       /* end of the shutdown delay; while stopping */
+        hf_nsec stuck_until; /* when a stuck controller ends the process; 0 = no controller is stuck
+                              */
+        uint64_t iterations[N_LOOPS]; /* at the previous check for the watchdog */
         struct hfd_reload reload;
-        char status[HFD_STATUS_LINE_MAX]; /* the last STATUS= */
+        char status[HFD_STATUS_LINE_MAX]; /* the previous STATUS= */
 };
 
 static bool is_running(const struct main_loop *m) { return m->ready_sent && !m->stopping_sent; }
@@ -104,8 +105,8 @@ static void reload_files(void *ctx) {
 static void wake_main(void *ctx) { hfd_server_wake(ctx); }
 
 /*
- * A reload runs only between READY and STOPPING: during the boot the sequence thread reads what a
- * reload replaces, and the READY=1 that ends a reload would be untrue. A SIGHUP that comes earlier
+ * A reload runs only between READY and STOPPING: during the boot the sequence thread reads the data
+ * that a reload replaces, and the READY=1 at the end of a reload would be false. An earlier SIGHUP
  * is kept until the server is ready.
  */
 static void step_reload(struct main_loop *m) {
@@ -142,11 +143,11 @@ static void handle_signals(struct main_loop *m) {
                 case SIGHUP: hfd_reload_ask(&m->reload); break;
                 case SIGTERM: handle_stop_signal(m, "SIGTERM"); break;
                 case SIGINT: handle_stop_signal(m, "SIGINT"); break;
-                default: assert(false); /* open_signals blocks no other */
+                default: assert(false); /* open_signals has no other signal */
                 }
 }
 
-/* READY=1 and STOPPING=1, and what begins with them. */
+/* Sends READY=1 and STOPPING=1, and starts and ends the shutdown delay. */
 static void report_milestones(struct main_loop *m, hf_nsec now) {
         struct hfd_server *server = m->server;
         bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
@@ -179,8 +180,8 @@ static void report_status(struct main_loop *m) {
         hfd_notify_status("%s", text);
 }
 
-/* A controller does not stop after its term. livez has failed for STUCK_LINGER: the process ends,
- * so that its successor can be started. */
+/* If a controller does not stop after its term, livez fails for STUCK_LINGER. Then the process
+ * ends, so that the service manager can start another. */
 static void end_when_stuck(struct main_loop *m, hf_nsec now) {
         if (!atomic_load(&m->server->stuck) || hf_cancel_fired(m->server->stop))
                 return;
@@ -206,8 +207,9 @@ static bool have_loops_progressed(struct main_loop *m) {
         return progressed;
 }
 
-/* A loop that hangs stops the feeding, and the service manager restarts the process. Loops need not
- * run during the boot and the shutdown: there the service manager's timeouts apply. */
+/* If a loop hangs, the watchdog is no longer fed, and the service manager restarts the process.
+ * During boot and shutdown the loops need not run, because the timeouts of the service manager
+ * apply. */
 static void feed_watchdog(struct main_loop *m, hf_nsec now) {
         if (m->watchdog_interval == 0 || now < m->watchdog_at)
                 return;
@@ -245,9 +247,10 @@ static void wait_for_events(struct main_loop *m, hf_nsec until, hf_nsec now) {
         hf_nsec wait = until > now ? until - now : 0;
         uint64_t count;
 
-        /* Rounded up, so that the time has come when poll returns. */
+        /* Rounded up, so that poll does not return before the time is due. */
         (void)poll(fds, sizeof fds / sizeof fds[0], (int)(wait / HF_NSEC_PER_MSEC) + 1);
-        /* Reset before main looks at anything: a later wake-up makes poll return again. */
+        /* Reset before the loop checks anything, so that a later wake-up makes poll return
+         * again. */
         ssize_t n = read(m->server->event_fd, &count, sizeof count);
         (void)n;
 }
@@ -273,7 +276,7 @@ static void run_loop(struct main_loop *m) {
 
 /* ---- the life of the process ---- */
 
-/* The mask is inherited by every thread made later, so only signal_fd receives these signals. */
+/* Threads that are created later inherit the mask, so only signal_fd receives these signals. */
 static int open_signals(int *ret_fd) {
         sigset_t set;
 
@@ -286,7 +289,7 @@ static int open_signals(int *ret_fd) {
         return *ret_fd >= 0 ? 0 : -errno;
 }
 
-/* Makes the objects and starts the sequence thread. */
+/* Creates the objects and starts the sequence thread. */
 static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
         hfd_notify_warn_unsupported(&server->host.log);
@@ -316,8 +319,8 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         m.watchdog_interval = hfd_notify_watchdog_interval();
         run_loop(&m);
         (void)pthread_join(sequence, NULL);
-        /* The stop token has fired, which ends the wait of a reload; or the boot has failed, and
-         * there was no reload. */
+        /* Joining ends soon: either the stop token has fired, which ends the waits of a reload, or
+         * the boot has failed, and no reload ever ran. */
         hfd_reload_drop(&m.reload);
         hfd_reload_join(&m.reload);
         hfd_assembly_free(server);

@@ -5,8 +5,8 @@ struct hfd_config;
 struct hfd_extra;
 
 /*
- * Runs one server from its making to its end and returns the exit status of the process. extra may
- * be NULL. Prints a user's mistake as one line on stderr.
+ * Creates one server, runs it to its end, and returns the exit status of the process. extra may be
+ * NULL. Prints a mistake of the user as one line on stderr.
  *
  * Blocks SIGTERM, SIGINT and SIGHUP in the calling thread, which must be the only thread of the
  * process, and must not have unblocked or handled them otherwise.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the command line and chooses the sub-command. What belongs to the process and not to a
- * server is set here, once and before any thread exists: SIGPIPE, the number of heaps, libcurl.
+ * Parses the command line and chooses the sub-command. Settings of the whole process are made here,
+ * once, before any thread exists: SIGPIPE, the number of heaps, libcurl.
  *
- * Exit status: 2 for a mistake on the command line, which trying again does not correct (the
- * systemd unit does not restart then); otherwise what the sub-command returns.
+ * Exit status: 2 for a mistake on the command line; the systemd unit does not restart the process
+ * then, because the mistake would remain. Otherwise the result of the sub-command.
  */
 #include "server/program.h"
 
@@ -36,7 +36,7 @@ static int print_help(enum hfd_command about) {
         return ok ? 0 : 1;
 }
 
-/* The first line is the version alone, for scripts. */
+/* The first line contains only the version, for scripts. */
 static int print_version(void) {
         const char *libsystemd =
                 hfd_notify_supported()
@@ -48,7 +48,7 @@ static int print_version(void) {
         return ok ? 0 : 1;
 }
 
-/* Draws on the terminal, so it logs only if asked to: --v=2 and more. */
+/* The command draws on the terminal, so it logs only with --v=2 or more. */
 static int run_status(const struct hfd_config *config) {
         struct hfd_log_sink sink;
         struct hfd_status_options options = {.kubeconfig = config->kubeconfig,
@@ -70,7 +70,8 @@ static int run_command(const struct hfd_config *config, const struct hfd_extra *
         return hfd_main_loop_run(config, extra);
 }
 
-/* The controllers are known here only: the configuration's module does not depend on them. */
+/* Also checks --controllers. hfd_flags_parse cannot, because config/ must not depend on the
+ * controllers. */
 static int parse(int argc, char **argv, struct hfd_config *ret_config,
                  struct hf_status *reterr_status) {
         int r = hfd_flags_parse(argc, argv, ret_config, reterr_status);
@@ -94,7 +95,7 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
                 return r == HF_E_INVALID ? 2 : 1;
         }
         (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
-        /* OpenSSL inside libcurl writes to closed connections. */
+        /* libcurl's OpenSSL may write to a closed connection, and SIGPIPE would end the process. */
         (void)signal(SIGPIPE, SIG_IGN);
         r = hf__http_global_init();
         if (r != 0)

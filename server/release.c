@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd release` frees the Lease of a dead instance, so that a crash costs milliseconds and
- * not a lease duration. systemd runs it from ExecStopPost; an operator may run it by hand.
+ * `holdfastd release` frees the Lease of a dead instance, so that another instance can lead within
+ * milliseconds instead of a lease duration. systemd runs it from ExecStopPost; an operator may run
+ * it by hand.
  *
  * Invariants:
- * - The instance is dead. Proof: the lock of its run file could be taken. The kernel frees the lock
- *   only when the process is gone; a process that hangs or is stopped still holds it, and the
- *   release is refused. The lock is kept until the end, so the instance cannot start meanwhile.
+ * - The instance is dead. Proof: this process holds the lock of its run file, and the kernel frees
+ *   that lock only when its holder dies. If the holder hangs or is stopped, the release is refused.
+ *   The lock is kept until the end, so that the instance cannot start meanwhile.
  * - Only what the run file names is released: this Lease, this identity, this term. One transaction
  *   compares the term record and the Lease. The Lease of another incarnation or of a later term is
  *   left alone.
  *
- * During a migration the run file names a second, old Lease without its term. It is released in
- * whatever term of the same identity it is: an identity belongs to one incarnation, which is dead.
+ * During a migration the run file also names the old Lease, without its term. It is released in any
+ * term of the same identity, because an identity belongs to one incarnation, which is dead.
  *
  * The command uses the instance's own store directly, because its API server may be gone too.
  */
@@ -35,23 +36,23 @@
 #include "server/storage/term_record.h"
 #include "server/systemd/log_sink.h"
 
-/* For all operations of one release together. */
+/* The time for all operations of one release. */
 #define DEADLINE (5 * HF_NSEC_PER_SEC)
 
-/* One release: its requests to the store are made one after the other, and waited for. */
+/* One release. It sends its requests to the store one after the other, and waits for each. */
 struct release {
         struct hfd_store *store;     /* borrowed */
-        const char *prefix;          /* of all keys; borrowed */
+        const char *prefix;          /* prefix of all keys; borrowed */
         hf_nsec deadline;            /* boot time */
-        char now[HF__MICROTIME_MAX]; /* the time of the release, as Leases have it */
-        /* The operation under way. The store's thread writes, this thread reads when done is true;
-         * all guarded by mu. */
+        char now[HF__MICROTIME_MAX]; /* the time of the release, in the format of a Lease */
+        /* The current operation. Guarded by mu: the store's thread writes these, and this thread
+         * reads them once done is true. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
         bool done;
         int error;
-        struct hf__buf *value; /* of the first key found; owned */
-        uint64_t mod_revision; /* of that key */
+        struct hf__buf *value; /* value of the first key found; owned */
+        uint64_t mod_revision; /* revision of that key */
         struct hf_status status;
 };
 
@@ -72,8 +73,8 @@ static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
         (void)pthread_mutex_unlock(&release->mu);
 }
 
-/* Waits for the operation under way. No deadline of its own: the store replies by the operation's
- * deadline. */
+/* Waits for the current operation. It needs no deadline here, because the store replies by the
+ * operation's deadline. */
 static int wait_done(struct release *release) {
         const struct hf_clock *clock = hf_host_clock(release->store->host);
 
@@ -85,15 +86,16 @@ static int wait_done(struct release *release) {
         return release->error;
 }
 
-/* Reads a key: release->value is then NULL if it does not exist. */
+/* Reads a key into release->value, which is NULL if the key does not exist. */
 static int get(struct release *release, const char *key) {
         release->value = hf__buf_unref(release->value);
         int r = release->store->ops->get(release->store, key, release->deadline, on_reply, release);
         return r != 0 ? r : wait_done(release);
 }
 
-/* The Lease as a release leaves it: no holder, one second, the times of now; all else unchanged.
- * NULL: it is not held by identity, is not a Lease, or there is no memory. */
+/* A copy of the Lease without a holder, with a duration of one second and the current time;
+ * everything else is unchanged. NULL: identity does not hold it, it is not a Lease, or memory ran
+ * out. */
 static struct hf__buf *clear_holder(const struct hf__buf *lease, const char *identity,
                                     const char *now) {
         struct hf__json *json;
@@ -116,8 +118,8 @@ static struct hf__buf *clear_holder(const struct hf__buf *lease, const char *ide
         return buf;
 }
 
-/* Writes the cleared Lease and ends the term, if neither has changed since they were read.
- * HF_E_CONFLICT: one has. */
+/* Writes the cleared Lease and ends the term, in one transaction. HF_E_CONFLICT: Lease or term has
+ * changed since it was read. */
 static int commit(struct release *release, const struct hf_fence *fence, const char *lease_key,
                   struct hf__buf *lease) {
         struct hfd_fence_compares fenced;
@@ -146,7 +148,7 @@ static int commit(struct release *release, const struct hf_fence *fence, const c
         return r;
 }
 
-/* Fills in the term that the Lease is in now. HF_E_STALE_TERM: it has no term. */
+/* Sets fence->term to the Lease's current term. HF_E_STALE_TERM: it has no term. */
 static int find_term(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
         int r = hfd_key_terms(key, release->prefix, fence->ns, fence->name);
@@ -182,9 +184,9 @@ static int clear_lease(struct release *release, struct hf_fence *fence) {
 }
 
 /*
- * Releases one Lease. fence->term 0: whichever term it is in, which is filled in. 0;
- * HF_E_STALE_TERM: the Lease does not name this identity and term any more; otherwise the store
- * failed, and *reterr_status says how.
+ * Releases one Lease. fence->term 0 = its current term, which is then set. 0; HF_E_STALE_TERM: the
+ * Lease no longer has this identity and term; otherwise the store failed, and *reterr_status has
+ * the reason.
  */
 static int release_fence(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
                          struct hf_status *reterr_status) {
@@ -211,7 +213,7 @@ static void print_failure(const struct hf_fence *fence, int r, const struct hf_s
                       fence->name, status->message[0] ? status->message : hf_strerror(r));
 }
 
-/* Releases one Lease and prints what became of it. Returns the exit status. */
+/* Releases one Lease and prints the result. Returns the exit status. */
 static int release_lease(struct hfd_store *store, const char *prefix, struct hf_fence *fence) {
         struct hf_status status = {0};
         int r = release_fence(store, prefix, fence, &status);
@@ -245,7 +247,7 @@ static int release_leases(const struct hf_host *host, const struct hfd_config *c
                 print_failure(leads, r, &status);
                 return 1;
         }
-        /* Each Lease by itself: a fence that names both would compare the terms of both. */
+        /* Each Lease gets its own fence: one that names both would compare the terms of both. */
         set_text(fence.ns, sizeof fence.ns, leads->ns);
         set_text(fence.name, sizeof fence.name, leads->name);
         set_text(fence.identity, sizeof fence.identity, leads->identity);
@@ -270,7 +272,7 @@ int hfd_release_main(const struct hfd_config *config) {
         int r = hfd_runfile_read_if_dead(config->runtime_dir, config->instance, &fence, &runfile,
                                          &status);
         if (r == HF_E_NOT_FOUND)
-                return 0; /* it led nothing, as after every clean stop */
+                return 0; /* the process led nothing, as after every clean stop */
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
                 return 1;

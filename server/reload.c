@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When reloads begin and end (reload.h). What a reload reads is decided by its work.
+ * Begins and ends reloads (reload.h). The work function decides what a reload reads.
  *
  * Invariants: RELOADING=1 is sent before the work begins, and READY=1 once after it has ended. Main
- * sends both, and STOPPING=1 as well, so READY=1 never follows STOPPING=1. The systemd unit depends
- * on it.
+ * sends these messages and STOPPING=1, so that READY=1 never follows STOPPING=1. The systemd unit
+ * depends on this.
  */
 #include "server/reload.h"
 
@@ -41,7 +41,7 @@ static void begin_reload(struct hfd_reload *reload) {
         if (r != 0) {
                 hf_log(&reload->host->log, HF_LOG_ERROR, "holdfastd",
                        "reload: cannot start a thread: %s", hf_strerror(r));
-                hfd_notify_ready(); /* ends what RELOADING=1 has begun */
+                hfd_notify_ready(); /* completes the reload for the service manager */
                 return;
         }
         reload->running = true;
@@ -67,7 +67,8 @@ void hfd_reload_drop(struct hfd_reload *reload) {
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)
                 return;
-        /* In the main loop only work that has returned is joined: main must not block there. */
+        /* Unless the server stops, join only after the work has returned, because main must not
+         * block. */
         assert(reload->dropped || atomic_load(&reload->returned));
         (void)pthread_join(reload->thread, NULL);
         reload->running = false;

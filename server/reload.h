@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reloads. SIGHUP asks for one, a thread of its own does the work, and main tells the service
+ * Reloads. SIGHUP requests a reload, a separate thread does the work, and main notifies the service
  * manager.
  *
  *      IDLE --asked, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
- * There is never more than one reload at a time. Requests that come while one runs, however many,
- * cause one more reload after it, because the running one may have read the files already. The work
- * has its own thread because it may block on a lock or a slow disk, and main must feed the
- * watchdog.
+ * At most one reload runs at a time. Any number of requests during a reload cause one more reload
+ * after it, because the running one may have read the files already. The work has its own thread
+ * because it may block on a lock or a slow disk, and main must feed the watchdog.
  *
  * Thread: main for all functions. `work` and `wake` are called on the reload's thread.
  */
@@ -26,9 +25,9 @@ struct hfd_reload {
         void (*wake)(void *ctx);
         void *ctx; /* borrowed */
         /* main only */
-        bool asked;       /* one more reload is to run */
-        bool dropped;     /* the server stops: no further reload begins, READY=1 is not sent */
-        bool running;     /* thread exists and is to be joined */
+        bool asked;       /* a reload is requested and has not begun */
+        bool dropped;     /* the server stops: no reload begins, and READY=1 is not sent */
+        bool running;     /* thread exists and has not been joined */
         pthread_t thread; /* valid while running */
         /* shared */
         _Atomic bool returned; /* set by the reload's thread: the work has returned */
@@ -37,18 +36,18 @@ struct hfd_reload {
 /* wake makes main call hfd_reload_step soon and must not block. host and ctx outlive reload. */
 void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void (*work)(void *ctx),
                      void (*wake)(void *ctx), void *ctx);
-/* A reload is requested. It begins with a later step. Ignored after hfd_reload_drop. */
+/* Requests a reload. A later hfd_reload_step begins it. Ignored after hfd_reload_drop. */
 void hfd_reload_ask(struct hfd_reload *reload);
 /*
- * Ends the reload whose work has returned, and begins the next one if it was asked for. While
+ * Ends the reload whose work has returned, and begins the next one if it was requested. While
  * may_begin is false (the server starts), requests are kept. Does not block.
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*
- * The server stops: drops what was asked for. The running reload will not send READY=1, which would
- * contradict STOPPING=1. Idempotent.
+ * To be called when the server stops: drops requests for reloads. A running reload will not send
+ * READY=1, which would contradict STOPPING=1. Idempotent.
  */
 void hfd_reload_drop(struct hfd_reload *reload);
-/* Blocks until the running work, if any, has returned. At the end of the process: after
- * hfd_reload_drop, and after the token that ends the work's waits has fired. */
+/* Blocks until the running work, if any, has returned. Call at the end of the process: after
+ * hfd_reload_drop, and after the token that ends the waits of the work has fired. */
 void hfd_reload_join(struct hfd_reload *reload);

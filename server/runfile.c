@@ -6,9 +6,9 @@
  *      {"format":1,"pid":N,"lease":{"namespace":...,"name":...,"identity":...,"term":...}}
  *      and during a migration also ,"also":{"namespace":...,"name":...}
  *
- * Invariant: whenever the process dies, the file is empty, a beginning of one line, or one whole
- * line, never a mixture of two. A write therefore empties the file first. Only a line that ends in
- * a newline is read; everything else counts as incomplete, and nothing is released.
+ * Invariant: whenever the process dies, the file is empty, or contains one line or the beginning of
+ * one, never a mixture of two. A write therefore empties the file first. Only a line that ends in a
+ * newline is read; everything else counts as incomplete, and nothing is released.
  */
 #include "server/runfile.h"
 
@@ -33,7 +33,7 @@ struct hfd_runfile {
         int fd; /* owned; holds the lock */
 };
 
-/* The names that make a path outside runtime_dir, or a hidden file, are refused. */
+/* Refuses names that would give a hidden file or a path outside runtime_dir. */
 static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX],
                      struct hf_status *reterr_status) {
         size_t n = strlen(instance);
@@ -47,8 +47,8 @@ static int make_path(const char *runtime_dir, const char *instance, char path[PA
         return 0;
 }
 
-/* Reads the whole content into text, which has MAX_BYTES. HF_E_INVALID: it is larger than any run
- * file. */
+/* Reads the whole content into text, which has MAX_BYTES bytes. HF_E_INVALID: the content is larger
+ * than a run file can be. */
 static int read_content(int fd, char *text, size_t *ret_n) {
         size_t n = 0;
         while (n < MAX_BYTES) {
@@ -80,10 +80,11 @@ static struct hf__json *parse_content(int fd) {
         return json;
 }
 
-/* The process that holds the lock, by its own record: an OFD lock has no pid. 0 = not recorded. */
+/* The pid that the holder of the lock has recorded; 0 = none. The kernel reports no pid for an OFD
+ * lock. */
 static long long holder_pid(const char *path) {
         int64_t pid = 0;
-        /* Reading needs no lock: the record is one line, or counts as not recorded. */
+        /* Reading needs no lock: an incomplete line counts as no record. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return 0;
@@ -94,7 +95,7 @@ static long long holder_pid(const char *path) {
         return (long long)pid;
 }
 
-/* Locks the file at path; create: makes it if it is missing. */
+/* Locks the file at path. create: creates it if it is missing. */
 static int lock_path(const char *path, bool create, struct hfd_runfile **ret_runfile,
                      struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = malloc(sizeof *runfile);
@@ -137,7 +138,7 @@ int hfd_runfile_take(const char *runtime_dir, const char *instance,
         return 0;
 }
 
-/* Leaves the object open, so that members can follow. */
+/* Does not close the object, so that the caller can add members. */
 static void add_name(struct hf__strbuf *line, const char *key, const char *ns, const char *name) {
         hf__strbuf_printf(line, ",\"%s\":{\"namespace\":", key);
         hf__strbuf_json(line, ns, strlen(ns));
@@ -149,7 +150,8 @@ static void add_leases(struct hf__strbuf *line, const struct hf_fence *leads) {
         add_name(line, "lease", leads->ns, leads->name);
         hf__strbuf_puts(line, ",\"identity\":");
         hf__strbuf_json(line, leads->identity, strlen(leads->identity));
-        /* As a string: a term has 64 bits, and many JSON readers keep 53 of a number. */
+        /* A string, because a term has 64 bits, and many JSON readers keep only 53 bits of a
+         * number. */
         hf__strbuf_printf(line, ",\"term\":\"%llu\"}", (unsigned long long)leads->term);
         if (leads->also_name[0]) {
                 add_name(line, "also", leads->also_ns, leads->also_name);
@@ -165,7 +167,8 @@ int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads)
         if (leads)
                 add_leases(&line, leads);
         hf__strbuf_puts(&line, "}\n");
-        /* Empty first: a process that dies between the two calls leaves no old record behind. */
+        /* Empty the file first: if the process dies between the two calls, no old record
+         * remains. */
         int r = line.error;
         if (ftruncate(runfile->fd, 0) != 0 && r == 0)
                 r = -errno;
@@ -187,7 +190,7 @@ struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile) {
         return NULL;
 }
 
-/* Copies a string that must not be missing, empty or too long. */
+/* Copies a string. False: it is missing, empty or too long. */
 static bool copy_text(char *to, size_t max, const char *from) {
         size_t n = from ? strlen(from) : max;
         if (n == 0 || n >= max)
@@ -196,7 +199,7 @@ static bool copy_text(char *to, size_t max, const char *from) {
         return true;
 }
 
-/* A decimal number from 1 on. */
+/* Parses a decimal number of at least 1. */
 static bool parse_term(const char *text, uint64_t *ret_term) {
         char *end = NULL;
         if (!text || text[0] < '1' || text[0] > '9')

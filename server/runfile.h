@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The run file of an instance, <runtime-dir>/<instance>.lock: its lock says whether the instance is
- * alive, its content says what it leads.
+ * The run file of an instance, <runtime-dir>/<instance>.lock: its lock shows whether the instance
+ * is alive, its content shows what it leads.
  *
  * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies;
  * no child inherits it, because the descriptor is close-on-exec. After a death `holdfastd release`
  * takes the lock, reads the content and releases exactly that term. It holds the lock meanwhile, so
- * that the instance cannot start again in between. The file is never removed: a process that had it
- * open would lock a file that nobody else sees.
+ * that the instance cannot start again in between. The file is never removed: otherwise a process
+ * that still has it open could lock a file that no other process finds.
  *
  * Thread: one at a time per object. Every function blocks on a small file.
  */
@@ -21,7 +21,7 @@
 struct hfd_runfile;
 
 /*
- * Makes the directory and the file if they are missing, locks the file and empties its record.
+ * Creates the directory and the file if they are missing, locks the file and empties its record.
  * Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has it; the message names file
  * and process. HF_E_INVALID: the instance's name cannot be a file name. Or -errno.
  */

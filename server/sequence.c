@@ -6,9 +6,9 @@
  *      boot --ready--> wait for the stop token --> shut down --> end
  *        +-------------failed or stopped-------------^
  *
- * Exit status: 0 after a stop that was asked for; 1 after a boot that failed; 70 if a controller
- * does not stop. With 70 the process ends at once: the controller's thread still uses the objects,
- * so nothing is freed, and the Lease is not released, because the controller may still act.
+ * Exit status: 0 after a requested stop; 1 after a failed boot; 70 if a controller does not stop.
+ * With 70 the process ends at once: the controller's thread still uses the objects, so nothing is
+ * freed, and the Lease is not released, because the controller may still act.
  */
 #include "server/sequence.h"
 
@@ -23,7 +23,7 @@
 
 #define EXIT_STUCK 70 /* EX_SOFTWARE */
 
-/* 0, HF_E_STUCK, or why the boot failed; the message is set unless 0. */
+/* 0, HF_E_STUCK, or the error of the boot. The message is set unless the result is 0. */
 static int run_sequence(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hf_status why = {0};
         int r = hfd_boot_run(server, reterr_status);
@@ -35,7 +35,7 @@ static int run_sequence(struct hfd_server *server, struct hf_status *reterr_stat
         else
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
                        reterr_status->message);
-        /* A hook that failed to stop has been logged; it does not change the exit status. */
+        /* Failures of other hooks are in the log already, and do not change the exit status. */
         if (hfd_shutdown_run(server, &why) == HF_E_STUCK) {
                 *reterr_status = why;
                 return HF_E_STUCK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of the server's struct, before and after the objects in it (server.h). No object of
- * another module is made here: assembly.c does that.
+ * Initializes and destroys the server's struct (server.h). assembly.c creates the objects in
+ * between.
  */
 #include "server/server.h"
 
@@ -34,7 +34,8 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
 }
 
 void hfd_server_done(struct hfd_server *server) {
-        /* The objects are freed first: they log through the host and wait for the stop token. */
+        /* The objects must be freed first, because they log through the host and wait for the stop
+         * token. */
         assert(!server->hooks && !server->http && !server->store && !server->host.metrics);
         server->stop = hf_cancel_unref(server->stop);
         hfd_lifecycle_done(&server->lifecycle);
@@ -45,7 +46,7 @@ void hfd_server_wake(struct hfd_server *server) {
         uint64_t one = 1;
 
         assert(server->event_fd >= 0);
-        /* The write fails only if the counter is at its maximum, and then main wakes anyway. */
+        /* The write fails only if the counter is at its maximum. Then main wakes up anyway. */
         ssize_t written = write(server->event_fd, &one, sizeof one);
         (void)written;
 }

@@ -9,7 +9,7 @@
  *      server            the struct; init, done, wake
  *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
  *      debug_leader      one concern each
- *      assembly          makes all objects, frees all objects
+ *      assembly          creates all objects, frees all objects
  *      boot, shutdown    start serving; stop gracefully
  *      sequence          boot, wait for the stop, shut down: one thread
  *      main_loop         signals, watchdog, status line, reloads: the main thread
@@ -20,10 +20,10 @@
  * that still runs, and calls hfd_assembly_free and hfd_server_done. After HF_E_STUCK nothing is
  * freed: the process ends with _exit, because threads that cannot be joined still use the objects.
  *
- * Threads. Main makes and frees the objects while it is the only thread of the server. In between
+ * Threads. Main creates and frees the objects while it is the only thread of the server. In between
  * the pointers do not change, except `controllers` (see there), so any thread may read them without
- * a lock. What a thread may do with the object behind a pointer, the object's header says. The
- * members that change while threads run are atomic, or have one writer named in their comment.
+ * a lock. The header of an object describes which thread may call which function. The members that
+ * change while threads run are atomic, or have one writer named in their comment.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -63,10 +63,10 @@ struct hfd_server {
         /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in the order in
          * which they are made. host.metrics, host.health and router come first. ---- */
         struct hfd_router *router;
-        struct hfd_identity identity; /* the endpoint is filled in when the port is known */
+        struct hfd_identity identity; /* its endpoint is set once the port is known */
         struct hf_bootstrap *bootstrap;
         struct hfd_runfile *data_lock; /* one process per data directory */
-        struct hfd_runfile *runfile;   /* one process per instance; records what it leads */
+        struct hfd_runfile *runfile; /* one process per instance; records what this process leads */
         struct hfd_store *store;
         struct hfd_auth *auth;
         struct hfd_cacher *cacher;
@@ -109,7 +109,7 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
 /* After hfd_assembly_free, or when hfd_assembly_make was never called. */
 void hfd_server_done(struct hfd_server *server);
 
-/* Makes the main loop run once more: something that it reports or decides on has changed. Never
+/* Makes the main loop run once more. Call when state has changed that it reports or acts on. Never
  * blocks. Thread: any. */
 void hfd_server_wake(struct hfd_server *server);
 /* Boot time by the server's clock. Thread: any. */

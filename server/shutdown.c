@@ -3,8 +3,8 @@
  * The graceful shutdown, in the order that lifecycle.h draws.
  *
  * Invariants. The API serves until the pre-shutdown hooks have returned, because the release of the
- * Lease and the last writes of the controllers go through it. No new request is accepted before
- * requests are waited for, so the wait ends.
+ * Lease and the last writes of the controllers go through it. The server refuses new requests
+ * before it waits for those in progress, so that the wait ends.
  */
 #include "server/shutdown.h"
 
@@ -13,13 +13,13 @@
 #include "server/server.h"
 
 /*
- * After a release this process rests for so long. Closing and freeing take some milliseconds of a
- * processor. If the successor is on the same machine, they would delay its first writes.
+ * How long this process pauses after a release. Closing and freeing need a processor for some
+ * milliseconds. If the successor is on the same machine, they would delay its first writes.
  */
 #define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC)
-/* For requests in progress; kube-apiserver's default request timeout. */
+/* How long to wait for requests in progress: kube-apiserver's default request timeout. */
 #define DRAIN_TIMEOUT (60 * HF_NSEC_PER_SEC)
-/* For clients to read the last bytes of responses and watches. */
+/* How long clients may take to read the last bytes of responses and watches. */
 #define CLOSE_TIMEOUT (2 * HF_NSEC_PER_SEC)
 
 static int stop_hooks(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -75,7 +75,7 @@ int hfd_shutdown_run(struct hfd_server *server, struct hf_status *reterr_status)
         assert(server->controllers && server->elector && server->hooks);
         assert(!hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED));
         hfd_lifecycle_signal(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
-        hfd_server_wake(server); /* main starts the shutdown delay, which runs beside the hooks */
+        hfd_server_wake(server); /* main starts the shutdown delay, in parallel to the hooks */
         hfd_controllers_leave(server->controllers);
         bool led = is_leading(server);
         int r = stop_hooks(server, reterr_status);
@@ -83,8 +83,8 @@ int hfd_shutdown_run(struct hfd_server *server, struct hf_status *reterr_status)
                 return r;
         if (led)
                 (void)hf_cancel_wait(hf_cancel_never(), hfd_server_now(server) + SUCCESSOR_FIRST);
-        /* The controllers have been joined. Their informers go before the API does: otherwise each
-         * would log the end of its watch as a fault. */
+        /* The controllers have been joined. Their informers are freed before the API closes:
+         * otherwise each would log the end of its watch as an error. */
         server->controllers = hfd_controllers_free(server->controllers);
         /* Load balancers get the shutdown delay to notice that readyz fails. */
         (void)hfd_lifecycle_wait(&server->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION,

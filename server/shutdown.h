@@ -7,8 +7,8 @@ struct hfd_server;
 
 /*
  * Shuts the server down: stops the hooks (and with them the election), drains requests, closes the
- * listener. The objects stay, but for the controllers. Call once, after hfd_boot_run has returned
- * with any result and the stop was asked for or the boot failed.
+ * listener. Frees the controllers and keeps all other objects. Call once, after hfd_boot_run has
+ * failed, or after it has returned and the stop token has fired.
  *
  * Blocks: up to the deadlines of the hooks, the shutdown delay, a minute for requests, and two
  * seconds for connections. 0, or the first error of a pre-shutdown hook. HF_E_STUCK: a controller

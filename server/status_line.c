@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status line says one thing, the one that an operator needs first. In this order: the server
- * stops; it waits for etcd; a controller is stuck; the bootstrap works, fails or is waited for; who
- * leads. docs/operating.md lists the texts and what to do about them.
+ * The status line shows the one fact that an operator needs most. In this order: the server stops;
+ * it waits for etcd; a controller is stuck; the bootstrap runs, fails or is awaited; the current
+ * leader. docs/operating.md lists the texts and what to do about them.
  */
 #include "server/status_line.h"
 
@@ -10,7 +10,7 @@
 
 #include "server/server.h"
 
-/* A phase that this instance, as the leader, works on. False: there is none. */
+/* Shows the phase that this instance applies as the leader. False: there is none. */
 static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         struct hf_bootstrap_info info;
         size_t n = hf_bootstrap_n_phases(bootstrap);
@@ -30,7 +30,8 @@ static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         return false;
 }
 
-/* A server that is not ready waits for the first phase, which some leader has to complete. */
+/* Shows that this server, which is not ready, waits for the first phase. A leader, in any process,
+ * has to complete it. */
 static bool format_awaited_phase(struct hfd_server *server, char *text) {
         struct hf_bootstrap_info info;
 

@@ -7,6 +7,6 @@ struct hfd_server;
 
 #define HFD_STATUS_LINE_MAX 560
 
-/* Formats what the server does now, as one line. Reads snapshots only; never blocks. Thread: any,
- * while the objects exist. */
+/* Formats the current state of the server as one line. Reads snapshots only; never blocks. Thread:
+ * any, while the objects exist. */
 void hfd_status_line_format(struct hfd_server *server, char text[HFD_STATUS_LINE_MAX]);

@@ -25,7 +25,6 @@
 
 static bool is_set(const char *text) { return text && text[0]; }
 
-/* Replaces *text by a copy of value. */
 static int set_text(char **text, const char *value) {
         char *copy = strdup(value);
         if (!copy)
@@ -42,8 +41,8 @@ static int set_joined(char **text, const char *dir, const char *name) {
         return n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG : set_text(text, path);
 }
 
-/* systemd's *_DIRECTORY variables hold a list, separated by colons; the unit sets one directory, so
- * the first is ours. */
+/* systemd's *_DIRECTORY variables contain a list, separated by colons. Our unit sets one directory,
+ * so only the first item is used. */
 static int set_from_environment(char **text, const char *variable, const char *otherwise) {
         const char *value = getenv(variable);
         if (!is_set(value))
@@ -57,8 +56,8 @@ static int set_from_environment(char **text, const char *variable, const char *o
         return set_text(text, first);
 }
 
-/* The instance's name is the host's by default. It is part of file names and identities, so
- * characters that those must not have become '-'. */
+/* The default for the instance's name is the host's name. It becomes part of file names and
+ * identities, so characters that these must not contain become '-'. */
 static int set_instance(char **text) {
         char name[64] = "";
         if (gethostname(name, sizeof name - 1) != 0 || !name[0])
@@ -72,8 +71,8 @@ static int set_instance(char **text) {
         return set_text(text, name);
 }
 
-/* Splits text at commas into copies; text may be NULL. On failure the items so far stay, for
- * hfd_config_done. HF_E_TOO_LARGE: more than max; HF_E_INVALID: an empty item. */
+/* Splits text at commas into copies; text may be NULL. On failure the items so far remain, and
+ * hfd_config_done frees them. HF_E_TOO_LARGE: more than max; HF_E_INVALID: an empty item. */
 static int split_list(const char *text, char **items, size_t max, size_t *ret_n) {
         size_t n = 0;
         while (text && *text) {
@@ -91,7 +90,7 @@ static int split_list(const char *text, char **items, size_t max, size_t *ret_n)
         return 0;
 }
 
-/* what: the items, for the message. */
+/* what: the plural of an item, for the message. */
 static int complete_list(const char *flag, const char *text, const char *what, char **items,
                          size_t max, size_t *ret_n, struct hf_status *reterr_status) {
         int r = split_list(text, items, max, ret_n);
@@ -140,7 +139,8 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
                                "cannot derive the directories from --data-dir and the environment: "
                                "%s",
                                hf_strerror(r));
-        /* Members without a flag, and those whose default is derived, are still zero here. */
+        /* The defaults replace zero only: members without a flag, and those with a derived
+         * default. */
         hf_leader_timing_defaults(&config->timing);
         r = complete_lists(config, reterr_status);
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
@@ -159,7 +159,7 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
         for (size_t i = 0; i < n; i++) {
                 bool alphanumeric =
                         (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
-                /* The ends of the text, and of each part between dots. */
+                /* The first or last character of the text, or of a part between dots. */
                 bool edge = i == 0 || i == n - 1 || text[i - 1] == '.' || text[i + 1] == '.';
                 if (!alphanumeric && (edge || (text[i] != '-' && !(dots && text[i] == '.'))))
                         return false;
@@ -167,7 +167,7 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
         return true;
 }
 
-/* Safe as a file name, in an identity and in a Lease's name. */
+/* Whether the name is safe as a file name, in an identity and in the name of a Lease. */
 static bool is_instance_name(const char *text) {
         size_t n = strlen(text);
         return n > 0 && n <= 63 && text[0] != '.' && text[0] != '-' &&
@@ -175,7 +175,7 @@ static bool is_instance_name(const char *text) {
                        n;
 }
 
-/* Whether it has one of the schemes, and something behind it. The store parses the rest. */
+/* Whether text is one of the schemes and at least one more character. The store parses the rest. */
 static bool is_http_url(const char *text) {
         static const char *const schemes[] = {"http://", "https://"};
 
@@ -190,7 +190,7 @@ static bool is_http_url(const char *text) {
 static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
-        /* status asks an API server, not the store. */
+        /* The command status uses an API server and not the store. */
         if (config->n_etcd_servers == 0 &&
             (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -241,10 +241,10 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
         return 0;
 }
 
-/* hf_electors_add checks names and timing again; here the message can name the flag. */
+/* hf_electors_add checks names and timing again, but only this check can name the flag. */
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
-        /* Flags of an election that does not take place are not checked, as in Kubernetes. */
+        /* As in Kubernetes, these flags are not checked if there is no election. */
         if (!config->leader_elect)
                 return 0;
         if (hf_leader_lock_type_check(config->lock_type, &why) != 0)
@@ -266,7 +266,7 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         if (is_set(config->migrate_from_ns) && !is_dns1123(config->migrate_from_ns, 63, false))
                 return refuse_value(reterr_status, "leader-elect-migrate-from-namespace",
                                     config->migrate_from_ns, DNS_LABEL_RULE);
-        /* Without a namespace of its own the old Lease is in the namespace of the new one. */
+        /* By default the old Lease is in the namespace of the new one. */
         if (strcmp(config->migrate_from, config->lease_name) == 0 &&
             (!is_set(config->migrate_from_ns) ||
              strcmp(config->migrate_from_ns, config->lease_ns) == 0))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The configuration: what the command line tells holdfastd to do. flags.h fills it, completes it
- * and checks it; afterwards it is plain data that does not change, and any thread may read it.
+ * The configuration: the result of parsing the command line. hfd_flags_parse fills, completes and
+ * checks it. Afterwards it does not change, and any thread may read it.
  *
  * The functions here open no file and bind no address. They read the environment and the host's
- * name, so they belong to the start of the process, before it has threads.
+ * name, so call them at the start of the process, before it has threads.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,9 +25,9 @@ enum hfd_command {
 };
 
 /*
- * All strings are owned. After hfd_flags_parse of a command that has flags none is NULL; "" = the
- * flag was not given and has no default. Comments name defaults that the flags' table does not
- * have.
+ * All strings are owned. After hfd_flags_parse no string is NULL (except for the commands version
+ * and help); "" = the flag was not given and has no default. Comments below give the defaults that
+ * are not in the table of flags.
  */
 struct hfd_config {
         enum hfd_command command;
@@ -80,19 +80,19 @@ struct hfd_config {
         bool watch;
 };
 
-/* Fills in what was not given, from the environment, the host's name and other fields, and splits
- * the lists. HF_E_INVALID: a list; the message names the flag. Or -errno. Call once. */
+/* Derives values that were not given from the environment, the host's name and other members, and
+ * splits the lists. HF_E_INVALID: a list is malformed; the message names the flag. Or -errno. Call
+ * once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
 /* Checks a completed configuration by every rule that needs no I/O. HF_E_INVALID: the message names
  * the flag, the value and the rule. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
-void hfd_config_done(struct hfd_config *config); /* frees; also a zeroed or partly filled one */
+void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly filled one */
 
 /* Whether --controllers selects the controller: "*" = all, "name" = this one, "-name" = not this
  * one. A name takes precedence over "*". Pure. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name);
-/* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has another
- * name.
- */
+/* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has a name that
+ * is not known. */
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
                                  struct hf_status *reterr_status);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flags are one table, from which parsing and --help are made.
+ * One table describes all flags; parsing and --help use it.
  *
- * Invariant: a default goes through the same parser as a given value, so it is valid, and --help
- * shows what is in effect. A new flag is a row here and a member of struct hfd_config.
+ * Invariant: a default is parsed like a given value, so --help shows the default that takes effect.
+ * To add a flag, add a row here and a member to struct hfd_config.
  */
 #include "server/config/flags.h"
 
@@ -27,11 +27,11 @@ enum kind { TEXT, BOOL, NUMBER, DURATION };
 struct flag {
         const char *name;
         enum kind kind;
-        unsigned commands; /* that have it */
-        size_t offset;     /* of its member in struct hfd_config */
+        unsigned commands; /* commands that have the flag */
+        size_t offset;     /* offset of its member in struct hfd_config */
         const char *value; /* the default; "" = it is derived later */
         const char *shown; /* the default as --help describes it; NULL = value */
-        int64_t min, max;  /* of a NUMBER; of a DURATION in nanoseconds */
+        int64_t min, max;  /* limits of a NUMBER, or of a DURATION in nanoseconds */
         const char *help;
 };
 
@@ -114,7 +114,7 @@ static const struct flag flags[] = {
 };
 #define N_FLAGS (sizeof flags / sizeof flags[0])
 
-/* The commands as they follow "holdfastd". */
+/* The commands, as written after "holdfastd". */
 static const char *const command_suffixes[] = {[HFD_COMMAND_SERVE] = "",
                                                [HFD_COMMAND_RELEASE] = " release",
                                                [HFD_COMMAND_STATUS] = " status",
@@ -145,7 +145,7 @@ static int set_number(const struct flag *flag, const char *value, void *field,
                 number = value[0] >= '0' && value[0] <= '9' ? strtoll(value, &end, 10) : -1;
         else if (hf__duration_parse(value, &number) != 0)
                 return out_of_range(flag, value, reterr_status);
-        /* strtoll reports what does not fit in 64 bits by errno. */
+        /* strtoll sets errno if the number does not fit in 64 bits. */
         if (errno != 0 || (end && *end) || number < flag->min || number > flag->max)
                 return out_of_range(flag, value, reterr_status);
         memcpy(field, &number, sizeof number);
@@ -179,11 +179,11 @@ static int set_member(const struct flag *flag, const char *value, struct hfd_con
         return -EINVAL;
 }
 
-/* Text flags get "", so that no string is NULL. */
+/* A text flag without a default gets "", so that no string is NULL. */
 static int set_defaults(struct hfd_config *config, struct hf_status *reterr_status) {
         for (size_t i = 0; i < N_FLAGS; i++) {
                 if (!flags[i].value[0] && flags[i].kind != TEXT)
-                        continue; /* zero means that it is derived later */
+                        continue; /* stays zero: the default is derived later */
                 int r = set_member(&flags[i], flags[i].value, config, reterr_status);
                 if (r != 0)
                         return r;
@@ -212,8 +212,8 @@ struct scan {
         bool seen[N_FLAGS]; /* flags that were given */
 };
 
-/* The value of a flag: behind '=', or the next argument. A boolean takes no next argument. NULL:
- * there is none. */
+/* The value of a flag: the text after '=', or the next argument. A boolean never uses the next
+ * argument. NULL: there is no value. */
 static const char *take_value(struct scan *scan, const struct flag *flag, const char *rest) {
         if (rest[0] == '=')
                 return rest + 1;
@@ -222,7 +222,7 @@ static const char *take_value(struct scan *scan, const struct flag *flag, const 
         return scan->at < scan->argc ? scan->argv[scan->at++] : NULL;
 }
 
-/* Takes one flag and its value from the arguments. */
+/* Consumes one flag and its value. */
 static int take_flag(struct scan *scan, struct hfd_config *config,
                      struct hf_status *reterr_status) {
         const char *argument = scan->argv[scan->at++];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication comes before everything that depends on the user. Anonymous is a user too. */
+/* Authentication runs before all filters that depend on the user. The anonymous user is also a
+ * user. */
 #include "server/filters/authentication.h"
 
 #include "server/filters/status_response.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The filter that finds out who asks (auth/auth.h). */
+/* The filter that determines the user of a request (auth/auth.h). */
 #include "server/filters/request_context.h"
 
-/* Fills *ret_user. False: the request was answered (401). */
+/* Fills *ret_user. False: it has sent the response (401). */
 bool hfd_authentication_filter(struct hfd_request_context *context, struct hfd_auth *auth,
                                struct hfd_user *ret_user);

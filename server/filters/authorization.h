@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The filter that decides whether the user may do what the request asks for (auth/auth.h). */
+/* The filter that decides whether the user may make the request (auth/auth.h). */
 #include "server/filters/request_context.h"
 
-/* False: the request was answered (403). */
+/* False: it has sent the response (403). */
 bool hfd_authorization_filter(struct hfd_request_context *context, struct hfd_auth *auth,
                               const struct hfd_user *user);

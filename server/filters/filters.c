@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain. Its order is in filters.h, and a change must keep two things. First, a request is
- * counted before it is authenticated, and from its head on: otherwise a shutdown could cut a
- * request that a client has begun to send. Second, it takes a place in its lane only after it was
- * authorized.
+ * The handler chain; filters.h has its order. Two invariants. A request is counted from its head
+ * on, before authentication: otherwise a shutdown could cut off a request that a client is sending.
+ * A request gets a place in its lane only after authorization.
  */
 #include "server/filters/filters.h"
 
@@ -82,7 +81,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_http_request *request = context->request;
 
         hfd_inflight_leave(filters->inflight, &context->place);
-        /* 0: it ended before all of it had arrived */
+        /* 0: the request ended before it had arrived completely */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec took = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
         hfd_request_metrics_done(filters->metrics, context->kind, code,
@@ -97,7 +96,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 
 /* ---- the filters that have no file of their own ---- */
 
-/* Probes and scrapes are outside of both counts. */
+/* Probes and scrapes are exempt from both counts. */
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
@@ -124,7 +123,7 @@ static bool check_info(struct hfd_request_context *context) {
 static bool admit(struct hfd_request_context *context) {
         struct hfd_filters *filters = context->filters;
 
-        /* Admitted already, when its head arrived? */
+        /* hfd_filters_head has usually admitted the request already. */
         if (context->place.admitted ||
             hfd_inflight_admit(filters->inflight, !context->info->watch, &context->place))
                 return true;
@@ -171,12 +170,13 @@ void hfd_filters_head(void *ctx, struct hfd_http_request *request) {
 
         if (begin(filters, request, &context) != 0)
                 return; /* out of memory: hfd_filters_handle tries again */
-        /* A request that is refused here gets its response when all of it has arrived. */
+        /* If the server refuses the request, hfd_filters_handle sends the response once all of it
+         * has arrived. */
         if (!is_exempt(hfd_http_request_path(request)))
                 (void)hfd_inflight_admit(filters->inflight, !context->info->watch, &context->place);
 }
 
-/* True: the request goes on to its handler. False: it has been answered. */
+/* True: the handler may run. False: a response was sent. */
 static bool run_chain(struct hfd_request_context *context) {
         struct hfd_filters *filters = context->filters;
         bool exempt = is_exempt(hfd_http_request_path(context->request));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Impersonation comes between authentication and authorization, so that a request is authorized as
- * the user that it is made for, and never as the one who made it.
+ * Impersonation runs between authentication and authorization, so that a request is authorized with
+ * the rights of the impersonated user, and never with those of the sender.
  */
 #include "server/filters/impersonation.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counts of requests under way. A request gives back what it holds exactly once, when its
- * response is finished, on whatever thread that happens.
+ * Counts requests in progress. A request releases what it holds exactly once, when its response is
+ * finished, on any thread.
  */
 #include "server/filters/inflight.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The lanes that requests under way are counted in. inflight.h says why there are three. */
+/* The lanes in which requests in progress are counted. inflight.h explains why there are three. */
 enum hfd_lane {
         HFD_LANE_READ,
         HFD_LANE_MUTATE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters of a query string. Nothing is decoded in advance: a parameter is searched in the text
- * each time, because most requests have none.
+ * Parameters of a query string. Nothing is decoded in advance. Each lookup searches the text,
+ * because most requests have no parameters.
  */
 #include "server/filters/query.h"
 
@@ -48,7 +48,7 @@ bool hfd_query_bool(const char *query, const char *key) {
 
 /*
  * Kubernetes authorizes a list or watch of one name as a request for that name. The selector is
- * parsed again when the request is served; a term that is not understood here names no object.
+ * parsed again when the request is served; terms with other forms are ignored here.
  */
 bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         static const char field[] = "metadata.name";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context of a request: made once, owned by the HTTP request. */
+/* The context of a request: created once, owned by the HTTP request. */
 #include "server/filters/request_context.h"
 
 #include <assert.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the filters know of a request. It is made when the request's head has arrived, hangs on the
- * HTTP request as its context, and is freed with the request's last reference.
+ * What the filters know about a request. It is created when the request's head has arrived,
+ * attached to the HTTP request as its context, and freed with the request's last reference.
  *
- * Thread: the connection's worker makes it and runs the filters. Afterwards it does not change,
- * except that its place is given back when the response is finished; the HTTP server never runs the
+ * Thread: the connection's worker creates it and runs the filters. Afterwards it does not change,
+ * except that its place is released when the response is finished; the HTTP server never runs the
  * two at the same time.
  */
 #include "server/auth/auth.h"
@@ -20,14 +20,14 @@ struct hfd_request_context {
         struct hfd_filters *filters;      /* borrowed; outlives all requests */
         struct hfd_http_request *request; /* borrowed: the request owns this */
         struct hfd_request_info *info;    /* owned */
-        struct hfd_request_kind kind;     /* of the metrics */
+        struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
         char *user; /* owned; before impersonation, for the log; NULL = not authenticated */
 };
 
-/* The request's context. NULL: it has none yet. */
+/* The request's context. NULL: it has no context yet. */
 struct hfd_request_context *hfd_request_context(struct hfd_http_request *request);
-/* Makes the context, and hangs it on the request. 0 or -ENOMEM. */
+/* Creates the context, and attaches it to the request. 0 or -ENOMEM. */
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
                             struct hfd_request_context **ret_context);
 /* What the request asks for. Not NULL within a handler that the filters called. */

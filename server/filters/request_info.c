@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request asks for, read once from its method, path and query.
+ * Parses method, path and query of a request.
  *
  * Invariant: a decoded segment may become part of a key of the store, so nothing in it may look
- * like a separator or climb to a parent. Whatever is odd makes the whole path invalid, also where
- * no resource is meant: it is refused no matter which handler would have answered.
+ * like a separator or climb to a parent. An invalid segment makes the whole path invalid, also a
+ * non-resource path, whichever handler would have served it.
  */
 #include "server/filters/request_info.h"
 
@@ -19,8 +19,8 @@
 #include "server/filters/query.h"
 
 /*
- * One decoded segment may become a part of a storage key: nothing in it may look like a separator
- * or climb. What was encoded is shorter now; a raw segment ends at a slash, and the HTTP server
+ * Decodes one segment, and refuses what must not be in a storage key. If decoding has not shortened
+ * it, it needs no check of its characters: a raw segment ends at a slash, and the HTTP server
  * refuses raw control characters.
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
@@ -33,14 +33,14 @@ static int decode_segment(const char *text, size_t n, char *ret_text, size_t max
         return 0;
 }
 
-/* A walk over the segments of a path; the one slash that may end it is cut off before. */
+/* A walk over the segments of a path. The caller has removed a slash at the end. */
 struct walk {
         const char *at, *end;
 };
 
 static bool walk_more(const struct walk *walk) { return walk->at < walk->end; }
 
-/* Takes the next segment ("" where the path has ended). */
+/* Consumes the next segment; "" at the end of the path. */
 static int walk_next(struct walk *walk, char *ret_text, size_t max) {
         ret_text[0] = '\0';
         if (!walk_more(walk))
@@ -51,12 +51,12 @@ static int walk_next(struct walk *walk, char *ret_text, size_t max) {
         return decode_segment(start, (size_t)(walk->at - start), ret_text, max);
 }
 
-/* What a walk would take next, without taking it; false: nothing, or nothing valid. */
+/* Reads the next segment without consuming it. False: there is none, or it is invalid. */
 static bool walk_peek(struct walk walk, char *ret_text, size_t max) {
         return walk_more(&walk) && walk_next(&walk, ret_text, max) == 0;
 }
 
-/* The rest, slash separated. */
+/* Consumes all remaining segments, and joins them with slashes. */
 static int walk_rest(struct walk *walk, char *ret_text, size_t max) {
         size_t n = 0;
         ret_text[0] = '\0';
@@ -93,8 +93,8 @@ static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
         return r == 0 ? walk_rest(walk, path->subresource, sizeof path->subresource) : r;
 }
 
-/* Non-resource paths too are checked segment by segment: what is odd is refused whoever would
- * answer it. */
+/* Checks the segments of a non-resource path, so that invalid ones are refused before any handler
+ * runs. */
 static int check_segments(struct walk walk) {
         char segment[1024];
         while (walk_more(&walk))
@@ -103,15 +103,16 @@ static int check_segments(struct walk walk) {
         return 0;
 }
 
-/* Makes all strings "". Clearing whole arrays would cost more than the rest of the parser. */
+/* Sets all strings to "". Clearing the whole arrays would take longer than the rest of the
+ * parser. */
 static void clear_path(struct hfd_request_path *path) {
         path->is_resource = false;
         path->group[0] = path->version[0] = path->resource[0] = path->subresource[0] = path->ns[0] =
                 path->name[0] = '\0';
 }
 
-/* Takes every segment: one that is odd makes the path invalid. Not is_resource: what the strings
- * hold is no matter. */
+/* Consumes every segment; an invalid one makes the path invalid. If the result is not a resource
+ * path, its strings have no meaning. */
 static int parse_path(struct walk walk, struct hfd_request_path *path) {
         char root[8];
         bool valid = walk_peek(walk, root, sizeof root), core = valid && strcmp(root, "api") == 0;
@@ -173,7 +174,7 @@ static bool is_reading(const char *verb) {
         return false;
 }
 
-/* Copies text to *at, and moves *at behind it. */
+/* Copies text to *at, and advances *at past the copy. */
 static const char *store_text(char **at, const char *text) {
         const char *copy = *at;
 

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * RequestInfo: what a request asks for, in the terms of the API: group, version, resource,
- * namespace, name, verb. Read once, when the head of the request has arrived; everything after it
- * uses this. Pure.
+ * namespace, name, verb. Parsed once, when the head of the request has arrived, for all later code.
+ * Pure.
  *
  *      /api/v1/namespaces/NS/configmaps/NAME/SUB
  *      /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB
@@ -33,8 +33,8 @@ struct hfd_request_path {
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
 };
 
-/* path: as sent, begins with '/', no query. 0, or HF_E_INVALID: answer 400, and *ret_path is that
- * of no resource. */
+/* path: as sent, begins with '/', no query. 0, or HF_E_INVALID: respond with 400; *ret_path is a
+ * non-resource path. */
 int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 
 /*
@@ -45,18 +45,19 @@ int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 const char *hfd_request_verb(const char *method, const struct hfd_request_path *path,
                              const char *query);
 
-/* Immutable. One allocation, as long as its strings: there is one for each request and watch. */
+/* Immutable. One allocation, only as long as its strings, because each request and watch has
+ * one. */
 struct hfd_request_info {
-        const char *verb; /* as hfd_request_verb says */
-        bool valid_path;  /* false: answer 400 */
+        const char *verb; /* as returned by hfd_request_verb */
+        bool valid_path;  /* false: respond with 400 */
         bool is_resource;
-        bool watch;    /* long-running: not counted as in flight, ended apart by a shutdown */
+        bool watch;    /* long-running: not counted as in flight; a shutdown ends it separately */
         bool mutating; /* the verb may change something */
-        /* those of hfd_request_path, in text */
+        /* as in hfd_request_path; they point into text */
         const char *group, *version, *resource, *subresource, *ns, *name;
         char text[];
 };
 
-/* *ret_info is to be freed with free. An invalid path is no failure. 0 or -ENOMEM. */
+/* The caller frees *ret_info with free. An invalid path is not a failure. 0 or -ENOMEM. */
 int hfd_request_info_new(const char *method, const char *path, const char *query,
                          struct hfd_request_info **ret_info);

@@ -2,10 +2,9 @@
 /*
  * Metrics of requests. Names, labels and help texts are wire format.
  *
- * A counter is made when it is first needed and remembered in a table. So a request costs one
- * atomic load and one addition, and a scrape shows only combinations that have occurred. When two
- * threads make the same counter, the metrics registry gives both the same one: storing it twice
- * does no harm.
+ * A counter is created on first use and kept in a table. So a request costs one atomic load and one
+ * addition, and a scrape shows only combinations that have occurred. If two threads create the same
+ * counter, the metrics registry returns the same one to both, so storing it twice is harmless.
  */
 #include "server/filters/request_metrics.h"
 
@@ -18,7 +17,7 @@
 
 #include <holdfast/metrics.h>
 
-/* The sets. The last element of each stands for everything that is not in it. */
+/* The sets of label values. The last element of each represents all values that are not in it. */
 
 /* A verb of the API, and kube-apiserver's label for it. */
 static const struct {

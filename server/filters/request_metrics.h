@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The metrics of requests, under kube-apiserver's names. Label values come from fixed sets: what a
- * client sends never becomes a label, so that no client can make the metrics grow. Thread: any.
+ * The metrics of requests, under kube-apiserver's names. Label values come from fixed sets: text
+ * from a client never becomes a label, so that no client can make the metrics grow. Thread: any.
  */
 #include <stddef.h>
 
@@ -12,7 +12,7 @@
 
 struct hfd_request_metrics;
 
-/* What a request counts as: indices into the fixed sets. */
+/* The labels under which a request is counted: indices into the fixed sets. */
 struct hfd_request_kind {
         unsigned char verb, resource;
 };

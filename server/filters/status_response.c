@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Status responses without a registry. Reasons, messages and details are wire format; for failures
- * of the registry, server/resources/response.c writes the same form.
+ * Sends Status responses for requests that do not reach the registry. Reasons, messages and details
+ * are wire format; for failures of the registry, server/resources/response.c writes the same form.
  */
 #include "server/filters/status_response.h"
 
@@ -13,7 +13,7 @@
 
 #define MESSAGE_MAX 8192 /* bytes of the message of a 403 */
 
-/* The details that concern an object; "" = unknown. */
+/* The object in the details of a Status; "" = unknown. */
 struct about {
         const char *group, *resource, *name;
 };
@@ -126,7 +126,7 @@ void hfd_status_response_text(struct hfd_http_request *request, int code, const 
  * leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
  * "coordination.k8s.io" in the namespace "ns"
  *
- * As in Kubernetes, a request for a Namespace is one in that namespace.
+ * As in Kubernetes, a request for a Namespace counts as a request in that namespace.
  */
 static void put_forbidden(struct hf__strbuf *out, const struct hfd_user *user,
                           const struct hfd_attributes *asked, const char *subresource) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Discovery. Each document is made for each request: clients ask seldom and cache what they get.
- * Groups and versions have no list of their own; the first row of the resource table that has a
- * group or a version stands for it.
+ * Discovery. Documents are generated for each request, because clients request them rarely and
+ * cache them. There is no list of groups and versions: the first row of the resource table with a
+ * group or a version represents it.
  */
 #include "server/handlers/discovery.h"
 
@@ -18,7 +18,7 @@
 #define VERBS                                                                                      \
         "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\","       \
         "\"watch\"]"
-/* Of a resource without deletecollection. */
+/* For a resource without deletecollection. */
 #define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
 
 /* metav1.GroupVersionForDiscovery. */
@@ -30,8 +30,8 @@ static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
 }
 
 /*
- * metav1.APIGroup. row is the first of its group, and so has the preferred version. alone: the
- * document has nothing else, and so names its kind.
+ * metav1.APIGroup. row is the first of its group, so it has the preferred version. alone: the group
+ * is the whole document, so it needs a kind.
  */
 static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
         size_t n;
@@ -53,7 +53,7 @@ static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool
         hf__strbuf_putc(s, '}');
 }
 
-/* metav1.APIGroupList. The core group is not in it: it has /api. */
+/* metav1.APIGroupList. It does not contain the core group, which is at /api. */
 static void put_groups(struct hf__strbuf *s) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -70,7 +70,7 @@ static void put_groups(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "]}");
 }
 
-/* One more metav1.APIResource behind that of the row. */
+/* Adds the metav1.APIResource of a subresource after that of its resource. */
 static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row, const char *name,
                             const char *verbs) {
         hf__strbuf_printf(s,
@@ -80,7 +80,7 @@ static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row
                           row->plural, name, row->namespaced ? "true" : "false", row->kind, verbs);
 }
 
-/* metav1.APIResource, and those of the subresources. */
+/* Adds the metav1.APIResource of a row, and those of its subresources. */
 static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_printf(s,
                           "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
@@ -146,7 +146,7 @@ static bool split_group_version(const char *rest, char group[256], char version[
         return true;
 }
 
-/* rest: what follows "/apis/". */
+/* rest: the path after "/apis/". */
 static bool put_below_apis(struct hf__strbuf *s, const char *rest) {
         char group[256], version[64];
 
@@ -207,7 +207,7 @@ struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
 
 /* ---- HTTP ---- */
 
-/* kubectl asks for the v2 document as protobuf; as JSON it is not served. */
+/* The v2 document is served only as protobuf, which kubectl requests. */
 static bool wants_openapi_v2(struct hfd_http_request *http_request) {
         const char *accept = hfd_http_request_header(http_request, "accept");
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Discovery: which groups, versions and resources are served, and in which form
+ * Discovery: describes which groups, versions and resources are served
  * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
- * made from the table of resources. Thread: any.
+ * generated from the table of resources. Thread: any.
  */
 #include "base/buf.h"
 #include "server/http/http.h"
 
 /*
  * The JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION or
- * /openapi/v3... A slash at the end is ignored. *ret_code is 200; or, with NULL, 404: there is no
- * such path, or 500: out of memory. Pure.
+ * /openapi/v3... A slash at the end is ignored. *ret_code is 200. On NULL it is 404 (there is no
+ * such path) or 500 (out of memory). Pure.
  */
 struct hf__buf *hfd_discovery(const char *path, int *ret_code);
 

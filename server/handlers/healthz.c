@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health endpoints. They are open to everybody, and so the body of all checks names the checks that
- * failed but not their reasons, which go to the log. Only the endpoint of a single check gives the
- * reason.
+ * Health endpoints. All clients may read them, so the list of all checks shows which ones failed
+ * but not why; the reasons are logged. Only the endpoint of a single check returns the reason.
  */
 #include "server/handlers/healthz.h"
 
@@ -36,10 +35,10 @@ struct hfd_healthz {
         const struct hf_host *host; /* borrowed */
         void (*on_ready)(void *ctx);
         void *ctx;
-        bool added_ping; /* and so removes it */
+        bool added_ping; /* this object added "ping" and must remove it */
         struct probe probes[3];
 
-        atomic_flag has_been_ready; /* on_ready is called by the thread that sets it */
+        atomic_flag has_been_ready; /* the thread that sets it calls on_ready */
 };
 
 static bool always_healthy(void *ctx, char *reason, size_t max_reason) { return true; }
@@ -88,7 +87,8 @@ struct excludes {
         size_t n;
 };
 
-/* One request for all checks. It is too large for the stack of a worker. */
+/* The state of one request for all checks. On the heap, because it is too large for the stack of a
+ * worker. */
 struct round {
         const struct probe *probe;
         const struct hf_log *log;
@@ -97,7 +97,7 @@ struct round {
         size_t n_checks, n_failed;
 };
 
-/* The index of name among the excludes; excludes->n = it is not there. */
+/* The index of name in excludes; excludes->n = not found. */
 static size_t find_exclude(const struct excludes *excludes, const char *name) {
         size_t i = 0;
 
@@ -145,7 +145,7 @@ static void add_check(void *ctx, const char *name, bool healthy, const char *rea
                name, reason);
 }
 
-/* Warns of the values of ?exclude= that are the name of no check. */
+/* Adds a warning for the values of ?exclude= that match no check. */
 static void add_warning(struct round *round) {
         const char *separator = "warn: some health checks cannot be excluded: no matches for ";
         bool warned = false;
@@ -201,7 +201,7 @@ static void handle_all(struct probe *probe, struct hfd_http_request *request) {
                 add_check(round, "ping", true, "");
         add_warning(round);
         reply_round(request, round, query);
-        /* A round without some of the checks does not prove that the server is ready. */
+        /* If the client excluded a check, success does not prove that the server is ready. */
         if (probe->endpoint == HF_READYZ && round->n_failed == 0 && round->excludes.n == 0 &&
             !atomic_flag_test_and_set(&healthz->has_been_ready) && healthz->on_ready)
                 healthz->on_ready(healthz->ctx);
@@ -217,7 +217,7 @@ struct single {
         char reason[600];
 };
 
-/* The callback of hf_health_each: there is no way to run one check only. */
+/* The callback of hf_health_each. It runs all checks, because there is no function to run one. */
 static void pick_check(void *ctx, const char *name, bool healthy, const char *reason) {
         struct single *single = ctx;
 
@@ -255,7 +255,7 @@ static void handle_probe(void *ctx, struct hfd_http_request *request) {
         const char *path = hfd_http_request_path(request);
         size_t n_prefix = 1 + strlen(probe->name);
 
-        assert(strlen(path) >= n_prefix); /* the router found the path */
+        assert(strlen(path) >= n_prefix); /* the router matched the prefix */
         if (hfd_read_endpoint_accepts(request)) {
                 const char *rest = path + n_prefix; /* "", "/" or "/NAME" */
                 if (rest[0] == '/' && rest[1])

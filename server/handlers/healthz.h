@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The health endpoints /healthz, /livez and /readyz, each with all its checks or, below its path,
- * with one of them (/readyz/etcd). `?verbose` lists the checks, `?exclude=NAME` leaves one out.
- * Bodies and codes are wire format, as in Kubernetes (https://kubernetes.io/docs/reference/
+ * The health endpoints /healthz, /livez and /readyz, each with all its checks, or with a single one
+ * as a subpath (/readyz/etcd). `?verbose` lists the checks, `?exclude=NAME` leaves one out. Bodies
+ * and codes are wire format, as in Kubernetes (https://kubernetes.io/docs/reference/
  * using-api/health-checks/): load balancers and `kubectl get --raw` read them.
  *
- * Thread: any, once it is made. The checks run on the thread of the request (health.h).
+ * Thread: any, once it is created. The checks run on the thread of the request (health.h).
  */
 #include <holdfast/health.h>
 #include <holdfast/host.h>
@@ -24,5 +24,5 @@ int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), voi
                     struct hfd_healthz **ret_healthz);
 /* Adds the six routes. 0, or an error of hfd_router_add. */
 int hfd_healthz_install(struct hfd_healthz *healthz, struct hfd_router *router);
-/* No request may be under way. Accepts NULL, returns NULL. */
+/* No request may be in progress. Accepts NULL, returns NULL. */
 struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /metrics. The text is made for each scrape; its size is limited, because the number of label
- * values is not known here.
+ * GET /metrics. The text is generated for each scrape. Its size is limited, because the number of
+ * label values is not known here.
  */
 #include "server/handlers/metrics_handler.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * GET /metrics: all metrics of the process in Prometheus' text format. Names and labels are wire
- * format: dashboards and alerts are written for them. Thread: any, once it is made.
+ * format: dashboards and alerts are written for them. Thread: any, once it is created.
  */
 #include <holdfast/host.h>
 
@@ -15,7 +15,7 @@ struct hfd_metrics_handler;
  * host must live longer. 0 or -errno.
  */
 int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler);
-/* No request may be under way. Accepts NULL, returns NULL. */
+/* No request may be in progress. Accepts NULL, returns NULL. */
 struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler);
 /* A handler of http.h. ctx is the struct hfd_metrics_handler. */
 void hfd_metrics_handle(void *ctx, struct hfd_http_request *request);

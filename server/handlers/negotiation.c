@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content negotiation. The server gives JSON only; what varies is the kind of object in it. A
- * client that asks for a Table or for PartialObjectMetadata lists plain JSON behind it, so that an
- * element that cannot be given is passed over.
+ * Content negotiation. The server sends only JSON; what varies is the kind of object in it. A
+ * client that prefers a Table or PartialObjectMetadata also lists plain JSON. So elements that are
+ * not supported are skipped.
  */
 #include "server/handlers/negotiation.h"
 
@@ -14,7 +14,7 @@
 #include "server/filters/query.h"
 #include "server/handlers/protobuf_fields.h"
 
-#define ACCEPT_MAX 2048 /* bytes that are read, with the NUL; a longer header counts as absent */
+#define ACCEPT_MAX 2048 /* bytes of the header, with the NUL; a longer one counts as absent */
 
 /* ---- Accept ---- */
 
@@ -26,7 +26,7 @@ struct media_type {
 
 static char *skip_spaces(char *text) { return text + strspn(text, " "); }
 
-/* Cuts the element in place. False: it is empty. */
+/* Parses the element in place. False: it is empty. */
 static bool parse_media_type(char *element, struct media_type *ret_media) {
         char *save = NULL, *type = strtok_r(element, ";", &save);
 
@@ -52,7 +52,7 @@ static bool is_json_range(const char *type) {
                strcmp(type, "*/*") == 0;
 }
 
-/* The format that `as` names, for a verb that reads one object, or many. */
+/* The format for the parameter `as`. many: the verb reads many objects. */
 static bool find_format(const char *as, bool many, enum hfd_format *ret_format) {
         const char *partial = many ? "PartialObjectMetadataList" : "PartialObjectMetadata";
 
@@ -65,7 +65,7 @@ static bool find_format(const char *as, bool many, enum hfd_format *ret_format) 
         return true;
 }
 
-/* Whether the element can be given; then the request is set. */
+/* Sets the format of the request if the element is supported. False: it is not. */
 static bool accept_element(struct hfd_request *request, char *element) {
         bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH,
              reads = many || request->verb == HFD_GET;

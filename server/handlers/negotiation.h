@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Content negotiation: what the headers of a request say about the forms of its body and of the
- * response. Codes and texts are Kubernetes'. Pure. Thread: any.
+ * Content negotiation: reads the formats of the body and of the response from the headers of a
+ * request. Codes and texts are those of Kubernetes. Pure. Thread: any.
  *
  * content_type and accept are the headers' values; NULL = absent.
  */
@@ -11,23 +11,23 @@
 #include "server/registry/request.h"
 
 /*
- * The form of the response, from Accept: sets request->format and request->table_version. The verb
- * must be set. The first element that can be given counts; quality values are not read. Without
- * the header it is JSON. False: nothing that is accepted can be given, and response is the 406.
+ * Chooses the format of the response from Accept: sets request->format and request->table_version.
+ * The verb must be set. The first supported element is used; quality values are ignored. Without
+ * the header the format is JSON. False: no element is supported, and response is a 406.
  */
 bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
                           struct hfd_response *response);
 /*
- * The form of a sent object or of DeleteOptions. *ret_protobuf false = JSON, which is also assumed
- * without a Content-Type. False: it is neither, and response is the 415.
+ * The format of a received object or DeleteOptions. *ret_protobuf false = JSON, which is also the
+ * default without a Content-Type. False: the format is not supported, and response is a 415.
  */
 bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
                         bool *ret_protobuf, struct hfd_response *response);
-/* The kind of a patch: sets request->patch. False: it is unknown, and response is the 415. */
+/* The kind of a patch: sets request->patch. False: it is unknown, and response is a 415. */
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);
 /*
- * Whether the response is to be indented: as the query's `pretty` says, otherwise for user agents
- * behind which a person reads. agent NULL = unknown.
+ * Whether to indent the response: decided by the query's `pretty`; without it, only for user agents
+ * that people read directly, such as curl. agent NULL = unknown.
  */
 bool hfd_negotiate_pretty(const char *query, const char *agent);

@@ -2,18 +2,19 @@
 /*
  * OpenAPI.
  *
- * v2 is for old clients, in the protobuf form that they ask for (gnostic's openapi_v2.Document):
- * kubectl 1.20 creates nothing before it has read one. A kind is a definition with
+ * v2 is for old clients, which request it as protobuf (gnostic's openapi_v2.Document): kubectl 1.20
+ * needs it for every create. Each kind has a definition with
  *
  *  - the extension x-kubernetes-group-version-kind, by which kubectl finds it;
  *  - the names of its known fields, each of any type, for kubectl's own validation;
  *  - the patch strategy and merge key of each list that a strategic merge patch merges, by which
  *    `kubectl apply` computes patches.
  *
- * It also has a path whose PATCH takes `dryRun`, by which kubectl finds out that dry runs work.
+ * It also has a path whose PATCH has the parameter `dryRun`, which shows kubectl that dry runs are
+ * supported.
  *
- * v3 has an index, and a document for each group version with schemas that have no fields. From the
- * parameter `fieldValidation` kubectl learns that it may leave validation to the server.
+ * v3 has an index, and a document for each group version, whose schemas have no fields. The
+ * parameter `fieldValidation` shows kubectl that it may leave validation to the server.
  */
 #include "server/handlers/openapi.h"
 
@@ -74,7 +75,7 @@ static void put_string(struct hf__strbuf *s, unsigned field, const char *text) {
         put_field(s, field, text, strlen(text));
 }
 
-/* Puts inner as a message, and empties it. An error of inner sticks in s. */
+/* Appends inner as a message and empties it. An error in inner becomes an error in s. */
 static void put_message(struct hf__strbuf *s, unsigned field, struct hf__strbuf *inner) {
         put_field(s, field, inner->data ? inner->data : "", inner->n);
         if (inner->error != 0)
@@ -84,7 +85,7 @@ static void put_message(struct hf__strbuf *s, unsigned field, struct hf__strbuf 
 
 /* ---- v2 ---- */
 
-/* A vendor extension: its value is YAML, which is taken and emptied. */
+/* Appends a vendor extension. Its value is the YAML in yaml, which is emptied. */
 static void put_extension(struct hf__strbuf *message, unsigned field, const char *name,
                           struct hf__strbuf *yaml) {
         struct hf__strbuf any = {0}, extension = {0};
@@ -95,7 +96,7 @@ static void put_extension(struct hf__strbuf *message, unsigned field, const char
         put_message(message, field, &extension);
 }
 
-/* list: the kind is in a list of one element, as in definitions. */
+/* list: writes a list with one element, as definitions require. */
 static void put_kind(struct hf__strbuf *message, unsigned field, const struct hfd_resource *row,
                      bool list) {
         struct hf__strbuf yaml = {0};
@@ -130,7 +131,7 @@ static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
         put_message(paths, PATHS_PATH, &named);
 }
 
-/* A list that is merged by key; NULL = by value. Its elements may be anything. */
+/* A list that is merged by key; key NULL = by value. Its elements may have any type. */
 static void put_merged_list(struct hf__strbuf *schema, const char *key) {
         struct hf__strbuf type = {0}, items = {0}, open = {0}, yaml = {0};
 
@@ -147,8 +148,8 @@ static void put_merged_list(struct hf__strbuf *schema, const char *key) {
 }
 
 /*
- * The fields of a part ("" = the object), and of the parts in it, down to the second level. A part
- * without known fields gets no properties: it may have any field.
+ * Appends the fields of a part ("" = the object), and of the parts in it, down to the second level.
+ * A part without known fields gets no properties, so it may have any field.
  */
 static void put_fields(struct hf__strbuf *schema, const char *kind, const char *part) {
         const char *fields = hfd_unknown_fields_known(kind, part);
@@ -229,7 +230,7 @@ void hfd_openapi_v3_put_index(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "}}");
 }
 
-/* kubectl finds the kind by the extension, and the two parameters in its PATCH. */
+/* kubectl finds the kind by the extension. Then it looks for the two parameters of its PATCH. */
 static void put_v3_path(struct hf__strbuf *s, const struct hfd_resource *row) {
         put_path_prefix(s, row);
         hf__strbuf_printf(s,

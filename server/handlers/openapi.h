@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The OpenAPI documents: v2 in the protobuf form that kubectl asks for, v3 as JSON. They contain
- * what kubectl needs to validate, to compute patches of `kubectl apply` and to find out that a dry
- * run is supported; they are not full schemas. Pure. Thread: any.
+ * The OpenAPI documents: v2 in the protobuf form that kubectl asks for, v3 as JSON. They are not
+ * full schemas. They contain only what kubectl needs: to validate, to compute patches for `kubectl
+ * apply`, and to detect that dry runs are supported. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -17,5 +17,6 @@ struct hf__strbuf;
 struct hf__buf *hfd_openapi_v2(void);
 /* The index at /openapi/v3. */
 void hfd_openapi_v3_put_index(struct hf__strbuf *s);
-/* The document of one group ("" = core) and version. False: it is not served; s is spoilt. */
+/* The document of one group ("" = core) and version. False: it is not served, and the content of s
+ * is invalid. */
 bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *version);

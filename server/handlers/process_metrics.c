@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process_* metrics of Prometheus' client libraries. Each scrape reads them anew, as a
- * collector of the metrics registry: nothing runs between scrapes. A source that cannot be read
- * leaves its metrics as they were.
+ * The process_* metrics of Prometheus' client libraries. A collector reads them at each scrape, so
+ * nothing runs between scrapes. If a source cannot be read, its metrics keep their previous values.
  */
 #include "server/handlers/process_metrics.h"
 
@@ -27,7 +26,7 @@ struct hfd_process_metrics {
         struct hf_metric *resident, *virtual, *cpu, *open_fds, *max_fds;
 
         pthread_mutex_t mu; /* guards cpu_counted: two scrapes may run at the same time */
-        double cpu_counted; /* seconds added so far: a counter can only be added to */
+        double cpu_counted; /* seconds added so far, because a counter can only be increased */
 };
 
 static void collect_memory(struct hfd_process_metrics *metrics) {
@@ -51,7 +50,7 @@ static void collect_fds(struct hfd_process_metrics *metrics) {
                 for (struct dirent *entry; (entry = readdir(dir));)
                         n += entry->d_name[0] != '.';
                 (void)closedir(dir);
-                assert(n > 0); /* at least the directory's own, which does not count */
+                assert(n > 0); /* includes the descriptor of the directory, which is not counted */
                 hf_metric_set(metrics->open_fds, (double)(n - 1));
         }
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
@@ -71,7 +70,7 @@ static void collect_cpu(struct hfd_process_metrics *metrics) {
         pthread_mutex_unlock(&metrics->mu);
 }
 
-/* Thread: any; the one that scrapes. */
+/* Thread: any, the one that handles the scrape. */
 static void collect_all(void *ctx) {
         struct hfd_process_metrics *metrics = ctx;
         collect_memory(metrics);
@@ -81,8 +80,8 @@ static void collect_all(void *ctx) {
 
 /*
  * Seconds from boot to the start of the process; negative = unknown. They are field 22 of
- * /proc/self/stat, in clock ticks. Field 2, the program's name in parentheses, may contain spaces
- * and parentheses itself, so that fields are counted from its end.
+ * /proc/self/stat, in clock ticks. Field 2, the program's name in parentheses, may itself contain
+ * spaces and parentheses, so fields are counted from its end.
  */
 static double started_after_boot(void) {
         char text[1024] = "";
@@ -101,7 +100,7 @@ static double started_after_boot(void) {
         return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The start time never changes: it is set once, without the collector. */
+/* Set once and not by the collector, because the start time never changes. */
 static void set_start_time(const struct hf_host *host) {
         struct hf_metric *start =
                 hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",

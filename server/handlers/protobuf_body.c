@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A decoder that the tables of protobuf_fields.c drive. The result is the JSON that a client would
- * have sent: an empty string, message or list is left out, except where its absence means something
- * else. Values that JSON cannot have (a NUL in a text) and wire types that Kubernetes does not use
- * (fixed32, fixed64, groups) are refused.
+ * Decodes protobuf by the tables of protobuf_fields.c. The result is the JSON that a client would
+ * have sent: an empty string, message or list is left out, except where absent and empty differ in
+ * meaning. Values that JSON cannot have (a NUL in a text) and wire types that Kubernetes does not
+ * use (fixed32, fixed64, groups) are refused.
  *
  * The bytes come from clients: every read is checked against the end of its slice.
  */
@@ -23,24 +23,24 @@
 #include "base/time_format.h"
 #include "server/handlers/protobuf_fields.h"
 
-#define TIME_MAX 253402300799 /* 9999-12-31T23:59:59Z: the last second that a Time can show */
+#define TIME_MAX 253402300799 /* 9999-12-31T23:59:59Z: the latest second of a Time */
 
 /* ---- the wire format ---- */
 
-/* Bytes that are still to be read, borrowed from the body. */
+/* The bytes that have not been read yet, borrowed from the body. */
 struct slice {
         const unsigned char *at, *end;
 };
 
-/* One field as it is sent: its number, and a varint or bytes. */
+/* One encoded field: its number, and a varint or bytes. */
 struct wire {
         unsigned number;
-        bool bytes; /* data, else value */
+        bool bytes; /* true: data is set; false: value is set */
         uint64_t value;
         struct slice data;
 };
 
-/* Reads a varint off the front. False: it is cut, or longer than ten bytes. */
+/* Consumes a varint. False: it is incomplete, or longer than ten bytes. */
 static bool take_varint(struct slice *in, uint64_t *ret_value) {
         uint64_t value = 0;
 
@@ -55,7 +55,7 @@ static bool take_varint(struct slice *in, uint64_t *ret_value) {
         return false;
 }
 
-/* Reads one field off the front. False: the bytes are not a field. */
+/* Consumes one field. False: the bytes are not a field. */
 static bool take_field(struct slice *in, struct wire *ret_wire) {
         enum { VARINT = 0, LENGTH_DELIMITED = 2, NUMBER_MAX = 1 << 20 };
         uint64_t key, n;
@@ -74,7 +74,7 @@ static bool take_field(struct slice *in, struct wire *ret_wire) {
         return true;
 }
 
-/* A copy with a NUL behind it. NULL = out of memory. data has no NUL: callers check it. */
+/* A NUL-terminated copy. NULL = out of memory. Callers have checked that data contains no NUL. */
 static char *copy_text(const struct slice *data) {
         return strndup((const char *)data->at, (size_t)(data->end - data->at));
 }
@@ -121,7 +121,7 @@ static int put_base64(struct hf__json *object, const char *key, const struct sli
         return r;
 }
 
-/* The member of that name, made if it is missing. NULL = out of memory. */
+/* The member of that name, which is created if it is missing. NULL = out of memory. */
 static struct hf__json *get_or_make(struct hf__json *object, const char *name,
                                     struct hf__json *(*make)(void)) {
         struct hf__json *member = hf__json_get(object, name);
@@ -133,7 +133,7 @@ static struct hf__json *get_or_make(struct hf__json *object, const char *name,
 
 /*
  * One entry of a map: {1: key, 2: value}. It is added without a search for its key, because a body
- * may have very many entries; a key that comes twice is refused later, as in JSON.
+ * may have very many entries. A duplicate key is refused later, as in JSON.
  */
 static int put_entry(struct hf__json *object, const struct hfd_protobuf_field *f, struct slice in) {
         struct slice key = {0}, value = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables. A field that no table has is ignored when a body is read, so that newer clients can
- * send it; a field that is in a table must have the type that the .proto file gives it.
+ * The tables of fields. The decoder ignores fields that are in no table, so that newer clients can
+ * send them. A field in a table must have the type from the .proto file.
  *
  * The nesting of the tables bounds the depth to which protobuf_body.c recurses: no table may
  * contain itself.

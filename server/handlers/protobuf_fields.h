@@ -9,7 +9,7 @@
 
 /* What a field is in protobuf, and what it becomes in JSON. */
 enum hfd_protobuf_type {
-        HFD_PB_END,           /* behind the last field of a table */
+        HFD_PB_END,           /* marks the end of a table */
         HFD_PB_TEXT,          /* a string; "" is left out */
         HFD_PB_TEXT_OR_EMPTY, /* a string; "" is a value */
         HFD_PB_INT,           /* a varint; a number */
@@ -27,10 +27,10 @@ struct hfd_protobuf_field {
         unsigned number;
         enum hfd_protobuf_type type;
         const char *name;                        /* in JSON */
-        const struct hfd_protobuf_field *fields; /* of HFD_PB_MESSAGE and HFD_PB_MESSAGES */
+        const struct hfd_protobuf_field *fields; /* for HFD_PB_MESSAGE and HFD_PB_MESSAGES */
 };
 
-/* The fields of the resource's kind. NULL: it has no protobuf form (Workspaces). */
+/* The fields of the resource's kind. NULL: the kind has no protobuf form (Workspaces). */
 const struct hfd_protobuf_field *hfd_protobuf_fields(const struct hfd_resource *resource);
 /* The fields of runtime.TypeMeta. */
 const struct hfd_protobuf_field *hfd_protobuf_fields_of_type_meta(void);

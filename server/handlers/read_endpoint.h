@@ -15,5 +15,5 @@ bool hfd_read_endpoint_accepts(struct hfd_http_request *request);
 /* Sends 200 with the body; if the body has an error, 500. */
 void hfd_read_endpoint_reply(struct hfd_http_request *request, const char *content_type,
                              struct hf__strbuf *body);
-/* Sends the 500 for a request whose response found no memory. */
+/* Sends a 500, for a response that could not be created because memory ran out. */
 void hfd_read_endpoint_no_memory(struct hfd_http_request *request);

@@ -5,9 +5,9 @@
  *      hfd_rest_handle -> handle_resource -> fill_request -> hfd_registry_serve
  *                                                            ... on_done -> send_response
  *
- * handle_resource makes the struct hfd_rest_request, which owns everything that the registry
- * borrows: the body, the fence, the options. on_done sends the response and frees it. A watch goes
- * to rest_watch.c instead.
+ * handle_resource creates the struct hfd_rest_request, which owns everything that the registry
+ * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
+ * rest_watch.c handles watches instead.
  *
  * Exactly one response is sent on every path. A request that fill_request refuses never reaches the
  * registry.
@@ -60,7 +60,7 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
         return false;
 }
 
-/* Whether the path is one for this verb. */
+/* Whether the path allows the verb. */
 static bool verb_fits(const struct hfd_request *request, const struct hfd_request_info *info) {
         bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH;
 
@@ -76,7 +76,7 @@ static bool verb_fits(const struct hfd_request *request, const struct hfd_reques
         return true;
 }
 
-/* Resource, subresource, verb and names. False: response says why not (404, 405). */
+/* Sets resource, subresource, verb and names. False: response is the error (404, 405). */
 static bool take_info(struct hfd_request *request, const struct hfd_request_info *info,
                       struct hfd_response *response) {
         request->resource = hfd_resource_find(info->group, info->version, info->resource);
@@ -96,7 +96,7 @@ static bool take_info(struct hfd_request *request, const struct hfd_request_info
         return true;
 }
 
-/* Makes the body JSON if it was sent as protobuf. False: response says why not (400, 415, 500). */
+/* Converts a protobuf body to JSON. False: response is the error (400, 415, 500). */
 static bool take_body(struct hfd_rest_request *rest, bool is_delete,
                       struct hfd_response *response) {
         struct hfd_request *request = &rest->request;
@@ -127,7 +127,7 @@ static bool take_body(struct hfd_rest_request *rest, bool is_delete,
         return r == 0;
 }
 
-/* text: the header. False: response says why not (400, 500). */
+/* text: the value of the header. False: response is the error (400, 500). */
 static bool take_fence(struct hfd_rest_request *rest, const char *text,
                        struct hfd_response *response) {
         rest->fence = malloc(sizeof *rest->fence);
@@ -146,8 +146,8 @@ static bool take_fence(struct hfd_rest_request *rest, const char *text,
 }
 
 /*
- * Everything about the request that does not depend on the stored object. The order of the checks
- * is the order in which clients see failures. False: response says why not.
+ * Checks everything about the request that does not depend on the stored object. A client sees only
+ * the first failure, so the order of the checks matters. False: response is the error.
  */
 static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request_info *info,
                          struct hfd_response *response) {

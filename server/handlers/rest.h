@@ -2,12 +2,13 @@
 #pragma once
 /*
  * HTTP requests for resources become requests of the registry, and its responses become HTTP
- * responses. Nothing else is decided here: the filters have parsed and authorized the request.
+ * responses. The filters have already parsed and authorized the request.
  */
 #include "server/http/http.h"
 
 /*
  * The handler of /api, /api/..., /apis, /apis/... and /openapi/..., as in http.h; ctx is the struct
- * hfd_registry. Paths that are not of a resource go to discovery.h. Thread: worker. Never blocks.
+ * hfd_registry. Other paths than those of resources are passed to hfd_discovery_handle. Thread:
+ * worker. Never blocks.
  */
 void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request);

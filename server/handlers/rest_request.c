@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a request for a resource: its response becomes an HTTP response, with the headers that
- * Kubernetes' clients read. The response is sent as it is stored; only a small one is copied, to be
- * indented for a person.
+ * Sends the response to a request for a resource, with the headers that Kubernetes' clients read.
+ * The body is sent without a copy, unless it is small and a person wants it indented.
  */
 #include "server/handlers/rest_request.h"
 
@@ -15,14 +14,14 @@
 #include "server/handlers/negotiation.h"
 
 /*
- * A larger body is never indented: it takes many times its memory, on a thread that serves other
- * requests too.
+ * A larger body is never indented: this would need many times its memory, and block a thread that
+ * serves other requests.
  */
 #define PRETTY_MAX ((size_t)4 << 20)
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 #define WARNINGS_MAX 8
-#define WARNING_MAX  320 /* bytes of one, with the NUL */
+#define WARNING_MAX  320 /* bytes of one header, with the NUL */
 
 /* An indented copy. NULL = out of memory: the body is sent as it is. */
 static struct hf__buf *make_pretty(const struct hf__buf *body) {

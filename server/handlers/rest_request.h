@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A request for a resource that came by HTTP: what rest.c and rest_watch.c share. */
+/* An HTTP request for a resource, shared by rest.c and rest_watch.c. */
 #include "base/strbuf.h"
 #include "server/http/http.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
 /*
- * One HTTP request for a resource, while the registry has it. It belongs to one thread at a time,
- * as its request does (registry.h).
+ * One HTTP request for a resource, while the registry handles it. It belongs to one thread at a
+ * time, as its request does (registry.h).
  */
 struct hfd_rest_request {
-        struct hfd_request request;            /* first: its done is given a pointer to it */
+        struct hfd_request
+                request; /* must be first: the done callback casts its pointer to this struct */
         struct hfd_registry *registry;         /* borrowed */
-        struct hfd_http_request *http_request; /* a reference; it owns the body */
+        struct hfd_http_request *http_request; /* owned reference; the HTTP request owns the body */
         struct hf_fence *fence;                /* owned; request.fence; NULL = none */
         struct hf__strbuf translated;          /* the body as JSON, if it was sent as protobuf */
 };

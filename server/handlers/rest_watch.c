@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP. An event becomes a frame, one line of JSON. The frame of a plain watch is made
- * once and shared by all watches.
+ * A watch over HTTP. An event becomes a frame, one line of JSON. Watches without a special format
+ * share one frame per event.
  *
  * Pieces. The connection queues a limited number of bytes and pieces for a peer (its ring), and
  * cuts off a peer that reads too slowly. So a single event is one piece, but a batch is joined into
@@ -31,7 +31,7 @@ struct stream {
         struct hfd_rest_request *rest;         /* owned; freed by on_end */
         struct hfd_http_request *http_request; /* borrowed: it owns the stream */
         struct hfd_watcher *watcher; /* a reference; set before the first event, then immutable */
-        bool begun; /* the first batch is sent; only the thread that delivers uses it */
+        bool begun; /* the first batch was sent; only the delivering thread uses it */
 };
 
 static void stream_free(void *ctx) {
@@ -41,7 +41,7 @@ static void stream_free(void *ctx) {
         free(stream);
 }
 
-/* A frame around an object that was made for this watch. Takes object, which may be NULL. */
+/* A frame for an object that was converted for this watch. Takes object, which may be NULL. */
 static struct hf__buf *make_frame(enum hf_event_type type, struct hf__buf *object) {
         struct hf__strbuf s = {0};
 
@@ -56,7 +56,7 @@ static struct hf__buf *make_frame(enum hf_event_type type, struct hf__buf *objec
         return frame;
 }
 
-/* A bookmark has the form of the objects of its watch, with nothing but a resourceVersion. */
+/* A bookmark is an object of the watched kind with only a resourceVersion. */
 static struct hf__buf *make_bookmark(const struct hfd_request *request, uint64_t revision) {
         struct hf__strbuf s = {0};
         char version[HFD_API_VERSION_MAX];
@@ -107,7 +107,7 @@ static bool push_piece(struct stream *stream, struct hf__buf *piece) {
         return pushed;
 }
 
-/* Sends what was joined, and empties it. */
+/* Sends the joined frames, and empties the buffer. */
 static bool flush_joined(struct stream *stream, struct hf__strbuf *joined) {
         if (joined->n == 0)
                 return joined->error == 0;
@@ -116,7 +116,7 @@ static bool flush_joined(struct stream *stream, struct hf__strbuf *joined) {
         return pushed;
 }
 
-/* The watcher's events. False: the watcher ends the watch. */
+/* Called by the watcher with new events. False: the watcher must end the watch. */
 static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct stream *stream = ctx;
         struct hf__strbuf joined = {0};
@@ -157,7 +157,7 @@ static void push_error(struct stream *stream, const struct hf__buf *status) {
         hf__strbuf_done(&s);
 }
 
-/* The watcher's last call. */
+/* Called by the watcher as its last call. */
 static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct stream *stream = ctx;
 
@@ -199,7 +199,7 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
                 hfd_rest_free(rest);
                 return;
         }
-        hfd_http_request_ref(http_request); /* on_end may come within hfd_watcher_go */
+        hfd_http_request_ref(http_request); /* hfd_watcher_go may call on_end */
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);
         hfd_http_request_stream(http_request, 200, "application/json", headers, 1);

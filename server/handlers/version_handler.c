@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The body is one constant. buildDate must be a time, because clients parse it. It is always the
- * same one, so that builds are reproducible.
+ * The body is one constant. buildDate must be a time, because clients parse it. It is constant, so
+ * that builds are reproducible.
  */
 #include "server/handlers/version_handler.h"
 

@@ -7,9 +7,9 @@
  */
 #include "server/http/http.h"
 
-/* HFD_VERSION comes from the build: meson.build is the one place that says it. */
+/* HFD_VERSION comes from the build: meson.build is the only place that defines it. */
 #ifndef HFD_VERSION
-#define HFD_VERSION "unknown" /* this header compiled alone */
+#define HFD_VERSION "unknown" /* when this header is compiled alone */
 #endif
 #define HFD_KUBE_MAJOR  "1"
 #define HFD_KUBE_MINOR  "32"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The causes of a 422. The texts are wire format: they stay as Kubernetes writes them.
- */
+/* The causes of a 422. The texts are wire format and must equal those of Kubernetes. */
 #include "server/resources/causes.h"
 
 #include <assert.h>
@@ -11,9 +9,9 @@
 #include "base/json.h"
 
 #define QUOTED_MAX   300 /* bytes of a quoted text, with the quotes and the NUL */
-#define ELEMENT_ROOM 72  /* bytes that one element of a quoted list takes at most */
+#define ELEMENT_ROOM 72  /* bytes of one element of a quoted list, at most */
 
-/* Adds one cause, or nothing when there is no room. */
+/* Adds one cause, unless the list is full. */
 __attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *causes,
                                                             const char *reason, const char *field,
                                                             const char *format, ...) {
@@ -78,7 +76,7 @@ void hfd_quote(const char *text, char *out, size_t max_out) {
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
         const char *comma = "";
 
-        assert(max_out > ELEMENT_ROOM); /* n below stays within out */
+        assert(max_out > ELEMENT_ROOM); /* so that n below never exceeds max_out */
         size_t n = (size_t)snprintf(out, max_out, "[]string{");
         for (const struct hf__json *m = hf__json_first(list); m && n + ELEMENT_ROOM < max_out;
              m = hf__json_next(m)) {

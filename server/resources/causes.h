@@ -24,7 +24,7 @@ struct hfd_causes {
         struct hfd_cause items[HFD_CAUSES_MAX];
 };
 
-/* "Invalid value: VALUE: DETAIL". value: as Go prints it ("\"x\"", "0"). */
+/* "Invalid value: VALUE: DETAIL". value is printed as Go prints it ("\"x\"", "0"). */
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
                        const char *detail);
 /* The same for a text, which is quoted here. */

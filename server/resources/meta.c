@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ObjectMeta as it comes in. Two invariants:
+ * Prepares the ObjectMeta of received objects. Two invariants:
  *
- *  - What only the server may say (uid, creationTimestamp, deletionTimestamp, generation, ...)
- * never comes from a client: a create removes or replaces it, an update takes it from the stored
- *    object where the client left it out, and validation refuses any other value.
- *  - The checks stop at the first failure, and clients see its text: order and texts stay.
+ *  - A client never sets the fields that belong to the server (uid, creationTimestamp,
+ *    deletionTimestamp, generation, ...). A create removes or replaces them. An update takes those
+ *    that the client left out from the stored object, and validation refuses any other value.
+ *  - The checks stop at the first failure, and clients parse its text. So the order of the checks
+ *    and the texts must not change.
  */
 #include "server/resources/meta.h"
 
@@ -20,13 +21,14 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
-#define UID_MAX           40 /* bytes of a uid's text and the NUL, rounded up */
-#define N_RANDOM          5  /* characters behind a generateName */
-#define GENERATE_NAME_MAX 58 /* bytes of a generateName; with the random ones 63, a DNS label */
+#define UID_MAX  40 /* bytes of a uid with its NUL, rounded up */
+#define N_RANDOM 5  /* characters appended to a generateName */
+#define GENERATE_NAME_MAX                                                                          \
+        58 /* bytes kept of a generateName, so that the name fits in a DNS label (63) */
 
 /* ---- whether the object fits the request ---- */
 
-/* path: "metadata.x". Messages name the whole path, so the tables below have it. */
+/* path: "metadata.x". The tables below have whole paths because messages show them. */
 static struct hf__json *meta_get(const struct hf__json *meta, const char *path) {
         static const char prefix[] = "metadata.";
 
@@ -100,9 +102,9 @@ static const char *wrong_type(const struct hf__json *meta) {
 }
 
 /*
- * Brings times into the form in which this server writes them. Clients that parse what they read
- * send it back in another form of the same instant (the Python client: "+00:00" for "Z"), which
- * must be neither a change nor an error.
+ * Converts times to the format in which this server writes them. Some clients send back a time in
+ * another format (the Python client writes "+00:00" for "Z"). This must not count as a change of an
+ * immutable field.
  */
 static int normalize_times(struct hf__json *meta) {
         static const char *const times[] = {"creationTimestamp", "deletionTimestamp"};
@@ -145,7 +147,7 @@ static bool accept_type(const struct hfd_resource *resource, const struct hf__js
         return true;
 }
 
-/* Makes the metadata if there is none, and checks its types. */
+/* Adds empty metadata if the object has none, and checks its types. */
 static bool accept_metadata(const struct hfd_resource *resource, struct hf__json *object,
                             struct hfd_response *response) {
         if (is_absent(hf__json_get(object, "metadata")) &&
@@ -169,7 +171,8 @@ static bool accept_metadata(const struct hfd_resource *resource, struct hf__json
         return true;
 }
 
-/* The names in the object are those of the path, as far as either has them. */
+/* Checks that namespace and name in the object match the path. A name that the path lacks
+ * matches. */
 static bool accept_names(const struct hfd_resource *resource, const char *path_ns,
                          const char *path_name, const struct hf__json *object,
                          struct hfd_response *response) {
@@ -245,7 +248,8 @@ int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
 }
 
 int hfd_meta_generate_name(struct hf__json *object) {
-        static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789"; /* no vowels: no words */
+        static const char alphabet[] =
+                "bcdfghjklmnpqrstvwxz2456789"; /* no vowels, so that no words appear */
         const char *base = hf__json_string(object, "metadata.generateName");
         unsigned char random[N_RANDOM];
         char name[HF_NAME_MAX + 1];
@@ -260,7 +264,7 @@ int hfd_meta_generate_name(struct hf__json *object) {
         return hf__json_set_string(object, "metadata.name", name);
 }
 
-/* Copies a field of the stored object where the client left it out. */
+/* Copies a field from the stored object if the client left it out. */
 static int carry_over(struct hf__json *meta, const struct hf__json *old_meta, const char *key) {
         const struct hf__json *old_value = hf__json_get(old_meta, key);
 
@@ -294,7 +298,8 @@ static int compare_counted_parts(const struct hf__json *old, const struct hf__js
         return r;
 }
 
-/* The generation is that of the stored object, or one more; what the client sent is ignored. */
+/* Sets the generation to that of the stored object, plus one if the object changed. The value that
+ * the client sent is ignored. */
 static int set_generation(const struct hfd_resource *resource, struct hf__json *object,
                           const struct hf__json *old) {
         int64_t generation = 0;

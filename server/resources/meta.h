@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * ObjectMeta as it comes in: whether it fits the request, and what the server fills in. What
- * its values must look like is in meta_validation.h. Pure, but for random numbers (uids, generated
- * names). Thread: owner of the object.
+ * The ObjectMeta of a received object: checks that it fits the request, and sets the fields that
+ * only the server sets. meta_validation.h checks the values. Pure except for random numbers (uids,
+ * generated names). Thread: owner of the object.
  *
- * A create calls accept, prepare_create and, for a generateName, generate_name; an update calls
- * accept and prepare_update.
+ * A create calls hfd_meta_accept, hfd_meta_prepare_create and, if the object has a generateName,
+ * hfd_meta_generate_name. An update calls hfd_meta_accept and hfd_meta_prepare_update.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,15 +17,15 @@
 struct hf__json;
 
 /*
- * Whether kind and apiVersion fit the resource, the types of metadata are right, and the names fit
- * the path: ns "" = no namespace, name "" = a create. object is a JSON object; its metadata exists
- * afterwards, with times in this server's form. False: response says why not (400, or 500 when
- * memory ran out).
+ * Checks that kind and apiVersion match the resource, that the fields of metadata have the right
+ * types, and that the names match the path. ns "" = no namespace; name "" = a create. object must
+ * be a JSON object. On success its metadata exists, and its times are in the format that this
+ * server writes. False: response is the error (400, or 500 when memory ran out).
  */
 bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
                      struct hf__json *object, struct hfd_response *response);
 /*
- * Of a create: sets namespace, uid and creationTimestamp (now_s, in seconds since 1970), and
+ * For a create: sets namespace, uid and creationTimestamp (now_s, in seconds since 1970), and
  * removes what a client may not set. 0, -ENOMEM, or -EIO: no random numbers.
  */
 int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
@@ -33,8 +33,8 @@ int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
 /* Sets metadata.name to metadata.generateName and five random characters. 0, -ENOMEM or -EIO. */
 int hfd_meta_generate_name(struct hf__json *object);
 /*
- * Of an update: copies from old what the server alone sets and the client left out, and counts the
- * generation. Both objects have metadata. 0 or -ENOMEM.
+ * For an update: copies the server-set fields that the client left out from old, and increments the
+ * generation if the object changed. Both objects must have metadata. 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old);

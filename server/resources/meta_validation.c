@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The validation of ObjectMeta. Names are checked on create only: a name never changes, and an
- * object that was stored under a looser rule must stay writable, or it could not be deleted.
+ * Validates ObjectMeta. Names are checked on create only. A name never changes, and an object that
+ * was stored under a looser rule must remain writable: otherwise its finalizers could not be
+ * removed, and it could never be deleted.
  */
 #include "server/resources/meta_validation.h"
 
@@ -14,11 +15,11 @@
 #include "server/resources/parts.h"
 
 #define ANNOTATIONS_MAX (256u << 10) /* bytes of all keys and values */
-#define FINALIZERS_MAX  1000         /* each new one is searched for among the old ones */
+#define FINALIZERS_MAX  1000         /* limited because each is searched for in the old list */
 
 /* ---- names ---- */
 
-/* The rule that name breaks as one segment of a path; NULL = none. */
+/* The rule for a path segment that name breaks; NULL = none. */
 static const char *broken_segment_rule(const char *name) {
         if (strcmp(name, ".") == 0)
                 return "may not be '.'";
@@ -68,7 +69,7 @@ static void validate_name(const struct hfd_resource *resource, const struct hf__
                 hfd_cause_invalid_text(causes, "metadata.name", name, rule);
 }
 
-/* It was taken from the path (meta.c), where any segment is accepted. */
+/* The namespace was copied from the path (meta.c), which accepts any segment. */
 static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
         const char *ns = hf__json_string(object, "metadata.namespace");
 
@@ -80,7 +81,7 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 
 /* ---- labels, annotations, owners, finalizers ---- */
 
-/* Causes name the map, not the key: so does Kubernetes. */
+/* As in Kubernetes, causes name the map and not the key. */
 static void validate_labels(const struct hf__json *meta, struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
              m = hf__json_next(m)) {
@@ -97,7 +98,7 @@ static void validate_labels(const struct hf__json *meta, struct hfd_causes *caus
         }
 }
 
-/* Values may be anything. Their size is limited, because every copy of the object has them. */
+/* Values are not restricted. The total size is, because every copy of the object contains it. */
 static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
         size_t total = 0;
 
@@ -116,8 +117,8 @@ static void validate_annotations(const struct hf__json *meta, struct hfd_causes 
 }
 
 /*
- * Whether an owner exists is not checked: the garbage collector finds out. At most one owner is the
- * controller, because two would fight over the object.
+ * Does not check whether an owner exists; the garbage collector does. At most one owner may be the
+ * controller, because two would both try to change the object.
  */
 static void validate_owners(const struct hf__json *meta, struct hfd_causes *causes) {
         static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
@@ -140,7 +141,8 @@ static void validate_owners(const struct hf__json *meta, struct hfd_causes *caus
                                   "Only one reference can have Controller set to true");
 }
 
-/* An object that is being deleted gets no new finalizer: its deletion would never end. */
+/* An object that is being deleted must not get a new finalizer, because its deletion might never
+ * end. */
 static void validate_finalizers(const struct hf__json *meta, const struct hf__json *old_meta,
                                 struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_get(meta, "finalizers"),
@@ -171,7 +173,7 @@ static void validate_finalizers(const struct hf__json *meta, const struct hf__js
 
 /* ---- updates ---- */
 
-/* What the client left out was copied from the stored object (meta.c), and so is equal. */
+/* Fields that the client left out are equal already: meta.c copied them from the stored object. */
 static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta,
                                struct hfd_causes *causes) {
         static const char *const immutable[][2] =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Syntax of names (apimachinery's util/validation). The predicates compare bytes and know no
- * locale; what one of them accepts never contains a slash (but for the one of a qualified name), a
- * quote or a control character, and so can stand in keys of the store, paths and messages as it is.
+ * Syntax of names (apimachinery's util/validation). The predicates compare bytes, independently of
+ * the locale. An accepted text never contains a quote, a control character, or a slash (except the
+ * one of a qualified name). So callers use it in store keys, paths and messages without escaping.
  */
 #include "server/resources/names.h"
 
@@ -38,12 +38,12 @@ static bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' 
 
 static bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); }
 
-/* Letters, digits, '-', '_' and '.': what name parts and keys of data consist of. */
+/* The characters that are allowed in name parts and data keys. */
 static bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
 
-/* One DNS label, or, with dots, several; each begins and ends with a letter or a digit. */
+/* One DNS label; with dots, one or more, separated by dots. */
 static bool is_dns_labels(const char *text, bool dots) {
-        bool start = true; /* of a label */
+        bool start = true; /* at the first character of a label */
 
         for (const char *c = text; *c; c++) {
                 bool last = !c[1] || (dots && c[1] == '.');
@@ -100,7 +100,7 @@ bool hfd_is_config_key(const char *key) {
         for (const char *c = key; *c; c++)
                 if (!is_name_char(*c))
                         return false;
-        /* Not ".", and nothing that begins with "..": neither is a plain file name. */
+        /* A key becomes a file name. So "." and names that begin with ".." are refused. */
         return n > 0 && n <= HFD_DNS_SUBDOMAIN_MAX && strcmp(key, ".") != 0 &&
                strncmp(key, "..", 2) != 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The syntax of names: of objects, labels, annotations, finalizers and keys of data. Each rule has
- * the words in which Kubernetes states it to clients. Pure. Thread: any.
+ * The syntax of the names of objects, labels, annotations and finalizers, and of data keys. Each
+ * rule has a text, which is the one that Kubernetes sends to clients. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -16,12 +16,12 @@ bool hfd_is_dns_label(const char *text);
 bool hfd_is_dns_subdomain(const char *text);
 /* "My_name" or "example.com/My_name": the key of a label or an annotation, or a finalizer. */
 bool hfd_is_qualified_name(const char *text);
-/* "", or the part of a qualified name behind the slash. */
+/* "", or text with the syntax of the part of a qualified name after the slash. */
 bool hfd_is_label_value(const char *text);
 /* A key in the data of a ConfigMap or Secret: it can be a file name. */
 bool hfd_is_config_key(const char *key);
 
-/* Wire format: the details of the causes that refuse a name. */
+/* The texts of the rules, for the causes of a 422. Wire format. */
 extern const char hfd_dns_label_rule[];
 extern const char hfd_dns_subdomain_rule[];
 extern const char hfd_qualified_name_rule[];

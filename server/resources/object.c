@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects. Two invariants:
+ * Builds and shares objects. Two invariants:
  *
- *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. What
- *    is in front of and behind it are the stored bytes, unchanged. hfd_object_at and
- *    hfd_object_has_bytes rely on it.
- *  - meta and frames are set once, by a compare-and-exchange. A thread that loses the race drops
- * its own copy and uses the winner's. So they need no lock, and stay valid as long as the object.
+ *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. The
+ *    bytes before and after the resourceVersion are the stored bytes, unchanged. hfd_object_at and
+ *    hfd_object_has_bytes rely on this.
+ *  - meta and frames are set once, by a compare-and-exchange. A thread that loses the race frees
+ *    its own copy and uses the published one. So they need no lock, and remain valid as long as the
+ *    object.
  */
 #include "server/resources/object.h"
 
@@ -28,7 +29,7 @@ static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX
         hfd_resource_api_version(resource, version);
         size_t n = hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"",
                             version, "\",\"metadata\":{", NULL);
-        assert(n > 0); /* 0 = it does not fit: a row of the table is wrong */
+        assert(n > 0); /* 0 = too long: a row of the table is wrong */
         return n;
 }
 
@@ -72,8 +73,8 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
 }
 
 /*
- * n_head bytes of bytes, then the resourceVersion, then the rest. n_old bytes of an earlier splice
- * behind the head are left out; 0 = there are none.
+ * Copies bytes and inserts the resourceVersion after the first n_head bytes. It replaces the n_old
+ * bytes there, which are an earlier resourceVersion; 0 = there is none.
  */
 static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, size_t n_old,
                                     uint64_t revision, size_t *ret_n_splice) {
@@ -114,7 +115,8 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
         return object;
 }
 
-/* Foreign bytes in the stored form. NULL = out of memory, or they are not a valid object. */
+/* Converts bytes of another program to the stored form. NULL = out of memory, or they are not a
+ * valid object. */
 static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
                                        const struct hf__buf *foreign) {
         struct hf__json *json = NULL;
@@ -209,8 +211,8 @@ bool hfd_object_deleting(const struct hfd_object *object) {
         static const char key[] = "\"deletionTimestamp\"";
 
         assert(object->bytes);
-        /* Few objects have the word anywhere. If it is there, it may still be the key of a label.
-         */
+        /* Avoid parsing: few objects contain the word. If one does, it may be the key of a
+         * label. */
         if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
                 return false;
         struct hf__json *json = hfd_object_parse(object);
@@ -238,7 +240,8 @@ static int copy_member(struct hf__json *meta, const struct hf__json *whole, cons
         return copy ? hf__json_set(meta, key, copy) : -ENOMEM;
 }
 
-/* The labels, and what selector.c's fields of any kind need. NULL = out of memory. */
+/* Extracts the labels and all fields that is_known_field (selector.c) accepts for any kind. NULL =
+ * out of memory. */
 static struct hf__json *make_meta(const struct hfd_object *object) {
         static const char *const kept[] = {"involvedObject",     "reason", "type",
                                            "reportingComponent", "source", "status"};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One version of one object: the bytes that are served, made once, and shared by responses, lists
- * and watch events.
+ * One version of one object. Its JSON is built once, and responses, lists and watch events share
+ * the bytes.
  *
- * Stored bytes are `{"kind":K,"apiVersion":V,"metadata":{` and the rest, without a resourceVersion.
- * Served bytes have `"resourceVersion":"N",` behind that head, whose length is the same for all
- * objects of a resource. So neither a read nor a watch parses anything. Bytes that another program
- * stored in another order are brought into this form once.
+ * Stored bytes are `{"kind":K,"apiVersion":V,"metadata":{` (the head) and the rest, without a
+ * resourceVersion. Served bytes have `"resourceVersion":"N",` after the head, which is the same for
+ * all objects of a resource. So neither a read nor a watch parses JSON. Bytes that another program
+ * stored in another order are converted to this form once.
  *
- * An object is immutable once it is made, except for its parts that are made when first needed,
- * which are published atomically. Thread: any.
+ * An object is immutable, except for the parts that are built on first use. These are published
+ * atomically. Thread: any.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,49 +29,50 @@ struct hfd_object {
         atomic_int refs;
         const struct hfd_resource *resource;
         uint64_t revision;
-        struct hf__buf *bytes;      /* owned; as served; NULL = unreadable */
-        size_t splice_at, n_splice; /* where the resourceVersion stands in bytes */
+        struct hf__buf *bytes;      /* owned; the served bytes; NULL = unreadable */
+        size_t splice_at, n_splice; /* position and length of the resourceVersion in bytes */
         const char *name;           /* points into path */
         size_t n_ns;                /* length of the namespace in path; 0 = none */
-        /* Owned; made when first needed: labels, and the fields that field selectors may name. */
+        /* Owned; built on first use: the labels, and the fields that field selectors may name. */
         _Atomic(struct hf__json *) meta;
-        /* Owned; made when first needed: the watch frame of each event type but BOOKMARK. */
+        /* Owned; built on first use: the watch frame for each event type except BOOKMARK. */
         _Atomic(struct hf__buf *) frames[HFD_N_FRAMES];
         char path[]; /* "ns/name" or "name" */
 };
 
 /*
- * stored: the store's bytes. Those with the head of the resource were written by a server like this
- * one and are not parsed. NULL = out of memory, or stored is not a valid object.
+ * stored: the value from the store. A value that begins with the head of the resource was written
+ * by this server or another holdfastd, so it is not parsed. NULL = out of memory, or stored is not
+ * a valid object; hfd_object_check distinguishes the two.
  */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
-/* Tells the two apart: 0 = stored is a valid object; HF_E_INVALID = it is not; -ENOMEM. */
+/* 0 = stored is a valid object; HF_E_INVALID = it is not; -ENOMEM. */
 int hfd_object_check(const struct hf__buf *stored);
 /*
- * A placeholder for a stored value that is not a valid object. It has the store's key for a path,
- * and no bytes: only its path and revision can be used. NULL = out of memory.
+ * A placeholder for a stored value that is not a valid object. Its path is the store's key. It has
+ * no bytes, so only its path and revision can be used. NULL = out of memory.
  */
 struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key,
                                          uint64_t revision);
-/* The same object under another revision: what a DELETED event shows. NULL = out of memory. */
+/* A copy with another revision, for a DELETED event. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);
 /* Accepts NULL, returns NULL. */
 struct hfd_object *hfd_object_unref(struct hfd_object *object);
 
-/* Whether the object was made from bytes equal to stored. */
+/* Whether the object was created from bytes equal to stored. */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored);
-/* Whether it has a deletionTimestamp. When memory runs out: true, the safe side. */
+/* Whether it has a deletionTimestamp. True when memory runs out, which is the safe side. */
 bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses it, resourceVersion included. The caller frees. NULL = out of memory. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
 /* The parts that selectors read; borrowed from the object. NULL = out of memory. */
 const struct hf__json *hfd_object_meta(struct hfd_object *object);
 /*
- * `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type is not BOOKMARK,
- * which is not about one object.
+ * `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type must not be
+ * BOOKMARK, which does not concern one object.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
 /* "ADDED", "MODIFIED", "DELETED" or "BOOKMARK". */
@@ -79,6 +80,6 @@ const char *hfd_event_type_name(enum hf_event_type type);
 
 /*
  * Prints json in the stored order: kind, apiVersion, metadata, the rest; without resourceVersion
- * and selfLink. kind and apiVersion are those of resource. NULL = out of memory.
+ * and selfLink. kind and apiVersion are taken from resource. NULL = out of memory.
  */
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *json);

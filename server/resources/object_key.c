@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys of objects. A key and a path translate into each other without loss: a name never contains
- * a slash (request_info.c refuses one), so the path of a namespaced object has exactly one.
+ * Keys of objects. A key can be converted to a path and back without loss: a name never contains a
+ * slash (request_info.c refuses one), so the path of a namespaced object has exactly one.
  */
 #include "server/resources/object_key.h"
 
@@ -16,7 +16,8 @@ void hfd_object_path(const struct hfd_resource *resource, const char *ns, const 
                      char path[HFD_PATH_MAX]) {
         bool namespaced = resource->namespaced;
 
-        assert(strlen(ns) <= HF_NAME_MAX && strlen(name) <= HF_NAME_MAX); /* so that it fits */
+        assert(strlen(ns) <= HF_NAME_MAX &&
+               strlen(name) <= HF_NAME_MAX); /* so that the path fits */
         (void)hf__join(path, HFD_PATH_MAX, namespaced ? ns : "", namespaced ? "/" : "", name, NULL);
 }
 

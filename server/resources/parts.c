@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types of parts. The messages are those of Go's encoding/json, because clients show them. Each
- * check looks at one part only. The strategies check the parts below it in the same way.
+ * Type checks for the parts of an object. The messages are those of Go's encoding/json, because
+ * clients show them. Each check covers one part and not the parts within it; the strategies check
+ * these by further calls.
  */
 #include "server/resources/parts.h"
 

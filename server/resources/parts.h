@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Checks of the types of an object's parts, for strategies and validation. A part is one member of
- * an object. `kind` is the name of the Go type that Kubernetes' messages show ("NamespaceSpec").
+ * Type checks for the parts of an object, used by strategies and validation. A part is one member
+ * of an object. `kind` is the name of the Go type that Kubernetes' messages show ("NamespaceSpec").
  * Pure. Thread: any.
  *
  * A part that is null counts as absent and is removed: clients may send null to clear a field.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of resources. To serve another kind, add a row; strategies/strategies.h lists what else
- * the kind needs. Rows of one group and version stand together, and the first version of a group is
- * the one that discovery prefers. The storage segments are part of the on-disk format: they never
- * change.
+ * the kind needs. Rows of one group and version must be adjacent. Discovery prefers the first
+ * version of a group. The storage segments are part of the on-disk format and must never change.
  */
 #include "server/resources/resource.h"
 
@@ -210,10 +209,10 @@ static const struct hfd_resource table[] = {
                 .singular = "workspace",
                 .kind = "Workspace",
                 .short_name = "ws",
-                /* Kubernetes stores the kinds that it does not build in under group and plural. */
+                /* Kubernetes stores objects of custom resources under group and plural. */
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .name_is_label = true,
-                .n_name_room = 3, /* its Namespace is named "ws-" and the name */
+                .n_name_room = 3, /* its Namespace is called "ws-NAME" */
                 .unconditional_update = true,
                 .has_generation = true,
                 .no_strategic_patch = true,
@@ -280,7 +279,9 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (strcmp(all[i].name, name) == 0) {
-                        unsigned bit = (unsigned)all[i].subresource; /* 0 of HFD_SUB_NONE */
+                        unsigned bit =
+                                (unsigned)all[i]
+                                        .subresource; /* HFD_SUB_NONE is 0, which each row has */
                         *ret_subresource = all[i].subresource;
                         return (resource->subresources & bit) == bit;
                 }
@@ -296,7 +297,7 @@ void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD
         size_t n = hf__join(text, HFD_API_VERSION_MAX, resource->group, *resource->group ? "/" : "",
                             resource->version, NULL);
 
-        assert(n > 0); /* 0 = it does not fit: a row of the table is wrong */
+        assert(n > 0); /* 0 = too long: a row of the table is wrong */
         (void)n;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The resources that are served: one row of a table each. Everything generic (verbs, cache,
- * watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
- * functions (strategies/strategies.h, which also says how a new kind is added).
+ * The table of the resources that are served, with one row for each. All generic code (verbs,
+ * cache, watches, discovery, Table) reads the row. The rules of a single kind are in its strategy
+ * functions (strategies/strategies.h, which also describes how to add a kind).
  *
- * The table is static and immutable, and pointers to its rows are compared. Pure. Thread: any.
+ * The table is static and immutable. Each resource has one row, so callers may compare pointers to
+ * rows. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +20,8 @@ struct hfd_causes;
 #define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
 /*
- * Parts of an object that have a path of their own, and are then the only part that is written. A
- * row has a set of them, or'ed together; a request has one.
+ * Parts of an object that have their own path. A write to that path changes only that part. A row
+ * has a set of these flags; a request has one.
  */
 enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 2 };
 
@@ -37,26 +38,28 @@ struct hfd_resource {
         const char *group, *version; /* group "" = the core group */
         const char *plural, *singular, *kind;
         const char *short_name; /* NULL = none */
-        const char *storage;    /* the segments of the store's key between prefix and name */
+        const char *storage;    /* segments of the store's keys after the prefix */
         bool namespaced;
 
         /* Syntax of names: a DNS subdomain unless one of these two is set. */
         bool name_is_label;   /* a DNS label */
-        bool name_is_segment; /* anything that can be one segment of a path: `system:node` */
-        /* Bytes that a DNS label must leave free, for names made from it ("ws-" of workspaces). */
+        bool name_is_segment; /* any path segment, such as `system:node` */
+        /* Bytes by which a DNS label must be shorter, because another name is derived from it
+         * ("ws-" and the name of a Workspace). */
         unsigned char n_name_room;
 
         bool create_on_update;     /* a PUT to a missing object creates it */
         bool unconditional_update; /* a PUT without a resourceVersion is accepted */
-        bool term_record;          /* each object has a term record beside it (Leases) */
-        bool has_generation;     /* metadata.generation counts changes beside metadata and status */
-        bool owns_nothing;       /* never an owner: deletes ignore propagationPolicy (Events) */
-        bool no_strategic_patch; /* no merge keys are known for its lists */
-        bool no_delete_collection; /* objects are deleted one by one only (Namespaces) */
+        bool term_record;          /* the store also has a term record for each object (Leases) */
+        bool has_generation; /* metadata.generation counts changes outside metadata and status */
+        bool owns_nothing;   /* never an owner, so deletes ignore propagationPolicy (Events) */
+        bool no_strategic_patch; /* strategic merge patches are refused: the merge keys are unknown
+                                  */
+        bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
          * A set of enum hfd_subresource. STATUS: only .../status writes status. FINALIZE: only
-         * .../finalize writes spec.finalizers, which hold a deleted object as metadata.finalizers
-         * do; its status.phase is Terminating meanwhile (Namespaces).
+         * .../finalize writes spec.finalizers, which delay the removal of a deleted object like
+         * metadata.finalizers. Until then its status.phase is Terminating (Namespaces).
          */
         unsigned subresources;
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
@@ -70,7 +73,7 @@ struct hfd_resource {
 
 /* All rows, in the order in which discovery lists them: by group. */
 const struct hfd_resource *hfd_resources(size_t *ret_n);
-/* A row's place among them. */
+/* The index of a row in hfd_resources. */
 size_t hfd_resource_index(const struct hfd_resource *resource);
 /* Whether no row before it has its group; for the second function, its group and version. */
 bool hfd_resource_starts_group(const struct hfd_resource *resource);
@@ -83,7 +86,7 @@ const struct hfd_resource *hfd_resource_namespaces(void);
 /* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
                               enum hfd_subresource *ret_subresource);
-/* Whether it is one of the four Namespaces that the server makes at its start. */
+/* Whether it is one of the four Namespaces that the server creates at its start. */
 bool hfd_is_system_namespace(const char *name);
 /* "v1" or "group/version". */
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD_API_VERSION_MAX]);

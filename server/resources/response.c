@@ -53,7 +53,7 @@ static void put_cause(struct hf__strbuf *s, const char *comma, const char *reaso
         hf__strbuf_putc(s, '}');
 }
 
-/* The single cause comes first, then the list. False: there are none, and nothing is put. */
+/* Writes the single cause, then the list. False: there is no cause, and nothing is written. */
 static bool put_causes(struct hf__strbuf *s, const char *comma, const struct hfd_details *details) {
         size_t n = details->causes ? details->causes->n : 0;
         const char *next_comma = "";
@@ -115,7 +115,8 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);
 
-        /* Callers in the process need error: a stale term and a conflict have the same code. */
+        /* Callers in the process need error, because a stale term and a conflict have the same HTTP
+         * code. */
         response->code = code;
         response->body = hf__strbuf_to_buf(&s);
         response->status =
@@ -210,7 +211,8 @@ void hfd_response_conflict(struct hfd_response *response, const struct hfd_resou
         hfd_response_status(response, HF_E_CONFLICT, 409, "Conflict", message, &details);
 }
 
-/* Kubernetes has no such failure. To its clients this is a conflict; ours read the cause. */
+/* Kubernetes has no such failure. Its clients treat this as a conflict; Holdfast's client reads the
+ * cause. */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name) {
         char message[640], qualified[128];
@@ -226,8 +228,8 @@ void hfd_response_stale_term(struct hfd_response *response, const struct hfd_res
 }
 
 /*
- * As Go's aggregate of errors: one is shown as it is, several stand in brackets. The kind in the
- * details is the Kind here, not the plural.
+ * Formats the causes like Go's errors.Aggregate: a single one as it is, several in brackets. Here
+ * details.kind is the Kind; other failures have the plural.
  */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes) {
@@ -258,8 +260,8 @@ void hfd_response_no_memory(struct hfd_response *response) {
 
 /*
  * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
- * cancel; a client that has gone away reads no response. The words of the 413 are etcd's, which
- * kube-apiserver passes on.
+ * cancel; a client that has gone away reads no response. The message of the 413 is etcd's, because
+ * kube-apiserver passes it on.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {
@@ -298,8 +300,7 @@ void hfd_response_store_error(struct hfd_response *response, int error,
 
 /* ---- deletions ---- */
 
-/* kubectl waits for the object with this uid to disappear. */
-
+/* kubectl reads the uid, and waits until the object with this uid is gone. */
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid) {
         struct hf__strbuf s = {0};

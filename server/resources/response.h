@@ -5,8 +5,8 @@
  * details are wire format: clients parse them (metav1.Status). Thread: owner only.
  *
  * A struct hfd_response begins as {0}. Exactly one function below fills it, and the owner calls
- * hfd_response_done at the end. Filling never fails: when memory runs out, body is NULL and the
- * code says enough.
+ * hfd_response_done at the end. Filling never fails: when memory runs out, body is NULL, and the
+ * client gets the code alone.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,22 +18,24 @@
 #include "server/resources/resource.h"
 
 struct hfd_response {
-        int code;                /* of HTTP */
-        struct hf__buf *body;    /* owned; JSON; NULL = out of memory */
-        bool fence_compared;     /* the transaction compared the request's fence: repeat it */
-        struct hf_status status; /* for callers in the process; error 0 = success, else as body */
+        int code;             /* HTTP status code */
+        struct hf__buf *body; /* owned; JSON; NULL = out of memory */
+        bool fence_compared;  /* the transaction compared the request's fence: repeat it */
+        struct hf_status
+                status; /* for callers in the process; error 0 = success, otherwise as in body */
 };
 /* Frees the body. */
 void hfd_response_done(struct hfd_response *response);
 
-/* A success, with a code of 2xx. Takes body; NULL = out of memory, which makes it a 500. */
+/* A success; code is 2xx. Takes body; NULL = out of memory, which makes it a 500. */
 void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body);
 
-/* status.details, and what else a Status may contain. All are borrowed; NULL or 0 = absent. */
+/* The contents of status.details, and status.metadata.continue. All are borrowed; NULL or 0 =
+ * absent. */
 struct hfd_details {
         const char *name, *group;
         const char *kind;         /* the plural; the Kind in a 422 */
-        const char *cause_reason; /* of one cause, without which the next two do not count */
+        const char *cause_reason; /* one cause; NULL = the next two are ignored */
         const char *cause_text;
         const char *cause_field;
         const struct hfd_causes *causes; /* further causes */
@@ -47,24 +49,25 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
 /* 400; the message is cut to 1023 bytes. */
 void hfd_response_bad_request(struct hfd_response *response, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* 403 `<resource> "<name>" is forbidden: <why>`. cause: has the cause_* members; NULL = no cause.
- */
+/* 403 `<resource> "<name>" is forbidden: <why>`. cause: only its cause_* members are used; NULL =
+ * none. */
 void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name, const char *why, const struct hfd_details *cause);
-/* 404 of a path that is not served. */
+/* 404 for a path that is not served. */
 void hfd_response_no_such_resource(struct hfd_response *response);
-/* 404 of an object. */
+/* 404 for an object. */
 void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name);
 /* 405. */
 void hfd_response_not_allowed(struct hfd_response *response);
-/* 409 of a create. generated: the name comes from a generateName; another attempt may succeed. */
+/* 409 for a create. generated: the name was made from generateName, so another attempt may
+ * succeed. */
 void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
                          const char *name, bool generated);
-/* 409 of a write whose precondition failed. why NULL = the object has been modified. */
+/* 409 for a write whose precondition failed. why NULL = the object has been modified. */
 void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
                            const char *name, const char *why);
-/* 409 of a fenced write whose leader term has ended: the cause StaleLeaderTerm. */
+/* 409 with the cause StaleLeaderTerm, for a fenced write whose leader term has ended. */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name);
 /* 422. causes has at least one. */
@@ -73,11 +76,12 @@ void hfd_response_invalid(struct hfd_response *response, const struct hfd_resour
 /* 500. */
 void hfd_response_no_memory(struct hfd_response *response);
 /*
- * A failed operation of the store: 410, 413, 503, 504, or 500. status has the store's words; NULL
- * or without a message = those of the error code.
+ * A failed operation of the store: 410, 413, 503, 504, or 500. status has the store's message; if
+ * it is NULL or has none, the message of the error code is used.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status);
-/* 200 with the Status Success of a deletion. name NULL: of a collection. uid NULL or "": none. */
+/* 200 with a Status of Success, for a deletion. name NULL = a collection was deleted. uid NULL or
+ * "" = absent. */
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid);

@@ -47,7 +47,7 @@ static bool is_number(const char *text) {
         return *text && errno == 0 && *end == '\0';
 }
 
-/* Values that no label can have are refused; the bounds of < and > are numbers. */
+/* The bounds of < and > must be numbers. Other values must be possible values of a label. */
 static bool values_are_valid(const struct hfd_requirement *requirement) {
         bool bound = requirement->op == HFD_GREATER || requirement->op == HFD_LESS;
 
@@ -60,7 +60,7 @@ static bool values_are_valid(const struct hfd_requirement *requirement) {
         return true;
 }
 
-/* Cuts list at each separator; '\0' = list is one value. 0 or -ENOMEM. */
+/* Splits list at each separator. separator '\0': list is a single value. 0 or -ENOMEM. */
 static int add_values(struct hfd_requirement *requirement, char *list, char separator) {
         size_t n = 1;
 
@@ -80,7 +80,8 @@ static int add_values(struct hfd_requirement *requirement, char *list, char sepa
         return 0;
 }
 
-/* Checks the key and adds the values of a requirement whose key and operator are known. */
+/* Completes a requirement whose key and operator are set: checks the key, and adds and checks the
+ * values. */
 static int finish_requirement(struct hfd_requirement *requirement, char *list, char separator,
                               bool fields) {
         bool valid =
@@ -94,7 +95,7 @@ static int finish_requirement(struct hfd_requirement *requirement, char *list, c
         return r;
 }
 
-/* Cuts the word off the end of text, if it stands there behind a space. */
+/* Removes the word from the end of text. False: text does not end with a space and the word. */
 static bool cut_word(char *text, const char *word) {
         size_t n = strlen(text), n_word = strlen(word);
 
@@ -129,7 +130,7 @@ static int parse_existence(struct hfd_requirement *requirement, char *text) {
         return hfd_is_qualified_name(requirement->key) ? 0 : HF_E_INVALID;
 }
 
-/* The operator at *at, which is moved behind it. False: a '!' without its '='. */
+/* Reads the operator at *at and advances *at past it. False: a '!' is not followed by '='. */
 static bool take_operator(char **at, enum hfd_selector_op *ret_op) {
         char first = *(*at)++;
 
@@ -194,7 +195,8 @@ static bool is_known_field(const struct hfd_resource *resource, const char *key)
         return false;
 }
 
-/* Parses one requirement and adds it. text: the whole selector, for the reason. */
+/* Parses one requirement and adds it. text is the whole selector, which the error message
+ * quotes. */
 static int add_requirement(struct hfd_selector *selector, char *item,
                            const struct hfd_resource *resource, const char *text, char *reason,
                            size_t max_reason) {
@@ -217,7 +219,7 @@ static int add_requirement(struct hfd_selector *selector, char *item,
         return 0;
 }
 
-/* Cuts selector->text at the commas that are not in parentheses. */
+/* Splits selector->text at the commas outside parentheses, and parses each part. */
 static int parse_requirements(struct hfd_selector *selector, const struct hfd_resource *resource,
                               const char *text, char *reason, size_t max_reason) {
         char *item = selector->text;
@@ -277,8 +279,7 @@ static bool has_value(const struct hfd_requirement *requirement, const char *val
         return false;
 }
 
-/* value NULL = the object has no such label. Kubernetes lets an absent label satisfy != and notin.
- */
+/* As in Kubernetes, an absent label (value NULL) satisfies != and notin. */
 static bool requirement_holds(const struct hfd_requirement *requirement, const char *value) {
         switch (requirement->op) {
         case HFD_EXISTS: return value != NULL;
@@ -313,10 +314,11 @@ static bool field_holds(const struct hfd_requirement *requirement, struct hfd_ob
                             memcmp(wanted, object->path, object->n_ns) == 0;
                 return same == (requirement->op == HFD_EQUALS);
         }
-        bool source = strcmp(requirement->key, "source") == 0; /* Kubernetes' short name */
+        bool source = strcmp(requirement->key, "source") == 0; /* Kubernetes' alias */
         const char *value = hf__json_string(hfd_object_meta(object),
                                             source ? "source.component" : requirement->key);
-        return requirement_holds(requirement, value ? value : ""); /* as in a Go struct */
+        return requirement_holds(requirement,
+                                 value ? value : ""); /* an absent string of a Go struct is "" */
 }
 
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Label and field selectors: parsed once for each request, and matched against the parts of objects
- * that hfd_object_meta keeps parsed. A selector is immutable once it is parsed; {0} selects
- * everything. Pure. Thread: any.
+ * Label and field selectors: parsed once for each request, and matched against the parsed parts of
+ * an object (hfd_object_meta). A parsed selector is immutable. {0} selects everything. Pure.
+ * Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "server/resources/object.h"
 
-#define HFD_REQUIREMENTS_MAX 64 /* of one selector; more are refused */
+#define HFD_REQUIREMENTS_MAX 64 /* per selector; a longer one is refused */
 
 enum hfd_selector_op {
         HFD_EQUALS,
@@ -30,24 +30,24 @@ struct hfd_requirement {
         size_t n_values;
 };
 struct hfd_selector {
-        bool fields; /* a field selector, else a label selector */
-        char *text;  /* owned; cut into the strings that the requirements point to */
+        bool fields;                          /* true: a field selector; false: a label selector */
+        char *text;                           /* owned; the requirements point into it */
         struct hfd_requirement *requirements; /* owned; all of them must hold */
         size_t n;
 };
 
 /*
- * Parses a selector of objects of the resource. NULL or "" selects everything. 0; -ENOMEM; or
- * HF_E_INVALID: reason has the words of the 400.
+ * Parses a selector for objects of the resource. NULL or "" selects everything. 0; -ENOMEM; or
+ * HF_E_INVALID: reason is the message for a 400.
  */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
-/* Frees what the selector owns, and makes it {0}. */
+/* Frees what the selector owns, and resets it to {0}. */
 void hfd_selector_done(struct hfd_selector *selector);
 /* Whether all requirements hold. When memory runs out, labels and fields count as absent. */
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object);
 /*
- * The value that a field selector demands of metadata.name, borrowed; NULL = none. A list or watch
- * then looks at one object only.
+ * The value that a field selector requires for metadata.name, borrowed; NULL = none. With a value,
+ * a list or watch needs to look at one object only.
  */
 const char *hfd_selector_name(const struct hfd_selector *selector);

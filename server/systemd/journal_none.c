@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The twin of journal.c for a build without libsystemd: it sends nothing, so all log lines go to
+/* Replaces journal.c in a build without libsystemd: it sends nothing, so all log lines go to
  * stderr. */
 #include "server/systemd/journal.h"
 

@@ -2,11 +2,11 @@
 /*
  * Writes log lines to the journal, with fields (log_sink.h), or to stderr.
  *
- * Invariants: a line is never lost because the journal refuses it, it goes to stderr then; and a
- * log that cannot be written never stops the server.
+ * Invariants: a line that the journal refuses is written to stderr, so it is not lost; and a log
+ * that cannot be written never stops the server.
  *
- * A line on stderr begins with its priority ("<5>") if stderr is the journal's stream, which strips
- * and stores it. In a terminal or file it begins with time and level.
+ * A line on stderr begins with its priority ("<5>") if stderr is the journal's stream; the journal
+ * strips and stores the priority. In a terminal or file the line begins with time and level.
  */
 #include "server/systemd/log_sink.h"
 
@@ -41,7 +41,7 @@ static void add_field(struct hfd_log_entry *entry, const char *text, size_t n) {
                 (struct iovec){.iov_base = (char *)(uintptr_t)text, .iov_len = n};
 }
 
-/* Formats a field into the entry's text, at *used, in at most max bytes with the terminator. */
+/* Formats a field into the entry's text at *used, with at most max bytes including the NUL. */
 static void format_field(struct hfd_log_entry *entry, size_t *used, size_t max, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));
 
@@ -85,7 +85,7 @@ void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const ch
 /* A message has no line breaks: hf_log has replaced its control characters. */
 static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level level,
                          const char *component, const char *message) {
-        static const char letters[] = "EEEEWNID"; /* by syslog's level */
+        static const char letters[] = "EEEEWNID"; /* indexed by syslog level */
         char line[1400], when[40] = "";
         int n;
 
@@ -100,7 +100,7 @@ static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level leve
                 n = snprintf(line, sizeof line, "%s.%06ldZ %c %s: %s\n", when, now.tv_nsec / 1000,
                              letters[level & 7], component, message);
         }
-        if (n >= (int)sizeof line) { /* cut, but still a line */
+        if (n >= (int)sizeof line) { /* too long: cut it, but keep the line break */
                 n = (int)sizeof line - 1;
                 line[n - 1] = '\n';
         }
@@ -125,7 +125,7 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
                 write_stderr(sink, level, component, message);
 }
 
-/* --v, as in Kubernetes: higher is more. */
+/* The log level for --v. As in Kubernetes, a higher --v logs more. */
 static enum hf_log_level level_of(int64_t verbosity) {
         if (verbosity >= 4)
                 return HF_LOG_DEBUG;
@@ -148,7 +148,7 @@ void hfd_log_sink_init(struct hfd_log_sink *sink, const struct hfd_config *confi
                 (struct hf_log){.write = write_line, .ctx = sink, .max_level = level_of(config->v)};
 }
 
-/* Threads that log at this moment may still use the previous term. */
+/* Threads that are logging now may still use the previous term. */
 void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term) {
         atomic_store(&sink->term, term);
 }

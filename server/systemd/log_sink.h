@@ -6,8 +6,8 @@
  * The journal is used when the service manager connected stderr to it (JOURNAL_STREAM). An entry
  * then has these fields:
  *
- *      MESSAGE             component and message, as they would stand on stderr
- *      PRIORITY            the level, as a number of syslog
+ *      MESSAGE             component and message, as on stderr
+ *      PRIORITY            the level, as a syslog number
  *      SYSLOG_IDENTIFIER   holdfastd
  *      HOLDFAST_COMPONENT  "elector", "etcd", the name of a controller
  *      HOLDFAST_INSTANCE   --instance
@@ -58,7 +58,7 @@ struct hfd_log_entry {
  * config is used during this call only. Reads the environment: call before other threads start. */
 void hfd_log_sink_init(struct hfd_log_sink *sink, const struct hfd_config *config,
                        struct hf_log *ret_log);
-/* The term of the lines from now on; 0 = none. Thread: any. */
+/* Sets the term of all following lines; 0 = none. Thread: any. */
 void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term);
 
 /* ---- for the sink and its test ---- */
@@ -66,6 +66,6 @@ void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term);
 /* Whether value, a JOURNAL_STREAM variable ("device:inode", decimal), names the file of fd. value
  * may be NULL. */
 bool hfd_log_is_stream(const char *value, int fd);
-/* Makes the entry of one line. A field that is too long is cut. */
+/* Fills the entry for one line. A field that is too long is cut. */
 void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const char *component,
                     const char *message, struct hfd_log_entry *ret_entry);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Talks to the service manager with libsystemd: sd_notify(3), sd_watchdog_enabled(3),
- * sd_listen_fds_with_names(3). sdnotify_none.c is its twin in a build without libsystemd.
+ * sd_listen_fds_with_names(3). sdnotify_none.c replaces it in a build without libsystemd.
  *
- * Invariant: one message has one assignment. Text from elsewhere, such as an error message, must
- * not add another, so it may not contain a line break.
+ * Invariant: one message has one assignment. A line break in a text, such as an error message,
+ * would start another, so it is replaced.
  */
 #include "server/systemd/sdnotify.h"
 

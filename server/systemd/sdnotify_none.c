@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The twin of sdnotify.c for a build without libsystemd (-Dsystemd=disabled): no notification is
- * sent, no watchdog is fed and no socket is taken over. A warning in the log says so if the service
- * manager expects one of these.
+ * Replaces sdnotify.c in a build without libsystemd (-Dsystemd=disabled): no notification is sent,
+ * no watchdog is fed and no socket is taken over. The log has a warning if the service manager
+ * expects one of these.
  */
 #include "server/systemd/sdnotify.h"
 

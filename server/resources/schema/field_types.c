@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types of the fields whose values the server itself does not read. They matter all the same:
- * a client with typed readers decodes a whole list or none of it, so that one object with a text
- * where a number belongs would hide all others of its kind from it.
+ * The types of the fields whose values the server itself does not read. They matter to typed
+ * clients, which decode either a whole list or nothing. One object with a string instead of a
+ * number would make all lists of its kind unreadable for them.
  *
- * A path leads from the object to the field: `a.b` into a member, `a[]` into each element of an
- * array, `a{}` into each member of a map. A field that is absent or null has any type. The fields
- * that the strategies decode are not repeated here.
+ * A path leads from the object to the field: `a.b` is a member, `a[]` is each element of an array,
+ * `a{}` is each member of a map. An absent or null field passes every check. Fields that the
+ * strategies decode are not listed here.
  */
 #include "server/resources/schema/field_types.h"
 
@@ -23,7 +23,7 @@
 
 enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
 
-/* Go's names, for the messages; in the order of enum type. */
+/* The names of the Go types, for messages, in the order of enum type. */
 static const char *const type_names[] = {"string",  "bool",    "int32",        "int64",
                                          "[]uint8", "v1.Time", "v1.MicroTime", "object"};
 
@@ -91,7 +91,7 @@ static bool is_whole(const struct hf__json *value, double limit) {
                number < limit;
 }
 
-/* A Time may have any fraction of a second, which its readers drop. */
+/* A Time may have a fraction of a second of any length. Clients ignore it. */
 static bool is_time(const char *text) {
         const char *point = strchr(text, '.');
         size_t n_digits = point ? strspn(point + 1, "0123456789") : 0;
@@ -105,7 +105,7 @@ static bool is_time(const char *text) {
         return n > 0 && (size_t)n < sizeof whole && hf__time_parse(whole, &time) == 0;
 }
 
-/* A MicroTime has exactly six digits behind the point. */
+/* A MicroTime has exactly six digits after the decimal point. */
 static bool is_micro_time(const char *text) {
         int64_t time;
 
@@ -131,7 +131,7 @@ static bool has_type(const struct hf__json *value, enum type type) {
 
 static bool check_path(const struct hf__json *at, const char *path, enum type type);
 
-/* path begins with "[]" or "{}": the rest of it goes for each element or member of `at`. */
+/* path begins with "[]" or "{}". Checks the rest of it for each element or member of `at`. */
 static bool check_members(const struct hf__json *at, const char *path, enum type type) {
         bool fits = *path == '[' ? hf__json_is_array(at) : hf__json_is_object(at);
 
@@ -145,8 +145,8 @@ static bool check_members(const struct hf__json *at, const char *path, enum type
 }
 
 /*
- * Whether the values that path leads to from `at` have the type. The recursion is as deep as the
- * paths of the table.
+ * Whether all values at path below `at` have the type. The table limits the depth of the recursion,
+ * not the client.
  */
 static bool check_path(const struct hf__json *at, const char *path, enum type type) {
         char key[KEY_MAX];

@@ -7,8 +7,8 @@
 #include "server/resources/resource.h"
 
 /*
- * Checks that each field that is present has the type that its kind gives it. False: reason says
- * in Kubernetes' words which field has the wrong type.
+ * Checks that each present field has the type that its kind requires. False: reason is Kubernetes'
+ * message, which names the field with the wrong type.
  */
 bool hfd_field_types_check(const struct hfd_resource *resource, const struct hf__json *object,
                            char *reason, size_t max_reason);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fieldValidation: the fields of a sent object that its kind does not have. Strict refuses the
- * object, Warn names them in Warning headers. Where the object is accepted they are stored, so that
- * the fields of a newer client survive an older server.
+ * Finds the fields of a received object that its kind does not have, for the parameter
+ * fieldValidation. Strict refuses the object; Warn names the fields in Warning headers. In an
+ * accepted object unknown fields are stored, so that an older server does not drop the fields of a
+ * newer client.
  *
- * The table goes only as deep as mistakes are common: the object, its metadata, and the parts with
- * a fixed form. A part without a row may have any field.
+ * The table covers the places where mistakes are common: the object, its metadata, and the parts
+ * with a fixed set of fields. A part without a row may have any field.
  */
 #include "server/resources/schema/unknown_fields.h"
 
@@ -21,8 +22,8 @@
 #define REFERENCE    "apiVersion kind namespace name uid resourceVersion fieldPath"
 #define RULE         "verbs apiGroups resources resourceNames nonResourceURLs"
 #define SUBJECT      "kind apiGroup name namespace"
-#define UNKNOWN_MAX  8   /* fields named for one object; a body with more is of another kind */
-#define UNKNOWN_TEXT 120 /* bytes shown of a name */
+#define UNKNOWN_MAX  8   /* unknown fields reported per object; more are not counted */
+#define UNKNOWN_TEXT 120 /* bytes of a name that are shown */
 
 static const struct shape {
         const char *kind; /* NULL = every kind */
@@ -93,7 +94,8 @@ static bool is_field(const char *fields, const char *key) {
         return false;
 }
 
-/* The client chose the name and it goes into a header: printable ASCII only, and short. */
+/* The client chose the name, and it is sent in a header. So it is cut, and restricted to printable
+ * ASCII. */
 static void put_name(struct hf__strbuf *s, const char *name) {
         for (size_t i = 0; name[i] && i < UNKNOWN_TEXT; i++) {
                 bool plain = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
@@ -102,8 +104,8 @@ static void put_name(struct hf__strbuf *s, const char *name) {
 }
 
 /*
- * Adds a line for each unknown field of one part. place: the path of the part, with the index when
- * it is an element of an array; "" = the object itself.
+ * Adds a line for each unknown field of one part. place: the path of the part, with an index for an
+ * element of an array; "" = the object itself.
  */
 static void find_in_object(const struct shape *shape, const char *place, struct hf__json *object,
                            size_t *n_found, struct hf__strbuf *s) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The fields that each kind has, and those of a sent object that its kind does not have. Pure.
- * Thread: any.
+ * Knows the fields of each kind, and finds those fields of a received object that its kind does not
+ * have. Pure. Thread: any.
  */
 #include "base/json.h"
 #include "server/resources/resource.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data maps. Kubelets write each entry of a mounted ConfigMap or Secret to a file of that name; so
- * a key is a file name, without a slash and not one of the two directory names.
+ * Data maps. A kubelet writes each entry of a mounted ConfigMap or Secret to a file named after its
+ * key. So a key must be a file name: without a slash, and neither "." nor "..".
  */
 #include "server/resources/strategies/data_map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What ConfigMaps and Secrets have in common: maps under keys that can be file names, and the
+ * What ConfigMaps and Secrets have in common: maps whose keys must be valid file names, and the
  * field `immutable`. Pure. Thread: any.
  */
 #include <stddef.h>

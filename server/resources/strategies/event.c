@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. Only the two parts that selectors and controllers read must be objects here; the types of
- * all other fields are in schema/field_types.c.
+ * Events. Only the two parts that selectors and controllers read are checked here.
+ * schema/field_types.c checks the types of all other fields.
  */
 #include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"

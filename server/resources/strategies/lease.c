@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases. Numbers and strategies are validated. Times are compared neither with each other nor with
- * the clock of this server, because they come from the clocks of the holders.
+ * Leases. Numbers and strategies are validated. Times are not compared with each other or with this
+ * server's clock, because they come from the clocks of the holders.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LeaseCandidates: one for each replica that takes part in a coordinated election. The coordinator
- * compares their versions, so that a version must have all three numbers, and a binary cannot
- * emulate a newer version than its own.
+ * compares their versions. So a version must have all three numbers, and the emulation version must
+ * not be newer than the binary version.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t ma
 }
 
 /*
- * Reads one number of a version at *at, and moves *at to what follows it. Leading zeros are not
- * allowed. separator must follow, and is passed over; '\0' = the number is the last one, and only
- * the end of the text or a suffix may follow.
+ * Reads one number of a version at *at, and advances *at past it and the separator, which must
+ * follow. separator '\0' = this is the last number, so the end of the text or a suffix must follow.
+ * Leading zeros are not allowed.
  */
 static bool take_number(const char **at, char separator, uint64_t *ret_number) {
         char *end;
@@ -51,7 +51,7 @@ static bool take_number(const char **at, char separator, uint64_t *ret_number) {
         return true;
 }
 
-/* major.minor.patch. A suffix behind '-' or '+' is not empty, and is not compared. */
+/* Parses major.minor.patch. A suffix after '-' or '+' must not be empty, and is ignored. */
 static bool parse_version(const char *text, uint64_t version[3]) {
         const char *at = text;
 
@@ -70,7 +70,7 @@ static bool validate_version(const char *text, const char *field, uint64_t versi
         return false;
 }
 
-/* Less than, equal to or greater than 0, as a is older than, the same as or newer than b. */
+/* < 0: a is older than b; 0: they are equal; > 0: a is newer. */
 static int compare_versions(const uint64_t a[3], const uint64_t b[3]) {
         for (int i = 0; i < 3; i++)
                 if (a[i] != b[i])

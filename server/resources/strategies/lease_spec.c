@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of the two specs of coordination.k8s.io. A MicroTime is stored in one form only: a
- * client that sends back a time that it has read, in another form of the same instant ("+00:00" for
- * "Z"), must not change the object by that.
+ * The fields that the two specs of coordination.k8s.io share. A MicroTime is stored in one format
+ * only. Some clients send a time back in another format ("+00:00" for "Z"), and this must not
+ * change the object.
  */
 #include "server/resources/strategies/lease_spec.h"
 
@@ -16,7 +16,8 @@
 #include "server/resources/causes.h"
 #include "server/resources/names.h"
 
-/* Kubernetes reads a null as absent, so it is removed here and no later check meets one. */
+/* Kubernetes treats a null as absent. It is removed here, so that later checks need not handle
+ * null. */
 bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
                          char *reason, size_t max_reason) {
         struct hf__json *spec = hf__json_get(object, "spec"), *next;
@@ -35,7 +36,7 @@ bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__j
                 return false;
         }
         for (struct hf__json *m = hf__json_first(spec); m; m = next) {
-                next = hf__json_next(m); /* the drop frees m */
+                next = hf__json_next(m); /* removing m frees it */
                 if (hf__json_is_null(m))
                         hf__json_drop(spec, hf__json_key(m));
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the specs of Leases and LeaseCandidates have in common. Types are strict, as in Kubernetes;
- * a MicroTime is brought into the form in which this server writes it. `kind` is "Lease" or
+ * What the specs of Leases and LeaseCandidates have in common. Types are strict, as in Kubernetes.
+ * A MicroTime is converted to the format in which this server writes it. `kind` is "Lease" or
  * "LeaseCandidate", for the messages. Pure. Thread: any.
  */
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Namespaces. Every new Namespace has the finalizer "kubernetes" in spec.finalizers, so that a
- * deleted one stays until the namespace controller has removed its contents. The label
- * kubernetes.io/metadata.name always has the Namespace's name for its value: selectors of clients
+ * Namespaces. Every new Namespace gets the finalizer "kubernetes" in spec.finalizers, so that a
+ * deleted one remains until the namespace controller has removed its contents. The value of the
+ * label kubernetes.io/metadata.name is always the Namespace's name, because selectors of clients
  * rely on it.
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@ bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reas
                                  reason, max_reason);
 }
 
-/* Adds the finalizer unless the client sent it. */
+/* Adds the finalizer unless the object has it already. */
 static int add_finalizer(struct hf__json *object) {
         struct hf__json *list = hf__json_path(object, "spec.finalizers");
         int r = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roles and ClusterRoles. Their form is checked as Kubernetes checks it; they are stored and
- * served, but grant nothing in this server.
+ * Roles and ClusterRoles. They are validated as in Kubernetes, stored and served, but grant no
+ * rights in this server.
  */
 #include <stdio.h>
 
@@ -39,8 +39,8 @@ bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_r
                                  true, "AggregationRule", reason, max_reason);
 }
 
-/* A rule is for resources, or for URLs that are not resources; only a ClusterRole has the latter.
- */
+/* A rule applies either to resources or to non-resource URLs. Only a ClusterRole may have the
+ * latter. */
 static void validate_rule(const struct hf__json *rule, size_t i, bool namespaced,
                           struct hfd_causes *causes) {
         size_t n_groups = hf__json_count(hf__json_get(rule, "apiGroups")),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoleBindings and ClusterRoleBindings. As with roles, the form is checked and nothing is granted.
- * The roleRef of a binding never changes: a binding to another role is another binding.
+ * RoleBindings and ClusterRoleBindings. Like roles, they are validated but grant no rights. The
+ * roleRef of a binding must not change: to bind another role, a client creates another binding.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
 
-/* Each of the members is absent, null or a string. A null stays, unlike in hfd_part_take. */
+/* Whether each of the members is absent, null or a string. Unlike hfd_part_take, this keeps a
+ * null. */
 static bool members_are_texts(const struct hf__json *object, const char *const *keys, size_t n,
                               const char *kind, char *reason, size_t max_reason) {
         for (size_t i = 0; i < n; i++) {
@@ -40,14 +41,14 @@ bool hfd_role_binding_decode(struct hf__json *object, char *reason, size_t max_r
         return true;
 }
 
-/* A member's text; "" when it is absent. */
+/* The text of a member; "" if it is absent. */
 static const char *text_of(const struct hf__json *object, const char *key) {
         const char *value = hf__json_text(hf__json_get(object, key));
 
         return value ? value : "";
 }
 
-/* The group of a role, a User or a Group may be left out; that of a ServiceAccount is "". */
+/* The default for a roleRef, a User or a Group. A ServiceAccount has the group "". */
 static int set_default_group(struct hf__json *object) {
         if (*text_of(object, "apiGroup"))
                 return 0;
@@ -67,7 +68,8 @@ int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old
         return r;
 }
 
-/* A ServiceAccount is in the core group and in a namespace; Users and Groups are in neither. */
+/* A ServiceAccount belongs to the core group and needs a namespace. Users and Groups have
+ * neither. */
 static void validate_subject(const struct hf__json *subject, size_t i, struct hfd_causes *causes) {
         const char *kind = text_of(subject, "kind"), *name = text_of(subject, "name"),
                    *group = text_of(subject, "apiGroup"), *ns = text_of(subject, "namespace");
@@ -108,7 +110,7 @@ static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__
         hfd_cause_invalid(causes, "roleRef", value, "cannot change roleRef");
 }
 
-/* cluster: a ClusterRoleBinding, which can only refer to a ClusterRole. */
+/* cluster: object is a ClusterRoleBinding, which must refer to a ClusterRole. */
 static void validate_binding(const struct hf__json *object, const struct hf__json *old,
                              bool cluster, struct hfd_causes *causes) {
         const struct hf__json *ref = hf__json_get(object, "roleRef");

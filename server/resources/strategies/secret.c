@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Secrets. The values of data are base64. stringData exists in requests only: decode moves it into
- * data, so that it is never stored or served. The type never changes; the well-known types demand
- * certain keys.
+ * data, so that it is never stored or served. The type must not change. The well-known types
+ * require certain keys.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
 
-/* Merging searches data for each key of stringData, so that their number must be limited. */
+/* Merging searches data for each key of stringData, which takes quadratic time. So the number of
+ * entries is limited. */
 #define ENTRIES_MAX 10000
 
 /* Moves stringData into data, where it replaces values of the same key. 0 or -ENOMEM. */
@@ -76,7 +77,7 @@ bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason)
         return false;
 }
 
-/* An update that leaves the type out keeps it. */
+/* An update without a type keeps the stored type. */
 int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old) {
         const char *type = hf__json_string(object, "type"),
                    *old_type = hf__json_string(old, "type");
@@ -94,7 +95,7 @@ static void require_key(const struct hf__json *object, const char *key, struct h
                 hfd_cause_required(causes, field, "");
 }
 
-/* Only the well-known types are checked: any other type may have any keys. */
+/* Only the well-known types are checked. Other types may have any keys. */
 static void validate_type(const struct hf__json *object, const char *type,
                           struct hfd_causes *causes) {
         static const struct {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * ServiceAccounts: they are stored and served. Nobody makes tokens for them here.
- */
+/* ServiceAccounts are stored and served, but this server issues no tokens for them. */
 #include "base/json.h"
 #include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"

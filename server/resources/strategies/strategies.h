@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The strategies: the rules of each kind. The table in resource.c refers to them, and the
- * registry calls them through its rows (struct hfd_resource), in this order:
+ * The strategies: the rules of each kind. The table in resource.c refers to them, and the registry
+ * calls them through its rows (struct hfd_resource), in this order:
  *
- *  - decode brings the object that a client sent into its normal form. False: the object is not of
- *    this kind, and reason says why (400).
+ *  - decode checks the types of the fields that a client sent, and normalizes their values. False:
+ *    the object cannot be of this kind, and reason says why (400).
  *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
- *  - validate adds what is wrong with the object to causes (422). It sees the object as it would
- *    be stored.
+ *  - validate adds a cause for each mistake in the object (422). It gets the object in the form in
+ *    which it would be stored.
  *
- * ObjectMeta is not theirs: meta.c and meta_validation.c treat it alike for all kinds. Nor are the
- * fields whose values the server does not read: schema/field_types.c checks their types.
+ * Strategies do not handle ObjectMeta: meta.c and meta_validation.c do, in the same way for all
+ * kinds. Fields whose values the server does not read have their types checked by
+ * schema/field_types.c.
  *
  * A new kind gets its strategy in four steps:
  *  1. a file of its own in this folder, named after the kind, with the functions that it needs, in
@@ -53,7 +54,7 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
 
-/* role.c: Roles and ClusterRoles */
+/* role.c: for Roles and ClusterRoles */
 bool hfd_role_decode(struct hf__json *object, char *reason, size_t max_reason);
 void hfd_role_validate(const struct hf__json *object, const struct hf__json *old,
                        struct hfd_causes *causes);
@@ -61,7 +62,7 @@ bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_r
 void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 
-/* role_binding.c: RoleBindings and ClusterRoleBindings, which have different validation only */
+/* role_binding.c: for RoleBindings and ClusterRoleBindings, which differ only in validation */
 bool hfd_role_binding_decode(struct hf__json *object, char *reason, size_t max_reason);
 int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces (tenancy.holdfast.dev). Every new Workspace has the finalizer below, so that a deleted
- * one stays until the workspace controller has removed what it made for it.
+ * Workspaces (tenancy.holdfast.dev). Every new Workspace gets the finalizer below, so that a
+ * deleted one remains until the workspace controller has removed the objects that it created for
+ * it.
  */
 #include "base/json.h"
 #include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
 
-#define FINALIZER "tenancy.holdfast.dev/workspace" /* controllers/workspace_core.h has it too */
+#define FINALIZER                                                                                  \
+        "tenancy.holdfast.dev/workspace" /* equal to the one in controllers/workspace_core.h */
 
 bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason) {
         return hfd_part_is_object(object, "spec", "Workspace", reason, max_reason) &&
