@@ -153,7 +153,7 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
                 return HF_E_UNAUTHORIZED;
         if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
                 return authenticate_cert(common_name, organisations, n_organisations, ret_user);
-        /* A verified certificate without a name identifies nobody, but a token still may. */
+        /* A verified certificate without a name does not identify a user, but a token still may. */
         const char *header = hfd_http_request_header(request, "authorization");
         const char *token = header ? bearer_token(header) : NULL;
         if (token)

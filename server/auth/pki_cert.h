@@ -41,7 +41,8 @@ enum hfd_pki_verdict {
         HFD_PKI_RENEW,   /* expired or soon will, issued by another CA, or a name is missing */
         HFD_PKI_INVALID, /* not a certificate, or the key is another's: the user must decide */
 };
-/* names may be NULL. *ret_fault says why it is not usable ("" when it is). Static storage. */
+/* names may be NULL. *ret_fault is the reason why it is not usable ("" when it is). Static
+ * storage. */
 enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault);

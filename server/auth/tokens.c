@@ -23,7 +23,7 @@ struct entry {
         char *token, *user;
         char *groups; /* n_groups consecutive strings */
         size_t n_groups;
-        struct entry *next; /* in its bucket */
+        struct entry *next; /* the next entry in the same bucket */
 };
 
 struct hfd_tokens {
@@ -68,8 +68,8 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 
 /*
  * Splits one CSV column off *at in place and removes its quotes ("" within quotes is one quote).
- * *at moves behind the comma, or becomes NULL at the end of the line. Returns NULL if a quote is
- * not closed or is inside an unquoted column.
+ * *at moves past the comma, or becomes NULL at the end of the line. Returns NULL if a quote is not
+ * closed or is inside an unquoted column.
  */
 static char *cut_column(char **at) {
         char *in = *at, *start = in, *out = in;

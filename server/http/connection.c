@@ -8,8 +8,8 @@
  * last bytes before the peer reads them). They follow each other in this order; a connection may be
  * freed in any of them.
  *
- * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (and by the
- * worker when it leaves). All other code sets `dead` or `ending`.
+ * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (or the
+ * worker's exit). All other code sets `dead` or `ending`.
  *
  * Handshakes. A client can begin a handshake before we know who it is. It costs us 45 KiB and the
  * client nothing. Therefore handshakes have their own time limit and their own maximum number: the
@@ -332,7 +332,8 @@ static void write_output(struct hfd_connection *connection) {
                         return;
                 }
         }
-        hfd_connection_mark(connection); /* there may be more; the other connections come first */
+        /* there may be more, but the other connections are served first */
+        hfd_connection_mark(connection);
 }
 
 /* Makes epoll watch only for what the connection waits for now. Otherwise a socket that is ready,

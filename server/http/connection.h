@@ -47,7 +47,7 @@ struct hfd_connection {
          * byte. */
         hf_nsec since;
         uint32_t events;      /* the events that epoll watches for now */
-        bool is_dirty;        /* in the worker's dirty list */
+        bool is_dirty;        /* it is in the worker's dirty list */
         bool dead;            /* hfd_connection_serve frees it before it returns */
         bool ending;          /* closes once nothing is unsent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */

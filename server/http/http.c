@@ -7,7 +7,7 @@
  *
  * A listening socket of our own is shut down at once when draining begins, so that clients are
  * refused instead of waiting in its backlog. An inherited one must never be shut down: its backlog
- * belongs to systemd, which starts us again. It only leaves our epoll.
+ * belongs to systemd, which starts us again. It is only removed from our epoll.
  */
 #include "server/http/http.h"
 
@@ -305,7 +305,8 @@ size_t hfd_http_n_connections(struct hfd_http *http) {
 }
 
 /* Counts rounds in which every worker made progress. The count of the slowest worker would not do:
- * if a worker hangs that is far ahead, nobody would notice until the slowest one has caught up. */
+ * if a worker that is far ahead hangs, the watchdog would not notice until the slowest one has
+ * caught up. */
 uint64_t hfd_http_iterations(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
                 if (atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed) ==

@@ -130,7 +130,7 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
 
 static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* One entry of the header block, followed by name, NUL, value, NUL. The lengths come first so that
+/* One entry of the header block, followed by name, NUL, value, NUL. The lengths are first, so that
  * a search skips an entry without reading its text. Entries are not aligned: copy them. */
 struct header_entry {
         uint32_t n_name, n_value;

@@ -12,7 +12,7 @@
  *
  * Revision order. Operations are linearizable: an operation sees every write that was completed
  * before it started. A reply's revision is the store's revision at that moment, so that reads at
- * that revision give the same result again. Events of one watch come in the order of their
+ * that revision give the same result again. Events of one watch are delivered in the order of their
  * revisions. There is no order between replies and events, or between two watches: compare
  * revisions.
  *
@@ -131,7 +131,7 @@ struct hfd_watch_event {
         uint64_t revision;
 };
 struct hfd_watch_handler {
-        /* n >= 1 events. The events of one revision come in one call. */
+        /* n >= 1 events. The events of one revision are passed in one call. */
         void (*event)(void *ctx, const struct hfd_watch_event *events, size_t n);
         /* Called once, last. HF_E_GONE: compacted, list again. HF_E_UNAVAILABLE: watch again from
          * the last delivered revision + 1. HF_E_CANCELED: by watch_cancel or stop. */

@@ -8,8 +8,8 @@
  * because only a read shows that the peer has left.
  *
  * A response of known length has Content-Length, a stream is chunked (for HTTP/1.0: the connection
- * closes at its end). After an error, or while the server drains, the response says "connection:
- * close" and the connection ends with it.
+ * closes at its end). After an error, or while the server drains, the response contains
+ * "connection: close" and the connection ends with it.
  *
  * Two invariants: a request is parsed only after the previous response was written completely, or
  * pipelined responses would overtake each other; and a response that was cut never looks complete:
@@ -35,7 +35,7 @@
 struct h1 {
         struct hfd_h1_parser *parser;     /* owned */
         struct hfd_http_request *request; /* owned reference; NULL between requests */
-        struct hf__strbuf head;           /* to be sent: "100 Continue", or the response's head */
+        struct hf__strbuf head;           /* unsent "100 Continue", or the response's head */
         size_t head_at;                   /* bytes of it that were sent */
         char *pending;                    /* owned; input that waits for the end of the response */
         size_t n_pending;

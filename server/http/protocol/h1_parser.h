@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The HTTP/1.1 request parser: bytes in, a filled-in request out. Pure: no socket, no clock, no
- * thread. It is stricter than llhttp; the head of h1_parser.c says how.
+ * thread. It is stricter than llhttp; the head of h1_parser.c explains how.
  *
  * Threads: the owner's only. No lock.
  */

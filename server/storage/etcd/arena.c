@@ -74,7 +74,7 @@ void *hfd_arena_alloc(struct hfd_arena *arena, size_t n) {
                 arena->failed = true;
                 return NULL;
         }
-        whole = (n + 1 + align - 1) / align * align; /* with the NUL behind it */
+        whole = (n + 1 + align - 1) / align * align; /* with the NUL after it */
         if (whole > arena->n_free && whole > CHUNK_MIN / 2) {
                 /* The small blocks continue where they were. */
                 struct hfd_arena_chunk *chunk = add_chunk(arena, whole);

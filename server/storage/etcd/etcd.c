@@ -18,7 +18,7 @@ struct hfd_etcd *hfd_etcd_of(struct hfd_store *store) {
 
 static bool is_tls(const char *endpoint) { return strncmp(endpoint, "https://", 8) == 0; }
 
-/* One slash behind the port is accepted and cut off; a path, a query or a user is not. */
+/* One slash after the port is accepted and cut off; a path, a query or a user is not. */
 int hfd_etcd_add_endpoint(struct hfd_etcd *etcd, const char *endpoint,
                           struct hf_status *reterr_status) {
         char *copy = etcd->endpoints[etcd->n_endpoints];

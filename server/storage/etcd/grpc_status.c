@@ -25,7 +25,7 @@ enum {
 /*
  * Only the text of etcd's error shows whether a proposal may still be applied. etcd sends the texts
  * below before it makes a proposal, or when raft has refused it. All others ("request timed out",
- * "leader changed", "server stopped", a closed transport) leave it open.
+ * "leader changed", "server stopped", a closed transport) leave this open.
  */
 static bool is_certainly_not_done(const char *text) {
         return strstr(text, "no leader") || strstr(text, "too many requests") ||

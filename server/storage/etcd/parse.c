@@ -35,7 +35,7 @@ static bool is_valid_key(const ProtobufCBinaryData *key) {
         return key->len > 0 && !memchr(key->data, 0, key->len);
 }
 
-/* The arena puts a NUL behind each block, so the key's bytes are a C string. */
+/* The arena puts a NUL after each block, so the key's bytes are a C string. */
 static int read_kv(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *ret_kv) {
         if (!from || !is_valid_key(&from->key))
                 return -EPROTO;

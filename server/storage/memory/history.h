@@ -28,8 +28,8 @@ struct hfd_history_key {
 };
 
 struct hfd_history {
-        uint64_t revision;            /* of the last write; 1 = nothing was written yet */
-        uint64_t compacted;           /* reads below it are gone */
+        uint64_t revision;  /* revision of the latest write; 1 = nothing was written yet */
+        uint64_t compacted; /* reads below it are gone */
         struct hfd_history_key *keys; /* owned, sorted by name */
         size_t n_keys, space_keys;
         struct hfd_version **log; /* owned references, in the order of writing */

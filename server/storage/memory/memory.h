@@ -4,8 +4,8 @@
  * The memory store's state, shared by its operations, its watches and its thread. Private to
  * server/storage/memory.
  *
- * Lock: mu guards everything that says so. No callback runs under it: functions that call back
- * release mu meanwhile, as their comments state. Functions that end in _locked need it.
+ * Lock: mu guards the members that are marked so. No callback runs under it: functions that call
+ * back release mu meanwhile, as their comments state. Functions that end in _locked need it.
  *
  * Threads: any thread operates on the history, under mu. Only the store's own thread calls back and
  * removes replies and watches from their lists.
@@ -35,7 +35,7 @@ struct hfd_memory {
         bool closing; /* no operation or watch starts any more */
 };
 
-/* The memory store behind the port. */
+/* Converts the port's store to the memory store. */
 static inline struct hfd_memory *hfd_memory_of(struct hfd_store *store) {
         return (struct hfd_memory *)store;
 }

@@ -215,7 +215,8 @@ static int do_txn_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
                         hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
                 return 0;
         }
-        /* The mutex makes the compares, and the writes or the reads on failure, one atomic step. */
+        /* Under the mutex, the compares and the writes (or the reads on failure) are one atomic
+         * step. */
         for (size_t i = 0; i < txn->n_compares; i++)
                 holds = holds && hfd_history_compare(history, &txn->compares[i]);
         if (holds)
