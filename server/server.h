@@ -60,8 +60,8 @@ struct hfd_server {
         struct hf_cancel *stop;          /* owned; main fires it to begin the shutdown */
         int event_fd;                    /* owned; an eventfd on which main waits */
 
-        /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in the order in
-         * which they are made. host.metrics, host.health and router come first. ---- */
+        /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in the order of
+         * their creation. host.metrics, host.health and router come first. ---- */
         struct hfd_router *router;
         struct hfd_identity identity; /* its endpoint is set once the port is known */
         struct hf_bootstrap *bootstrap;

@@ -4,15 +4,16 @@
  * The handler chain in front of the router. A request passes these filters in this order; each
  * either passes it on, or sends a response:
  *
- *      request_info     what it asks for (400 an invalid path, 405 an unknown method)
- *      inflight         the server shuts down (429 with Retry-After 5 in send-retry-after mode,
- *                       otherwise 503); counted, so that the shutdown waits for it
- *      authentication   who asks (401)
- *      impersonation    for whom (400, 403)
- *      authorization    may they (403)
- *      inflight         too many of its lane are in progress (429 with Retry-After 1)
+ *      request_info     parses what is requested (400 invalid path, 405 unknown method)
+ *      inflight         refuses while the server shuts down (429 with Retry-After 5 in
+ *                       send-retry-after mode, otherwise 503); counts the request, so that the
+ *                       shutdown waits for it
+ *      authentication   determines the user (401)
+ *      impersonation    replaces the user (400, 403)
+ *      authorization    checks the rights of the user (403)
+ *      inflight         limits the requests of a lane (429 with Retry-After 1)
  *      (audit)          would be here: user and decision are known, nothing is done yet
- *      router           the handler of the path (404)
+ *      router           calls the handler of the path (404)
  *
  * and when the response is finished: request_metrics, and the access log.
  *

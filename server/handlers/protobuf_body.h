@@ -13,7 +13,7 @@ struct hf__json;
 /*
  * Converts a body to the JSON of the resource's kind, or of DeleteOptions. Unknown fields are
  * ignored. The caller frees *ret_json. 0; -ENOMEM; or HF_E_INVALID: the body is malformed, or the
- * kind has no table in protobuf_fields.c.
+ * kind has no protobuf form (protobuf_fields.h).
  */
 int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body,
                          size_t n_body, struct hf__json **ret_json);

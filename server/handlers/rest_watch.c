@@ -142,8 +142,8 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         return good;
 }
 
-/* `{"type":"ERROR","object":STATUS}`; a body ends with a newline, which belongs behind the frame.
- */
+/* `{"type":"ERROR","object":STATUS}`; The body ends with a newline, which is moved to the end of
+ * the frame. */
 static void push_error(struct stream *stream, const struct hf__buf *status) {
         struct hf__strbuf s = {0};
         size_t n = status->n;

@@ -18,7 +18,7 @@ bool hfd_is_dns_subdomain(const char *text);
 bool hfd_is_qualified_name(const char *text);
 /* "", or text with the syntax of the part of a qualified name after the slash. */
 bool hfd_is_label_value(const char *text);
-/* A key in the data of a ConfigMap or Secret: it can be a file name. */
+/* A key in the data of a ConfigMap or Secret, which must be a valid file name. */
 bool hfd_is_config_key(const char *key);
 
 /* The texts of the rules, for the causes of a 422. Wire format. */

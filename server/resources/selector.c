@@ -36,7 +36,8 @@ static char *trim_spaces(char *text) {
         return text;
 }
 
-/* Whether it can be the path of a field. Whether there is such a field is checked later. */
+/* Whether key has the syntax of a field path. is_known_field checks later whether the field
+ * exists. */
 static bool is_field_path(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
 static bool is_number(const char *text) {
@@ -305,6 +306,7 @@ static bool label_holds(const struct hfd_requirement *requirement, struct hfd_ob
                                  hf__json_text(hf__json_get(labels, requirement->key)));
 }
 
+/* Name and namespace are read from the path of the object, which avoids parsing it. */
 static bool field_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
         if (strcmp(requirement->key, "metadata.name") == 0)
                 return requirement_holds(requirement, object->name);
