@@ -61,8 +61,8 @@ struct hf__http_result {
 struct hf__http_request {
         const char *method; /* "GET", "POST" */
         const char *url;    /* absolute, http or https; see unix_socket */
-        /* The URL will be used again, so the engine keeps it parsed until it ends. Set this only
-         * for a small set of URLs. */
+        /* The URL will be used again, so the engine keeps the parsed form as long as it runs. Set
+         * this only for a small set of URLs. */
         bool url_recurs;
         const char *unix_socket;    /* path, with the URL http://localhost/...; NULL = TCP */
         const char *const *headers; /* "Name: value" */

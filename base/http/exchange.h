@@ -67,9 +67,8 @@ struct hf__exchange {
         bool expects_reuse; /* the request should reuse a connection; false: it should open one */
         bool must_restart;  /* expects_reuse was wrong */
         int n_restarts;
-        struct hf__pool
-                /* The pool whose list (first_requests or held) contains it; NULL = none. */
-                *guard_pool;
+        /* The pool whose list (first_requests or held) contains it; NULL = none. */
+        struct hf__pool *guard_pool;
         struct hf__exchange *guard_next, **guard_link;
 
         /* the response */
