@@ -71,7 +71,7 @@ static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t
 }
 
 /* Whether a request may be submitted now. again: the id of the request that this one retries; 0 =
- * it is no retry. */
+ * it is not a retry. */
 static int check_submit_locked(struct hf__http_engine *engine, uint64_t again) {
         if (engine->closed)
                 return HF_E_CLOSED;

@@ -2,9 +2,10 @@
 /*
  * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
- * curl requests through callbacks which descriptors to watch and when to call it. The loop calls
- * curl only for descriptors that have events, never for all. A socket that curl has closed must not
- * stay in the table, because another thread may get the same descriptor number at once.
+ * curl requests through callbacks which descriptors to watch and when to call it. Apart from
+ * reread(), the loop calls curl only for descriptors that have events, never for all. A socket that
+ * curl has closed must not stay in the table, because another thread may get the same descriptor
+ * number at once.
  *
  * This file works around three faults of libcurl 7.88:
  *
