@@ -69,6 +69,8 @@ static struct check **find_locked(struct hf_health *health, const char *name) {
         return link;
 }
 
+/* Allocates before it takes the lock, so that running checks are not delayed for longer than
+ * necessary. */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx) {
         int r = 0;

@@ -425,6 +425,7 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
         return 0;
 }
 
+/* Links the item by hand, because cJSON's function takes an index and walks the list to it. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
         cJSON *a = item(array), *next = item(before), *c = item(value);
 

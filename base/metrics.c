@@ -191,6 +191,7 @@ static double from_bits(uint64_t bits) {
         return value;
 }
 
+/* Relaxed order is sufficient here and below, because no other data depends on a metric's value. */
 static void add_atomically(_Atomic uint64_t *bits, double value) {
         uint64_t previous = atomic_load_explicit(bits, memory_order_relaxed);
         uint64_t next;
@@ -360,6 +361,8 @@ int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *c
         return 0;
 }
 
+/* Sets `removed` first, so that no new call begins while it waits for the running ones, and so that
+ * another removal does not find the same element. */
 void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx),
                                  void *ctx) {
         if (!metrics)

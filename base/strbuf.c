@@ -33,6 +33,8 @@ size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         return n;
 }
 
+/* Returns an empty text rather than a cut one, because a cut path or key would name something
+ * else. */
 size_t hf__join(char *out, size_t max, ...) {
         size_t n = 0;
         va_list parts;
@@ -87,6 +89,7 @@ void hf__strbuf_done(struct hf__strbuf *s) {
         *s = (struct hf__strbuf){0};
 }
 
+/* Keeps the memory, so that a buffer that is reused in a loop seldom allocates. */
 void hf__strbuf_reset(struct hf__strbuf *s) {
         s->n = 0;
         s->error = 0;
