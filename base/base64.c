@@ -3,8 +3,8 @@
  * The only base64 of the project. OpenSSL's is no substitute: libholdfast does not link OpenSSL,
  * and EVP_DecodeUpdate neither reports where a text is bad nor accepts what Go's decoder accepts.
  *
- * hf__base64_decode and hf__base64_check share one scanner, so that a text that passes the check of
- * an object's field can also be decoded.
+ * hf__base64_decode and hf__base64_check share one scanner, so that a text that passes the
+ * validation of an object can also be decoded.
  */
 #include "base/base64.h"
 
@@ -65,9 +65,9 @@ static bool is_line_break(char c) { return c == '\n' || c == '\r'; }
 static bool is_blank(char c) { return is_line_break(c) || c == ' ' || c == '\t'; }
 
 /*
- * Reads padded standard base64 of n bytes and passes over the bytes that is_skipped names. Writes
- * to data, unless it is NULL, as many bytes as *ret_n tells on success. On failure *ret_n is the
- * offset of the first bad byte, n when the end comes too early.
+ * Reads n bytes of padded standard base64 and skips the bytes for which is_skipped is true. Writes
+ * the decoded bytes to data, unless data is NULL. On success *ret_n is the number of decoded bytes.
+ * On failure it is the offset of the first bad byte, or n if the text ends too early.
  */
 static bool scan(const char *text, size_t n, bool (*is_skipped)(char c), char *data,
                  size_t *ret_n) {
@@ -78,7 +78,8 @@ static bool scan(const char *text, size_t n, bool (*is_skipped)(char c), char *d
                 int value = value_of(text[i], '+', '/');
                 if (value >= 0 && n_padding == 0) {
                         bits = bits << 6 | (uint32_t)value;
-                        /* The first digit of a group completes no byte, each other digit one. */
+                        /* The first digit of a group completes no byte; each further digit
+                         * completes one. */
                         if (n_digits % 4 != 0 && data)
                                 data[at++] = (char)(bits >> (6 - 2 * (n_digits % 4)) & 0xff);
                         n_digits++;

@@ -4,9 +4,9 @@
  * Base64 (RFC 4648): the standard alphabet with padding (section 4), and the URL-safe alphabet
  * without padding (section 5).
  *
- * How strict each reader is belongs to its callers' contract with Kubernetes' clients; see each
- * function. Bits behind the last whole byte are ignored by all of them, as in Go's encoding/base64.
- * Pure. Thread: any.
+ * The decoders differ in strictness, because Kubernetes' clients expect different rules in
+ * different places; see each function. All decoders ignore bits after the last whole byte, as Go's
+ * encoding/base64 does. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ void hf__base64url_encode(struct hf__strbuf *out, const void *data, size_t n);
 /*
  * Decodes n bytes of unpadded URL-safe base64 into data, which has room for
  * HF__BASE64URL_DECODED_MAX(n) bytes. No NUL is appended. false: a byte is not in the alphabet. A
- * single digit behind the last group carries no whole byte and is ignored.
+ * single digit after the last group contains no whole byte and is ignored.
  */
 bool hf__base64url_decode(const char *text, size_t n, void *data, size_t *ret_n);
 #define HF__BASE64URL_DECODED_MAX(n) ((n) / 4 * 3 + 2)

@@ -2,7 +2,8 @@
 /*
  * Shared blocks of bytes.
  *
- * Nobody may write to a block after its first hf__buf_ref: readers on other threads hold no lock.
+ * A block must not be written to after its first hf__buf_ref, because readers on other threads hold
+ * no lock.
  */
 #include "base/buf.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A reference-counted block of bytes. The creator may write to it until it shares it; from then on
- * nobody changes it. So one block can be stored, cached, watched and sent at the same time without
- * a copy. Thread: any; the count is atomic.
+ * A reference-counted block of bytes. The creator may write to it until it shares the block; after
+ * that the block never changes. So one block can be stored, cached, watched and sent at the same
+ * time without a copy. Thread: any, because the reference count is atomic.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -14,11 +14,11 @@ struct hf__buf {
         char data[];
 };
 
-/* n uninitialised bytes and the NUL, with one reference. NULL: out of memory. */
+/* A block of n uninitialised bytes and the NUL, with one reference. NULL: out of memory. */
 struct hf__buf *hf__buf_new(size_t n);
 /* A copy of n bytes. NULL: out of memory. */
 struct hf__buf *hf__buf_copy(const void *data, size_t n);
-/* Returns buf with one reference more. Accepts NULL. */
+/* Adds a reference and returns buf. Accepts NULL. */
 struct hf__buf *hf__buf_ref(struct hf__buf *buf);
-/* Gives one reference back; the last one frees buf. Accepts NULL, returns NULL. */
+/* Drops a reference. Dropping the last reference frees buf. Accepts NULL, returns NULL. */
 struct hf__buf *hf__buf_unref(struct hf__buf *buf);

@@ -8,18 +8,18 @@
  *
  * `reason` changes once, from NONE to its value: when a fire reaches the token, or when a thread
  * notices that a deadline has passed. `propagated` is set when a fire reaches the token; only then
- * are its wakers called and its waiting threads woken. So a token whose deadline was noticed can
- * still be fired, which calls its wakers, and keeps the reason DEADLINE.
+ * are its wakers called and its waiting threads woken. So a token whose deadline has passed can
+ * still be fired. That calls its wakers, but the reason remains DEADLINE.
  *
- * A fire marks the subtree under the lock and moves the wakers to a ring on its own stack. Then it
- * calls them one by one with the lock released. A waker is in one of three states:
+ * hf_cancel_fire marks the subtree under the lock and moves its wakers to a ring on its own stack.
+ * Then it calls them one by one with the lock released. A waker is in one of three states:
  *
  *      IDLE    in no ring
  *      ADDED   in the ring of its token or of a fire
  *      RUNNING fn is being called, without the lock
  *
- * The code that removes a waker takes an ADDED one out of its ring, no matter which one that is,
- * and waits on the token's condition variable for a RUNNING one.
+ * hf_cancel_remove_waker unlinks an ADDED waker from whichever ring it is in. For a RUNNING waker
+ * it waits on the token's condition variable.
  */
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
@@ -42,16 +42,18 @@ struct hf_cancel {
         atomic_int refs;
         atomic_int reason;        /* enum hf_cancel_reason; changes once */
         _Atomic hf_nsec deadline; /* only ever becomes earlier, under root->mu */
-        /* With root->mu: the token was fired, a deadline changed, or a waker has returned. */
+        /* Used with root->mu. Signalled when the token is fired, a deadline changes, or a waker
+         * returns. */
         pthread_cond_t cond;
-        pthread_mutex_t mu; /* of a root only */
+        pthread_mutex_t mu; /* initialised in a root only */
         /* guarded by root->mu */
         struct hf_cancel *first_child, *next_sibling, *prev_sibling;
         struct hf_cancel_waker wakers; /* the anchor of the ring */
         bool propagated;
 };
 
-/* Its mutex, links and clock are never used: only parent, reason and deadline are read. */
+/* The token that never fires. Its mutex, links and clock are not initialised, so every function
+ * that uses them must treat this token separately. */
 static struct hf_cancel never = {.deadline = HF_NSEC_NEVER};
 
 static void ring_init(struct hf_cancel_waker *anchor) {
@@ -71,7 +73,8 @@ static void ring_remove(struct hf_cancel_waker *waker) {
         waker->prev->next = waker->next;
 }
 
-/* The token after this one in the subtree of top, parents before children; NULL at the end. */
+/* The next token in the subtree of top, in an order with parents before children; NULL at the
+ * end. */
 static struct hf_cancel *next_in_subtree_locked(struct hf_cancel *top, struct hf_cancel *token) {
         hf__mutex_assert_held(&top->root->mu);
         if (token->first_child)
@@ -183,8 +186,8 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
         return nearest;
 }
 
-/* Sets the reason of a token that has none: DEADLINE if a deadline has passed, else `otherwise`.
- * Returns the reason that the token has then. */
+/* If the token has no reason yet, sets it: to DEADLINE if a deadline has passed, else to
+ * `otherwise`. Returns the token's reason afterwards. */
 static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reason otherwise) {
         int reason = atomic_load_explicit(&token->reason, memory_order_acquire);
 
@@ -195,7 +198,8 @@ static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reas
                 otherwise = HF_CANCEL_DEADLINE;
         if (otherwise == HF_CANCEL_NONE)
                 return HF_CANCEL_NONE;
-        /* Of two threads one wins, and both return the winner's reason. */
+        /* If two threads do this at the same time, one wins, and both return the winner's
+         * reason. */
         if (atomic_compare_exchange_strong_explicit(&token->reason, &reason, (int)otherwise,
                                                     memory_order_acq_rel, memory_order_acquire))
                 return otherwise;
@@ -224,8 +228,8 @@ static void run_waker_locked(pthread_mutex_t *mu, struct hf_cancel_waker *waker)
 static void propagate_locked(struct hf_cancel *token, enum hf_cancel_reason reason,
                              struct hf_cancel_waker *firing) {
         hf__mutex_assert_held(&token->root->mu);
-        /* A token that was reached before has passed it on to all its descendants, and new children
-         * of it begin as fired. */
+        /* If the token was fired before, all its descendants were marked then, and children that
+         * were added later were created as fired. */
         if (token->propagated)
                 return;
         for (struct hf_cancel *t = token; t; t = next_in_subtree_locked(token, t)) {
@@ -266,7 +270,7 @@ void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
         pthread_mutex_lock(&token->root->mu);
         if (deadline < atomic_load_explicit(&token->deadline, memory_order_relaxed)) {
                 atomic_store_explicit(&token->deadline, deadline, memory_order_release);
-                /* Each waiting thread computes its time limit again. */
+                /* Wake each waiting thread, so that it recomputes its time limit. */
                 for (struct hf_cancel *t = token; t; t = next_in_subtree_locked(token, t))
                         pthread_cond_broadcast(&t->cond);
         }
@@ -295,7 +299,8 @@ int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
                 pthread_mutex_unlock(&token->root->mu);
                 return r;
         }
-        /* The never token has no mutex, so that its waiting threads do not share one. */
+        /* The never token has no mutex, so that unrelated threads that wait on it do not compete
+         * for one. Each wait creates its own. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
         int r = hf__mutex_init(&mu);
@@ -339,7 +344,7 @@ void hf_cancel_remove_waker(struct hf_cancel_waker *waker) {
                 pthread_mutex_lock(&token->root->mu);
                 if (waker->state == WAKER_ADDED)
                         ring_remove(waker);
-                while (waker->state == WAKER_RUNNING) /* short: fn must not block */
+                while (waker->state == WAKER_RUNNING) /* a short wait, because fn must not block */
                         pthread_cond_wait(&token->cond, &token->root->mu);
                 waker->state = WAKER_IDLE;
                 pthread_mutex_unlock(&token->root->mu);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system's clock, as an hf_clock.
+ * The system's clock as a struct hf_clock.
  *
  * Deadlines are in boot time, but a condition variable can only wait on monotonic time, which
- * stands still while the machine is suspended. So no wait is longer than SLICE: after a resume a
- * deadline that has passed is noticed within one slice.
+ * stands still while the machine is suspended. So no wait is longer than SLICE. After the machine
+ * resumes, a passed deadline is noticed within one slice.
  */
 #include <holdfast/clock.h>
 #include <holdfast/error.h>
@@ -19,7 +19,7 @@ static hf_nsec read_clock(clockid_t id) {
         struct timespec t = {0};
         int r = clock_gettime(id, &t);
 
-        assert(r == 0); /* the kernel has each of the clocks that are used here */
+        assert(r == 0); /* the kernel supports every clock that is used here */
         (void)r;
         return (hf_nsec)t.tv_sec * HF_NSEC_PER_SEC + t.tv_nsec;
 }
@@ -41,8 +41,9 @@ static int system_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, 
         int error = pthread_cond_timedwait(cond, mutex, &t);
         if (error != ETIMEDOUT)
                 return -error;
-        /* The end of a slice is returned as a spurious wake-up. The condition may have been
-         * signalled while this thread took the mutex again, so the caller tests its predicate. */
+        /* The end of a slice is returned as a spurious wake-up. Even on a timeout the condition may
+         * have been signalled while this thread waited for the mutex, so the caller tests its
+         * predicate. */
         return read_clock(CLOCK_BOOTTIME) >= deadline ? HF_E_TIMEOUT : 0;
 }
 

@@ -35,7 +35,7 @@ const char *hf_strerror(int error) {
 
         if (error >= 0)
                 return error < _HF_E_MAX ? texts[error] : "unknown error";
-        /* Unlike strerror, it is thread-safe and does not translate. */
+        /* Unlike strerror, this is thread-safe and ignores the locale. */
         const char *text = strerrordesc_np(-error);
         return text ? text : "unknown system error";
 }

@@ -2,9 +2,9 @@
 /*
  * The registry of health checks: a list in the order in which checks were added.
  *
- * A read-write lock guards the list. hf_health_each holds the read side while a check runs, and a
- * removal takes the write side. So a removal returns only when no check is running, and the owner
- * of a check may free its context then.
+ * A read-write lock guards the list. hf_health_each holds the read lock while checks run, and a
+ * removal takes the write lock. So when a removal returns, no check is running, and the owner of
+ * the check may free its context.
  */
 #include <holdfast/error.h>
 #include <holdfast/health.h>
@@ -59,7 +59,8 @@ struct hf_health *hf_health_free(struct hf_health *health) {
         return NULL;
 }
 
-/* The link that points to the check with that name, or to the end of the list. */
+/* Returns the link to the check with that name, or the link at the end of the list. The caller
+ * holds the lock. */
 static struct check **find_locked(struct hf_health *health, const char *name) {
         struct check **link = &health->checks;
 
@@ -68,6 +69,8 @@ static struct check **find_locked(struct hf_health *health, const char *name) {
         return link;
 }
 
+/* Allocates before it takes the lock, so that running checks are not delayed for longer than
+ * necessary. */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx) {
         int r = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON values: parsing, reading and building. An hf__json is a cJSON item under another name, so
- * that cJSON's header stays out of the rest of the project. json_print.c prints.
+ * that the rest of the project does not depend on cJSON's header. Printing is in json_print.c.
  *
- * Two invariants protect the code that reads what clients send. No string contains a NUL, raw or as
- * \u0000: C code would read such a name as a shorter one. And nothing is nested deeper than
+ * Three invariants protect the code that reads what clients send. No parsed string contains a NUL,
+ * because C code would read such a name as a shorter one. No parsed value is nested deeper than
  * HF__JSON_DEPTH_MAX, so that recursive functions fit on small stacks. Both are checked before
- * cJSON sees the text. No function may take quadratic time in the number of members that a client
- * may send.
+ * cJSON gets the text. And no function that checks or compares whole values takes quadratic time in
+ * the number of members, because a client chooses this number.
  */
 #include "base/json.h"
 
@@ -21,21 +21,22 @@
 
 #include <holdfast/error.h>
 
-/* Both are casts. cJSON's functions take no const items, so item() drops it; functions that take a
- * const hf__json only read. */
+/* Both are only casts. cJSON's functions take no const items, so item() drops the const. Functions
+ * here that take a const hf__json still only read it. */
 static cJSON *item(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
 static struct hf__json *json_of(cJSON *c) { return (struct hf__json *)(void *)c; }
 
 /* ---- parsing ---- */
 
-/* The offset at which a NUL would get into a string; n = there is none. */
+/* The offset of the first raw NUL or \u0000 escape; n = there is none. */
 static size_t find_nul(const char *data, size_t n) {
         const char *raw = memchr(data, 0, n);
         size_t end = raw ? (size_t)(raw - data) : n;
 
         const char *p = memchr(data, '\\', end);
         while (p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)) != NULL) {
-                /* After an odd number of backslashes before it, this one is itself escaped. */
+                /* Count the backslashes up to and including this one. If their number is even, this
+                 * one is itself escaped and does not begin an escape. */
                 size_t n_backslashes = 1;
                 while (p - n_backslashes >= data && p[-(ptrdiff_t)n_backslashes] == '\\')
                         n_backslashes++;
@@ -46,7 +47,7 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
-/* How often c occurs in the n bytes. Counts no further than HF__JSON_DEPTH_MAX + 1. */
+/* How often c occurs in the n bytes. Stops counting at HF__JSON_DEPTH_MAX + 1. */
 static size_t count_up_to_limit(const char *data, size_t n, char c) {
         const char *end = data + n;
         size_t found = 0;
@@ -59,12 +60,12 @@ static size_t count_up_to_limit(const char *data, size_t n, char c) {
         return found;
 }
 
-/* The offset at which the nesting becomes too deep; n = it does not. The text may be anything: the
- * parser reports later what is not JSON. */
+/* The offset at which the nesting becomes too deep; n = it does not. The text need not be JSON: the
+ * parser reports syntax errors later. */
 static size_t find_too_deep(const char *data, size_t n) {
         size_t depth = 0;
 
-        /* The depth is at most the number of brackets, and most bodies have few. */
+        /* Fast path: the depth is at most the number of brackets, and most bodies have few. */
         if (count_up_to_limit(data, n, '{') + count_up_to_limit(data, n, '[') <= HF__JSON_DEPTH_MAX)
                 return n;
         for (size_t i = 0; i < n; i++) {
@@ -93,7 +94,7 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
                         *reterr_offset = bad;
                 return HF_E_INVALID;
         }
-        errno = 0; /* cJSON itself does not tell a bad text from a lack of memory */
+        errno = 0; /* cJSON returns NULL for both bad text and out of memory */
         cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
         if (!root && errno == ENOMEM)
                 return -ENOMEM;
@@ -129,7 +130,8 @@ static int by_text(const void *a, const void *b) {
 
 /* ---- comparing ---- */
 
-/* A key that two members have; NULL = all differ. Compares each pair, so it is for few members. */
+/* Returns a key that two members have; NULL = all keys differ. Compares each pair, so use it only
+ * for few members. */
 static const char *find_duplicate(const cJSON *object) {
         for (const cJSON *a = object->child; a; a = a->next)
                 for (const cJSON *b = a->next; b; b = b->next)
@@ -138,7 +140,8 @@ static const char *find_duplicate(const cJSON *object) {
         return NULL;
 }
 
-/* The same by sorting, for any number of members. 0 or -ENOMEM. */
+/* Like find_duplicate, but sorts the keys, so that many members do not take quadratic time. 0 or
+ * -ENOMEM. */
 static int find_duplicate_of_many(const cJSON *object, size_t n, const char **ret_key) {
         const char **keys = malloc(n * sizeof *keys);
         size_t i = 0;
@@ -167,7 +170,7 @@ static int check_keys(const cJSON *object, const char **reterr_key) {
         return key ? HF_E_INVALID : r;
 }
 
-/* The recursion is bounded by the limit of nesting. */
+/* The recursion is bounded, because the parser limits the nesting. */
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
         const cJSON *c = item(json);
         int r = cJSON_IsObject(c) ? check_keys(c, reterr_key) : 0;
@@ -198,9 +201,9 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
 static bool equal(const cJSON *a, const cJSON *b);
 
 /*
- * Compares the members from x and from y on, which are equally many but in different orders, by
- * sorting both. When memory is out they count as different, which at worst causes a write that
- * changes nothing.
+ * Compares two lists of equally many members in different orders, from x and from y on, by sorting
+ * both. If memory is exhausted they count as different. At worst this causes a write that changes
+ * nothing.
  */
 static bool equal_unordered(const cJSON *x, const cJSON *y) {
         size_t n = 0;
@@ -216,7 +219,8 @@ static bool equal_unordered(const cJSON *x, const cJSON *y) {
         return same;
 }
 
-/* Members in the same order are the usual case and need no sorting. */
+/* Compares members in order as long as their keys match, because that is the usual case and needs
+ * no sorting. */
 static bool equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
@@ -285,7 +289,7 @@ const char *hf__json_string(const struct hf__json *object, const char *path) {
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
         cJSON *c = item(hf__json_path(object, path));
 
-        /* 2^63 itself does not fit. */
+        /* The comparison is strict, because 2^63 itself does not fit. It is also false for NaN. */
         if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
             !(fabs(c->valuedouble) < 0x1p63))
                 return false;
@@ -337,7 +341,7 @@ struct hf__json *hf__json_array(void) {
         return json_of(cJSON_CreateArray());
 }
 
-/* Sets the member whose key is the n bytes at key. Owns value from here on, also on failure. */
+/* Sets the member whose key is the n bytes at key. Takes ownership of value, also on failure. */
 static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
         char *copy = value ? cJSON_malloc(n + 1) : NULL;
 
@@ -348,7 +352,7 @@ static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
         }
         memcpy(copy, key, n);
         copy[n] = '\0';
-        /* Replaces in place, so that the order of the members stays. */
+        /* Replace at the same position, so that the order of the members does not change. */
         cJSON *old = find_member(object, copy, n);
         if (old) {
                 if (!(value->type & cJSON_StringIsConst))
@@ -421,6 +425,7 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
         return 0;
 }
 
+/* Links the item by hand, because cJSON's function takes an index and walks the list to it. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
         cJSON *a = item(array), *next = item(before), *c = item(value);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * JSON values. This is the only way to cJSON, whose header nobody else includes: a value is an
- * opaque hf__json.
+ * JSON values. A value is an opaque hf__json. Only the implementation of this header includes
+ * cJSON's header, so that the library behind it can be replaced.
  *
- * Keys are case sensitive. Of members with the same key the first counts. Nesting is limited to
- * HF__JSON_DEPTH_MAX, because reading and printing are recursive and threads have small stacks.
- * Numbers are doubles, which is exact up to 2^53; resourceVersions are strings. Thread: a tree
- * belongs to one thread at a time.
+ * Keys are case sensitive. If several members have the same key, the first one is used. Nesting is
+ * limited to HF__JSON_DEPTH_MAX, because reading and printing are recursive and threads have small
+ * stacks. Numbers are doubles, so whole numbers are exact up to 2^53. (resourceVersions are
+ * strings.) Thread: a tree belongs to one thread at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,24 +21,25 @@ struct hf__strbuf;
 /* ---- whole values ---- */
 
 /*
- * Parses n bytes, which need no NUL at the end. Only white space may follow the value. A NUL in a
- * string is refused, also as \u0000. 0, -ENOMEM, or HF_E_INVALID with the offset of the error
- * (reterr_offset may be NULL). The caller owns the value.
+ * Parses n bytes, which need no NUL at the end. Only white space may follow the value. A NUL
+ * character in a string is refused, whether raw or written as \u0000. 0, -ENOMEM, or HF_E_INVALID
+ * with the offset of the error (reterr_offset may be NULL). The caller owns the value.
  */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 /*
- * Checks what a client has sent for objects that have a key twice: programs differ in which of the
- * two counts. 0, -ENOMEM, or HF_E_INVALID with the key, borrowed from the tree (reterr_key may be
- * NULL).
+ * Refuses objects in which a key occurs twice, because programs differ in which of the two members
+ * they use. Call it for values that a client has sent. 0, -ENOMEM, or HF_E_INVALID with the key,
+ * borrowed from the tree (reterr_key may be NULL).
  */
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
-/* Frees a root and all below it. Accepts NULL, returns NULL. */
+/* Frees a root and all values below it. Accepts NULL, returns NULL. */
 struct hf__json *hf__json_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
-/* Whether both are equal; the order of an object's members does not matter. NULL equals NULL. */
+/* Whether a and b are equal; the order the key of an object's members does not matter. NULL equals
+ * NULL. */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
-/* Prints on one line, without spaces. Errors stick in out. Prints nothing for NULL. */
+/* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
 /* Prints on several lines, indented by two spaces. */
 void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out);
@@ -51,7 +52,7 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out);
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key);
 struct hf__json *hf__json_path(const struct hf__json *object, const char *path);
 const char *hf__json_string(const struct hf__json *object, const char *path);
-/* false unless a whole number that fits is there. */
+/* false unless the path leads to a whole number that fits. */
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value);
 bool hf__json_bool(const struct hf__json *object, const char *path, bool otherwise);
 
@@ -62,13 +63,13 @@ bool hf__json_is_number(const struct hf__json *json);
 bool hf__json_is_bool(const struct hf__json *json);
 bool hf__json_is_null(const struct hf__json *json);
 
-const char *hf__json_text(const struct hf__json *json);  /* of a string */
-double hf__json_number(const struct hf__json *json);     /* of a number */
+const char *hf__json_text(const struct hf__json *json);  /* the value of a string */
+double hf__json_number(const struct hf__json *json);     /* the value of a number */
 const char *hf__json_key(const struct hf__json *member); /* of an object's member */
 /* for (m = hf__json_first(x); m; m = hf__json_next(m)), for objects and arrays */
 struct hf__json *hf__json_first(const struct hf__json *container);
 struct hf__json *hf__json_next(const struct hf__json *member);
-size_t hf__json_count(const struct hf__json *container); /* walks the list */
+size_t hf__json_count(const struct hf__json *container); /* takes linear time */
 
 /* ---- building ----
  * 0, -ENOMEM, or -EINVAL when the container has another type. A function that takes a `value` owns
@@ -78,7 +79,8 @@ size_t hf__json_count(const struct hf__json *container); /* walks the list */
 struct hf__json *hf__json_object(void); /* NULL = out of memory */
 struct hf__json *hf__json_array(void);  /* NULL = out of memory */
 
-/* Set the member at a path; replace one that exists, in its place; make missing objects. */
+/* Set the member at a path. An existing member is replaced at its position. Missing objects along
+ * the path are created. */
 int hf__json_set(struct hf__json *object, const char *path, struct hf__json *value);
 int hf__json_set_string(struct hf__json *object, const char *path, const char *value);
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
@@ -86,12 +88,13 @@ int hf__json_set_bool(struct hf__json *object, const char *path, bool value);
 /* Removes and frees the member at a path, if there is one. */
 void hf__json_remove(struct hf__json *object, const char *path);
 
-/* The same for one key, in which dots mean nothing: keys of labels and annotations contain them. */
+/* The same for a single key in which dots have no meaning. Keys of labels and annotations contain
+ * dots. */
 int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value);
 int hf__json_put_string(struct hf__json *object, const char *key, const char *value);
 void hf__json_drop(struct hf__json *object, const char *key);
 
-/* Add a member whose key the object does not have, without searching for it. */
+/* Add a member without checking for an existing one. The object must not have the key yet. */
 int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value);
 int hf__json_add_string(struct hf__json *object, const char *key, const char *value);
 
@@ -101,7 +104,7 @@ int hf__json_append_string(struct hf__json *array, const char *value);
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
 
 /* Change a member of an object or an array without a search. */
-/* Takes member out; it is a root then, which the caller owns. */
+/* Removes member from container. It is then a root that the caller owns. */
 struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *member);
-/* Puts value in the place of member, which is freed. */
+/* Puts value in the place of member, and frees member. */
 int hf__json_replace(struct hf__json *container, struct hf__json *member, struct hf__json *value);

@@ -2,9 +2,9 @@
 /*
  * Prints values as JSON. The functions are declared in json.h.
  *
- * cJSON's own printer is not used, because it writes large whole numbers as "1e+15", which typed
- * readers of Kubernetes' clients refuse, and because it copies the text once more. A double that is
- * printed here reads back as the same double.
+ * cJSON's own printer is not used, because it writes large whole numbers as "1e+15", which
+ * Kubernetes' clients refuse for integer fields, and because it needs an additional copy of the
+ * text. A finite double that is printed here reads back as the same double.
  */
 #include "base/json.h"
 
@@ -25,7 +25,7 @@ static void print_fraction(double value, struct hf__strbuf *out) {
                 if (strtod(text, NULL) == value)
                         break;
         }
-        /* printf and strtod use the decimal point of the host's locale. */
+        /* printf uses the decimal point of the host's locale. */
         for (char *p = text; *p != '\0'; p++)
                 if (*p == ',')
                         *p = '.';
@@ -33,7 +33,7 @@ static void print_fraction(double value, struct hf__strbuf *out) {
 }
 
 static void print_number(double value, struct hf__strbuf *out) {
-        if (!isfinite(value)) /* JSON has no such numbers */
+        if (!isfinite(value)) /* JSON has no NaN and no infinity */
                 hf__strbuf_puts(out, "null");
         else if (value >= 0 && value < 0x1p53 && value == (double)(uint64_t)value)
                 hf__strbuf_u64(out, (uint64_t)value); /* the most frequent case */
@@ -77,8 +77,8 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
         hf__strbuf_putc(out, is_object ? '}' : ']');
 }
 
-/* depth < 0: on one line. The recursion is as deep as the value: HF__JSON_DEPTH_MAX bounds parsed
- * ones, and the code itself those that it builds. */
+/* depth: the current indentation; -1 = print on one line. The recursion is as deep as the value.
+ * HF__JSON_DEPTH_MAX bounds parsed values, and values built by our own code are shallow. */
 static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
         if (cJSON_IsString(c))
                 print_string(c->valuestring, out);

@@ -2,8 +2,8 @@
 /*
  * Formats log lines.
  *
- * A line may quote what a peer has sent. So control characters are replaced: a peer can neither
- * forge a second line nor send escape sequences to a terminal.
+ * A line may quote data from a peer. So control characters are replaced by spaces. Otherwise a peer
+ * could forge a second line or send escape sequences to a terminal.
  */
 #include <holdfast/log.h>
 

@@ -2,8 +2,8 @@
 /*
  * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
  *
- * Invariant: while nobody holds the mutex and the list is not empty, either the eventfd is readable
- * or the owner is inside hf__mailbox_take, about to lock. So no message is overlooked.
+ * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable
+ * or the owner is inside hf__mailbox_take and about to lock. So no message is overlooked.
  */
 #include "base/mailbox.h"
 
@@ -49,8 +49,8 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) 
         bool was_empty = !mailbox->head;
         *mailbox->tail = message;
         mailbox->tail = &message->next;
-        /* Wakes the owner under the lock: an owner that has taken this message may destroy the
-         * mailbox, and then this thread must not touch the eventfd any more. */
+        /* Wakes the owner under the lock: once the owner has taken this message it may destroy the
+         * mailbox, and then this thread must not access the eventfd. */
         if (was_empty)
                 hf__mailbox_wake(mailbox);
         pthread_mutex_unlock(&mailbox->mu);
@@ -58,12 +58,12 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) 
 
 struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox) {
         uint64_t count;
-        /* Clears the eventfd before it takes the list: a message that comes after that finds the
-         * list empty and wakes the owner again. Outside the lock, so that posting never
-         * waits for it. */
+        /* Clear the eventfd before taking the list: a message that is posted after that finds the
+         * list empty and wakes the owner again. Do it outside the lock, so that posting never waits
+         * for this system call. */
         ssize_t n = read(mailbox->fd, &count, sizeof count);
 
-        (void)n; /* EAGAIN: it was clear */
+        (void)n; /* EAGAIN: the eventfd was already clear */
         pthread_mutex_lock(&mailbox->mu);
         struct hf__message *messages = mailbox->head;
         mailbox->head = NULL;

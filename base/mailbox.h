@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The way into an event loop that runs on another thread: any thread posts messages, and the thread
- * that owns the mailbox takes them in the order in which they were posted.
+ * A mailbox passes messages to an event loop on another thread. Any thread posts messages, and the
+ * thread that owns the mailbox takes them in the order in which they were posted.
  *
- * Posting never blocks and never allocates. A message is a member of the poster's own struct, and
- * belongs to the mailbox until it is taken. The owner watches the eventfd, which becomes readable
- * when a message comes into an empty mailbox.
+ * Posting never waits for the owner and never allocates. A message is a member of a struct of the
+ * sender, and belongs to the mailbox until it is taken. The owner watches the eventfd, which
+ * becomes readable when a message is posted to an empty mailbox.
  */
 #include <pthread.h>
 
 struct hf__message {
-        struct hf__message *next; /* used by the mailbox while posted */
+        struct hf__message *next; /* used by the mailbox while the message is posted */
 };
 
 struct hf__mailbox {

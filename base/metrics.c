@@ -3,12 +3,13 @@
  * The registry of metrics: a list of families (one name, kind and help text), each with a list of
  * metrics (one set of labels).
  *
- * Both lists only grow, under the mutex, until the registry is freed. So a metric stays valid for
- * its users, and hf_metrics_write may release the mutex between two families. Values are atomic and
- * need no lock; a double is stored as its bits.
+ * Until the registry is freed, both lists only grow, and they change only under the mutex. So a
+ * pointer to a metric stays valid, and hf_metrics_write may release the mutex between two families.
+ * Values are atomic and need no lock. A double is stored as its bits, so that an integer
+ * compare-and-swap can add to it.
  *
- * No lock is held while a collector runs. A collector that runs is counted as busy: its removal
- * waits until it has returned, and its list element stays until then.
+ * No lock is held while a collector runs. Instead its list element counts the running calls in
+ * `busy`. A removal waits until this count is zero, and only then removes the element.
  */
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
@@ -26,7 +27,8 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 
-/* Seconds: from a fast read in memory to a request's usual timeout. */
+/* Upper bounds of the buckets, in seconds: from a fast read in memory to the usual timeout of a
+ * request. */
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                 0.5,   1,      2.5,   5,    10,    15,   30,  60};
 #define N_BOUNDS (sizeof bounds / sizeof bounds[0])
@@ -35,8 +37,8 @@ struct hf_metric {
         struct hf_metric *next;
         enum hf_metric_kind kind;
         char *labels;              /* owned */
-        _Atomic uint64_t value;    /* the bits of a double; of a histogram: the sum */
-        _Atomic uint64_t counts[]; /* of a histogram: N_BOUNDS + 1 buckets, not cumulative */
+        _Atomic uint64_t value;    /* the bits of a double; for a histogram, the sum */
+        _Atomic uint64_t counts[]; /* for a histogram, N_BOUNDS + 1 buckets, not cumulative */
 };
 
 struct family {
@@ -50,7 +52,7 @@ struct collector {
         struct collector *next;
         void (*collect)(void *ctx);
         void *ctx;
-        unsigned busy; /* calls that have not returned */
+        unsigned busy; /* calls of collect that have not returned */
         bool removed;  /* hf_metrics_remove_collector waits for busy to become 0 */
 };
 
@@ -113,8 +115,8 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
         return NULL;
 }
 
-/* Finds or makes a family. NULL: out of memory, or the family is of another kind. Appends, so that
- * the output keeps its order. */
+/* Finds or creates a family. A new one is appended, so that the order of the output is stable.
+ * NULL: out of memory, or the family has another kind. */
 static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                         const char *name, const char *help) {
         struct family **link = &metrics->families;
@@ -137,7 +139,7 @@ static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metr
         return family;
 }
 
-/* Finds or makes a metric. NULL: out of memory, or the registry is full. */
+/* Finds or creates a metric of a family. NULL: out of memory, or the registry is full. */
 static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct family *family,
                                            const char *labels) {
         struct hf_metric **link = &family->metrics;
@@ -189,6 +191,7 @@ static double from_bits(uint64_t bits) {
         return value;
 }
 
+/* Relaxed order is sufficient here and below, because no other data depends on a metric's value. */
 static void add_atomically(_Atomic uint64_t *bits, double value) {
         uint64_t previous = atomic_load_explicit(bits, memory_order_relaxed);
         uint64_t next;
@@ -245,7 +248,7 @@ static void put_number(struct hf__strbuf *out, double value) {
         }
 }
 
-/* bound: the value of the label `le` of a bucket; NULL = none. */
+/* Writes one line. bound: the value of a bucket's `le` label; NULL = the sample is not a bucket. */
 static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix,
                        const char *labels, const char *bound, double value) {
         hf__strbuf_printf(out, "%s%s", name, suffix);
@@ -260,7 +263,8 @@ static void put_sample(struct hf__strbuf *out, const char *name, const char *suf
         hf__strbuf_putc(out, '\n');
 }
 
-/* The exposition format has cumulative buckets. */
+/* Writes a histogram. The exposition format requires cumulative buckets, so this adds the counts
+ * up. */
 static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_metric *metric) {
         uint64_t count = 0;
 
@@ -279,8 +283,8 @@ static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_me
         put_sample(out, name, "_count", metric->labels, NULL, (double)count);
 }
 
-/* Samples are read without stopping the writers: a histogram's sum and counts may differ by the
- * observations made meanwhile. */
+/* Writes all samples of a family. Other threads may update metrics at the same time, so a
+ * histogram's sum may include observations that its counts do not, or the other way round. */
 static void put_family_locked(struct hf__strbuf *out, const struct family *family) {
         static const char *const kinds[] = {[HF_METRIC_COUNTER] = "counter",
                                             [HF_METRIC_GAUGE] = "gauge",
@@ -303,7 +307,7 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
                                    from_bits(load(&metric->value)));
 }
 
-/* Collectors run without the lock, because they set metrics, which may look up a family. */
+/* Collectors run without the lock, because they may call hf_metrics_get, which takes it. */
 static void call_collectors(struct hf_metrics *metrics) {
         pthread_mutex_lock(&metrics->mu);
         for (struct collector *collector = metrics->collectors; collector;
@@ -357,6 +361,8 @@ int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *c
         return 0;
 }
 
+/* Sets `removed` first, so that no new call begins while it waits for the running ones, and so that
+ * another removal does not find the same element. */
 void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx),
                                  void *ctx) {
         if (!metrics)

@@ -25,7 +25,7 @@ int hf__percent_decode(const char *text, size_t n, bool plus_is_space, char *ret
         size_t n_out = 0;
 
         assert(max > 0);
-        /* Most path segments have nothing to decode. */
+        /* Fast path, because most path segments contain nothing to decode. */
         if (n < max && !plus_is_space && !memchr(text, '%', n) && !memchr(text, '\0', n)) {
                 memmove(ret_text, text, n);
                 ret_text[n] = '\0';

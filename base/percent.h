@@ -8,8 +8,8 @@
  * Decodes n bytes of text into ret_text, which has room for max bytes, and appends a NUL.
  * plus_is_space: '+' is a space, as in a query. Returns the decoded length, without the NUL.
  *
- * -1: the text is badly encoded, too long, contains a NUL (also as "%00"), or is not UTF-8 once it
- * is decoded. Text that is not UTF-8 is refused because responses repeat it, and they are JSON.
+ * -1: the text is badly encoded, too long, contains a NUL (raw or as "%00"), or is not UTF-8 after
+ * decoding. Text that is not UTF-8 is refused because responses repeat it, and they are JSON.
  * ret_text is then undefined.
  *
  * ret_text may be text itself, to decode in place: n + 1 bytes are always enough.

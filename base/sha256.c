@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256, for libholdfast only: a bootstrap names its manifest by the hash of its content, and the
- * library does not link OpenSSL. Code of holdfastd that links OpenSSL uses its EVP functions.
+ * SHA-256, for libholdfast only. A bootstrap names its manifest by the hash of its content, and the
+ * library does not link OpenSSL. Code in holdfastd uses OpenSSL's EVP functions instead.
  *
  * The hash is stored in objects, so its value must never change.
  */

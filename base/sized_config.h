@@ -2,11 +2,12 @@
 #pragma once
 /*
  * Configuration structs that can grow in later releases. Each begins with `size_t size`, which the
- * caller sets to the sizeof that it was compiled with; new members are only added at the end.
+ * caller sets to the sizeof of the struct that it was compiled with; new members are only added at
+ * the end.
  *
- * A caller older than the library: the members that it does not know are 0, which is their default.
- * A caller newer than the library: the members that the library does not know must be 0. Otherwise
- * the library would silently ignore a setting. Pure. Thread: any.
+ * If the caller is older than the library, members that the caller does not know are set to 0,
+ * which is their default. If the caller is newer, members that the library does not know must be 0.
+ * Otherwise the library would silently ignore a setting. Pure. Thread: any.
  */
 #include <stddef.h>
 

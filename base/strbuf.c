@@ -2,8 +2,8 @@
 /*
  * Growing strings.
  *
- * Invariant: data is NULL, or has room for n bytes and a NUL, and data[n] is that NUL. After an
- * error it still holds, and the text ends before the failed append.
+ * Invariant: data is NULL, or has room for n bytes and a NUL, and data[n] is that NUL. It also
+ * holds after an error; the text then ends before the failed append.
  */
 #include "base/strbuf.h"
 
@@ -21,7 +21,7 @@
 #include "base/utf8.h"
 
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
-        char backwards[HF__U64_TEXT_MAX - 1]; /* the last digit first */
+        char backwards[HF__U64_TEXT_MAX - 1]; /* the digits in reverse order */
         size_t n = 0;
 
         do
@@ -33,6 +33,8 @@ size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         return n;
 }
 
+/* Returns an empty text rather than a cut one, because a cut path or key would name something
+ * else. */
 size_t hf__join(char *out, size_t max, ...) {
         size_t n = 0;
         va_list parts;
@@ -42,7 +44,7 @@ size_t hf__join(char *out, size_t max, ...) {
         va_start(parts, max);
         while ((part = va_arg(parts, const char *)) != NULL) {
                 size_t n_part = strlen(part);
-                if (n_part >= max - n) { /* no room for it and the NUL */
+                if (n_part >= max - n) { /* no room for this part and the NUL */
                         n = 0;
                         break;
                 }
@@ -54,7 +56,7 @@ size_t hf__join(char *out, size_t max, ...) {
         return n;
 }
 
-/* Makes room for n more bytes and the NUL. false: s->error is set. */
+/* Ensures space for n more bytes and the NUL. false: there is none, and s->error is set. */
 static bool make_room(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
 
@@ -87,6 +89,7 @@ void hf__strbuf_done(struct hf__strbuf *s) {
         *s = (struct hf__strbuf){0};
 }
 
+/* Keeps the memory, so that a buffer that is reused in a loop seldom allocates. */
 void hf__strbuf_reset(struct hf__strbuf *s) {
         s->n = 0;
         s->error = 0;
@@ -140,8 +143,8 @@ void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value) {
         hf__strbuf_add(s, text, hf__u64_text(value, text));
 }
 
-/* Appends the escape of one byte. is_character: c is a character by itself, not a stray byte of a
- * longer one. */
+/* Appends the JSON escape of one byte. is_character: c is an ASCII character. Otherwise it is a
+ * byte that is not valid UTF-8, and the replacement character is appended. */
 static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_character) {
         static const char hex[] = "0123456789abcdef";
         char escape[6] = {'\\', (char)c};
@@ -167,12 +170,11 @@ static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_character)
 }
 
 void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
-        size_t n_done =
-                0; /* bytes that are appended already, those that need no escape in one go */
+        size_t n_done = 0; /* bytes of text that have been appended already */
 
         assert(text || n == 0);
         hf__strbuf_putc(s, '"');
-        /* Bytes that need no escape are appended in runs. */
+        /* Append bytes that need no escape in runs, which is faster than one by one. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);

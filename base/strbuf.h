@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A string that grows. Errors stick: once an append fails (out of memory, or over the limit), all
- * later ones do nothing and `error` stays set. So the code that builds a text checks once, at the
- * end. Thread: owner only.
+ * A string that grows. Errors are sticky: once an append fails (out of memory, or over the limit),
+ * all later appends do nothing and `error` stays set. So a caller that builds a text checks for
+ * errors once, at the end. Thread: owner only.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct hf__strbuf {
 
 #define HF__U64_TEXT_MAX 21 /* the digits of a uint64_t and the NUL */
 
-/* These two write into the caller's array. Both return the length without the NUL. */
+/* The next two functions write to the caller's array and return the length without the NUL. */
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]);
 /* Concatenates the strings up to a NULL. If they need more than max bytes, out is "" and 0 is
  * returned. */
@@ -35,10 +35,10 @@ void hf__strbuf_putc(struct hf__strbuf *s, char c);
 void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value);
-/* Appends a JSON string literal with its quotes. Each byte that is not part of a UTF-8 character
- * (of a text that was cut within one) becomes U+FFFD. */
+/* Appends a JSON string literal with its quotes. Each byte that is not part of a valid UTF-8
+ * character becomes U+FFFD; a text that was cut within a character has such bytes. */
 void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n);
-/* Percent-encodes all but the unreserved characters of RFC 3986. */
+/* Percent-encodes every byte except the unreserved characters of RFC 3986. */
 void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text);
 /* A copy of the contents. NULL: s->error is set, or out of memory. */
 struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts threads and makes mutexes.
+ * Starts threads and initialises mutexes.
  *
  * Two rules. A new thread never runs with a signal unblocked, not even for its first instruction:
  * signals belong to the host's main thread. And hf__mutex_is_held relies on the mutex type that
- * hf__mutex_init sets, so both look at the same NDEBUG.
+ * hf__mutex_init sets, so both must be compiled with the same NDEBUG.
  */
 #include "base/thread.h"
 
@@ -17,7 +17,7 @@
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* The arguments of a new thread, which frees them. */
+/* The arguments of a new thread. The new thread frees them. */
 struct start_args {
         void *(*fn)(void *ctx);
         void *ctx;
@@ -55,7 +55,8 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
         }
         error = pthread_attr_setstacksize(&attr, stack);
         if (error == 0) {
-                /* The new thread inherits the mask of this one. */
+                /* Block all signals here, because the new thread inherits the mask of this
+                 * thread. */
                 sigfillset(&all);
                 pthread_sigmask(SIG_SETMASK, &all, &previous);
                 error = pthread_create(&thread, &attr, thread_main, args);
@@ -85,9 +86,9 @@ int hf__mutex_init(pthread_mutex_t *mutex) {
 }
 
 /*
- * An error-checking mutex tells its owner EDEADLK before it looks at the time limit. The limit is
- * long past, so the call does not wait for another owner. A free mutex is taken for a moment, which
- * does no harm: the caller was wrong, and its assertion fails.
+ * For its owner, an error-checking mutex returns EDEADLK before it looks at the time limit. If
+ * another thread owns it, the call does not wait, because the limit has long passed. If nobody owns
+ * it, it is locked for a moment. That is harmless, because the caller's assertion fails then.
  */
 bool hf__mutex_is_held(pthread_mutex_t *mutex) {
 #ifdef NDEBUG

@@ -3,12 +3,12 @@
 /*
  * Threads and mutexes of the library.
  *
- * Every thread has a name, blocks all signals and has the stack size that the host asks for. No
+ * Every thread has a name, blocks all signals and has the stack size that the host has set. No
  * thread is ever detached: the code that starts a thread joins it.
  *
- * Every mutex is made by hf__mutex_init. In builds with assertions it is error-checking: locking it
- * twice or unlocking another thread's lock fails instead of corrupting it, and
- * hf__mutex_assert_held can tell the owner. Thread: any, for every function here.
+ * Every mutex is initialised by hf__mutex_init. In builds with assertions it is error-checking:
+ * locking it twice or unlocking another thread's lock fails instead of corrupting it, and
+ * hf__mutex_assert_held can check which thread holds it. Thread: any, for every function here.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 /*
  * Starts a thread that runs fn(ctx). name has up to 15 characters ("hf-elector"); the rest is cut.
- * 0 or -errno: -EINVAL when the host asks for a stack below 64 KiB. The caller joins *ret_thread.
+ * 0 or -errno: -EINVAL if the host has set a stack size below 64 KiB. The caller joins *ret_thread.
  */
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread);
@@ -28,10 +28,10 @@ int hf__mutex_init(pthread_mutex_t *mutex);
 
 /*
  * Asserts that the calling thread holds mutex. Write it at the top of each function whose name ends
- * in _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). Costs a
- * call and no system call while the assertion holds; nothing with NDEBUG.
+ * in _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). It
+ * costs a function call but no system call if the assertion holds, and nothing with NDEBUG.
  */
 #define hf__mutex_assert_held(mutex) assert(hf__mutex_is_held(mutex))
 
-/* For hf__mutex_assert_held only: a library built with NDEBUG cannot tell, and returns true. */
+/* For hf__mutex_assert_held only. With NDEBUG it cannot know the owner and always returns true. */
 bool hf__mutex_is_held(pthread_mutex_t *mutex);

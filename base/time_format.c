@@ -2,9 +2,9 @@
 /*
  * Formats and parses times and durations.
  *
- * The text must be the one that Go's standard library would print, to the byte: other clients of
- * the API compare it. The locale and the time zone of the process must not matter, so neither
- * strftime nor strtod is used.
+ * The text must be byte for byte what Go's standard library prints, because other clients of the
+ * API compare it. It must not depend on the process's locale or time zone, so neither strftime nor
+ * strtod is used.
  */
 #include "base/time_format.h"
 
@@ -28,7 +28,7 @@ static int64_t days_from_date(int64_t year, int month, int day) {
                day_of_year - 719468;
 }
 
-/* The inverse. */
+/* The inverse of days_from_date. */
 static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day) {
         days += 719468;
         int64_t era = (days >= 0 ? days : days - 146096) / 146097;
@@ -51,7 +51,8 @@ static char *put_digits(char *at, uint64_t value, int n, char after) {
         return at + n + 1;
 }
 
-/* Writes no decimals when usec < 0. The format has four-digit years only, so sec is clamped. */
+/* Writes no decimals if usec is negative. The format allows only four-digit years, so sec is
+ * clamped. */
 static void format(int64_t sec, int usec, char *text) {
         static const int64_t first = INT64_C(-62135596800); /* 0001-01-01T00:00:00Z */
         static const int64_t last = INT64_C(253402300799);  /* 9999-12-31T23:59:59Z */
@@ -79,7 +80,7 @@ static void format(int64_t sec, int usec, char *text) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Reads exactly n digits and moves *p behind them. -1: there are fewer. */
+/* Reads exactly n digits and advances *p past them. -1: there are fewer digits. */
 static int read_digits(const char **p, int n) {
         int value = 0;
 
@@ -91,7 +92,7 @@ static int read_digits(const char **p, int n) {
         return value;
 }
 
-/* Moves *p behind c. false: another character is there. */
+/* Advances *p past c. false: the next character is not c. */
 static bool skip(const char **p, char c) {
         if (**p != c)
                 return false;
@@ -118,7 +119,7 @@ static int parse_zone(const char **p, int64_t *ret_offset) {
         return 0;
 }
 
-/* "2026-11-21T02:36:00" into seconds since 1970, as if the zone was UTC. */
+/* Parses "2026-11-21T02:36:00" into seconds since 1970, as if the zone were UTC. */
 static int parse_date_time(const char **p, int64_t *ret_sec) {
         static const char month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
         int year, month, day, hour, minute, second;
@@ -178,10 +179,10 @@ int hf__time_parse(const char *text, int64_t *ret_sec) {
         return parse(text, false, ret_sec, &usec);
 }
 
-/* Reads a unit and moves *p behind it. 0: no unit is there. */
+/* Reads a unit of time and advances *p past it. Returns its length in nanoseconds; 0 = no unit. */
 static hf_nsec read_unit(const char **p) {
         static const struct {
-                const char *name; /* "ms" comes before "m", its prefix */
+                const char *name; /* "ms" must precede its prefix "m" */
                 hf_nsec value;
         } units[] = {
                 {"ns", 1},
@@ -205,8 +206,8 @@ static hf_nsec read_unit(const char **p) {
 #define MAX_SCALE INT64_C(100000000000000)
 
 /*
- * Parses one term of a duration, as "1.5h". The whole part is exact; the fraction is rounded down
- * to nanoseconds, as Go does.
+ * Parses one term of a duration, for example "1.5h". The whole part is exact; the fraction is
+ * rounded down to nanoseconds, as Go does.
  */
 static int duration_term(const char **p, hf_nsec *ret_term) {
         int64_t whole = 0, fraction = 0, scale = 1;
@@ -221,7 +222,8 @@ static int duration_term(const char **p, hf_nsec *ret_term) {
         if (skip(p, '.'))
                 for (; is_digit(**p); (*p)++) {
                         has_digits = true;
-                        /* Further digits are less than a nanosecond in every unit. */
+                        /* Ignore further digits: with every unit they are worth less than a
+                         * nanosecond. */
                         if (scale == MAX_SCALE)
                                 continue;
                         fraction = fraction * 10 + (**p - '0');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Times as text: Kubernetes' MicroTime and Time, which objects carry, and Go's durations, which
- * flags and manifests carry. Pure. Thread: any.
+ * Times as text: Kubernetes' MicroTime and Time, which objects contain, and Go's durations, which
+ * flags and manifests use. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +24,6 @@ int hf__time_parse(const char *text, int64_t *ret_sec);
 /* Parses a duration as Go's time.ParseDuration does, except that negative ones are refused: "15s",
  * "1m30s", "250ms", "1.5h", "0". 0 or -EINVAL. */
 int hf__duration_parse(const char *text, hf_nsec *ret_duration);
-/* Writes a duration as Go prints it ("1m30s", "15s", "250ms"); one below 0 becomes "0s". text has
- * 32 bytes. */
+/* Writes a duration as Go prints it ("1m30s", "15s", "250ms"). A negative duration becomes "0s".
+ * text has 32 bytes. */
 void hf__duration_format(hf_nsec duration, char *text);

@@ -9,8 +9,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Makes one tree of two and returns its root: the later root becomes a child of the earlier one.
- * Either may be NULL. */
+/* Joins two trees and returns the new root: the root that is due later becomes a child of the
+ * other. Either may be NULL. */
 static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
         assert(!a || (!a->next && !a->prev));
         assert(!b || (!b->next && !b->prev));
@@ -29,8 +29,8 @@ static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
         return a;
 }
 
-/* Makes one tree of a list of siblings: melds them in pairs from the left, then the pairs from the
- * right. This order gives the logarithmic bound. */
+/* Joins a list of siblings into one tree. It melds them in pairs from the left, and then the pairs
+ * from the right. The logarithmic bound depends on this order. */
 static struct hf__timer *join(struct hf__timer *list) {
         struct hf__timer *pairs = NULL, *root = NULL;
 

@@ -9,7 +9,7 @@
 
 #include <holdfast/clock.h>
 
-/* Zero before its first use. */
+/* Must be zeroed before its first use. */
 struct hf__timer {
         hf_nsec at; /* when it is due; must not change while queued */
         /* Used by the heap while queued. prev is the left sibling, or the parent of a first child;

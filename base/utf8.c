@@ -2,7 +2,7 @@
 /*
  * Checks UTF-8.
  *
- * Request bodies pass through hf__utf8_valid whole, so it must stay fast for ASCII.
+ * hf__utf8_valid checks whole request bodies, so it must stay fast for ASCII.
  */
 #include "base/utf8.h"
 
@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The length that the first byte of a character announces; 0 = no character begins with it. */
+/* The length of a character, derived from its first byte; 0 = no character begins with this
+ * byte. */
 static size_t announced_length(unsigned char first) {
         if (first < 0x80)
                 return 1;
@@ -20,7 +21,7 @@ static size_t announced_length(unsigned char first) {
                 return 2;
         if (first < 0xf0)
                 return 3;
-        return first < 0xf5 ? 4 : 0; /* from 0xf5 on: above U+10FFFF */
+        return first < 0xf5 ? 4 : 0; /* 0xf5 and higher would be above U+10FFFF */
 }
 
 size_t hf__utf8_length(const char *text, size_t n) {
@@ -31,8 +32,8 @@ size_t hf__utf8_length(const char *text, size_t n) {
         size_t length = announced_length(p[0]);
         if (length < 2)
                 return length;
-        /* The range of the second byte excludes overlong forms, surrogates and what is above
-         * U+10FFFF. */
+        /* Limit the second byte, so that overlong forms, surrogates and characters above U+10FFFF
+         * are refused. */
         switch (p[0]) {
         case 0xe0: low = 0xa0; break;
         case 0xed: high = 0x9f; break;

@@ -6,6 +6,6 @@
 
 /* Whether the n bytes are valid UTF-8. */
 bool hf__utf8_valid(const char *data, size_t n);
-/* The length in bytes of the character at the beginning of the n bytes of text; n > 0. 0: no valid
- * character is there. */
+/* The length in bytes of the character at the beginning of the n bytes of text; n > 0. 0: the bytes
+ * do not begin with a valid character. */
 size_t hf__utf8_length(const char *text, size_t n);

@@ -3,8 +3,8 @@
  * The dependencies between hooks: which hooks a hook starts after.
  *
  * Registration is closed when this runs, so the list of hooks does not change and is read without
- * the lock. After a success the dependencies form no circle: so some hook can always start, and
- * some hook can always stop.
+ * the lock. On success the dependencies contain no cycle. So there is always a hook that can start
+ * next, and one that can stop next.
  */
 #include "hooks/dependencies.h"
 
@@ -26,7 +26,8 @@ static size_t index_of(const struct hf_hooks *hooks, const struct hf_hook_contex
         return i;
 }
 
-/* A depth-first search with a stack of its own. */
+/* A depth-first search. It has an explicit stack, because the depth depends on the number of hooks,
+ * and threads have small stacks. */
 struct search {
         struct hf_hooks *hooks;
         enum mark {
@@ -36,8 +37,9 @@ struct search {
         } *
                 marks;                  /* by index in hooks->list; owned */
         struct hf_hook_context **stack; /* owned */
-        size_t *next; /* of each hook on the stack: the dependency to look at next; owned */
-        size_t n;     /* hooks on the stack */
+        /* for each hook on the stack, the index of its next dependency to visit; owned */
+        size_t *next;
+        size_t n; /* number of hooks on the stack */
 };
 
 static void push(struct search *search, struct hf_hook_context *hook) {
@@ -48,7 +50,8 @@ static void push(struct search *search, struct hf_hook_context *hook) {
         search->n++;
 }
 
-/* Writes `"a" after "b" after "a"`: the circle from the hook on the stack to the top and back. */
+/* Writes the cycle from hook up to the top of the stack and back to hook, in the form `"a" after
+ * "b" after "a"`. */
 static void describe_circle(const struct search *search, const struct hf_hook_context *hook,
                             char *text, size_t max_text) {
         size_t first = 0, used = 0;
@@ -63,7 +66,7 @@ static void describe_circle(const struct search *search, const struct hf_hook_co
         }
 }
 
-/* Looks for a circle that can be reached from root. */
+/* Looks for a cycle that can be reached from root. */
 static int find_circle(struct search *search, struct hf_hook_context *root,
                        struct hf_status *reterr_status) {
         push(search, root);

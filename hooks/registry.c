@@ -2,12 +2,12 @@
 /*
  * The registry of hooks.
  *
- * Model. A hook is a start and a stop function, and the threads that it spawned. Two coordinators
- * change its state: hf_hooks_start (start.c) and hf_hooks_stop (stop.c), each on its caller's
- * thread. Each is a loop: it looks at all hooks, advances those that can advance, and waits on one
- * condition variable until something has changed or the nearest deadline has come. Hook functions
- * run on threads of their own without the lock. Their results are stored under the lock. So a hook
- * may take its time, call back into the registry, or never return, and does not hold up the others.
+ * Model. A hook has a start function, a stop function, and the threads that it has spawned. Two
+ * coordinators change its state, each on the thread of its caller: hf_hooks_start (start.c) and
+ * hf_hooks_stop (stop.c). Each is a loop: it looks at all hooks, advances those that can advance,
+ * and waits on one condition variable until a state changes or the nearest deadline passes. Hook
+ * functions run on their own threads without the lock, and their results are stored under the lock.
+ * So a hook that is slow, calls back into the registry, or never returns does not delay the others.
  *
  *      start:  WAITING -> RUNNING -> DONE or FAILED
  *      stop:   WAITING -> RUNNING -> JOINING -> DONE
@@ -15,15 +15,15 @@
  *              WAITING -> JOINING       it has no stop function
  *              RUNNING or JOINING -> STUCK
  *
- * Who may change what. start_state: the start coordinator, and the hook's start thread as its last
- * access. stop_state: the stop coordinator. `shutdown` is set once, under the lock, and the start
- * coordinator tests it under the same lock before it begins a start. So no start begins after
- * hf_hooks_shut_down, and hf_hooks_stop, which first waits until the start coordinator has
- * returned, sees every start that was begun.
+ * start_state is changed by the start coordinator, and by the hook's start thread in its last
+ * access to the registry. stop_state is changed only by the stop coordinator. `shutdown` is set
+ * once, under the lock, and the start coordinator tests it under the same lock before it begins a
+ * start. So no start begins after hf_hooks_shut_down, and hf_hooks_stop sees every start that was
+ * begun, because it first waits until the start coordinator has returned.
  *
- * Hooks cannot deadlock in the way that is known from others, where a stop waits for work that is
- * canceled only later: the shutting-down token fires before any stop runs, the hook's own token
- * fires before its own stop runs, and each wait has a deadline.
+ * A stop can never wait for work that would be canceled only after this stop. The shutting-down
+ * token fires before any stop runs, a hook's own token fires before its stop runs, and each wait
+ * has a deadline.
  */
 #include "hooks/registry.h"
 
@@ -56,8 +56,8 @@ static struct hf_hook_context *hook_free(struct hf_hook_context *hook) {
         return NULL;
 }
 
-/* Copies the names in from->after. hook->n_after counts the copies, for hook_free after a failure.
- */
+/* Copies the names in from->after. hook->n_after counts the copies, so that hook_free frees the
+ * right number after a failure. */
 static int copy_after(struct hf_hook_context *hook, const struct hf_hook *from) {
         size_t n = from->n_after ? from->n_after : 1; /* calloc(0) may return NULL */
 
@@ -127,8 +127,8 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks) {
                 return NULL;
         for (size_t i = 0; i < hooks->n; i++)
                 hf_health_remove(hooks->host->health, hooks->list[i]->check);
-        /* Threads may be alive: some are stuck, or the hooks were started and never stopped. They
-         * use the memory, so it stays. */
+        /* Threads may still be running, because some are stuck, or because the hooks were started
+         * and never stopped. They use the memory, so leak it rather than free it. */
         if (hooks->stuck || hooks->starting || (hooks->closed && !hooks->stop_done))
                 return NULL;
         for (size_t i = 0; i < hooks->n; i++)
@@ -142,7 +142,8 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks) {
         return NULL;
 }
 
-/* The health check of a hook. Takes no lock, because a health check must return at once. */
+/* The health check of a hook. It reads an atomic and takes no lock, because a health check must
+ * return at once. */
 static bool check_finished(void *ctx, char *reason, size_t max_reason) {
         struct hf_hook_context *hook = ctx;
         if (atomic_load(&hook->finished))
@@ -159,7 +160,7 @@ static struct hf_hook_context *find_locked(struct hf_hooks *hooks, const char *n
         return NULL;
 }
 
-/* Puts hook on the list, which owns it then. After a failure it is still the caller's. */
+/* Adds hook to the list, which then owns it. After a failure the caller still owns it. */
 static int publish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
                           struct hf_status *reterr_status) {
         hf__mutex_assert_held(&hooks->mu);
@@ -182,6 +183,8 @@ static int publish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
         return 0;
 }
 
+/* Undoes publish_locked after the health check could not be added. A concurrent hf_hooks_add may
+ * have appended another hook, so this searches for its own. */
 static void unpublish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         size_t i = 0;
 
@@ -195,7 +198,7 @@ static void unpublish_locked(struct hf_hooks *hooks, struct hf_hook_context *hoo
         hooks->n--;
 }
 
-/* Checks what the caller of hf_hooks_add has given. */
+/* Checks the arguments of hf_hooks_add. */
 static int check_hook(const struct hf_hook *hook, const char *caller,
                       struct hf_status *reterr_status) {
         if (!hook->name || hook->name[0] == '\0')

@@ -3,8 +3,8 @@
 /*
  * The registry of hooks, for the files of this module. The model is explained in registry.c.
  *
- * Lock: hooks->mu guards what is marked below. It is released around every call of a hook function,
- * of a token and of pthread_join.
+ * Lock: hooks->mu guards the members marked below. It is released during every call of a hook
+ * function, every firing of a token, and pthread_join.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,18 +12,19 @@
 #include <holdfast/hooks.h>
 
 enum hf__hook_start_state {
-        HF__START_WAITING, /* for the hooks that it is after */
+        HF__START_WAITING, /* waits for the hooks that it depends on */
         HF__START_RUNNING, /* its start function runs */
-        HF__START_DONE,    /* it has returned 0 */
-        HF__START_FAILED   /* it has returned an error, or its thread could not be started */
+        HF__START_DONE,    /* its start function has returned 0 */
+        HF__START_FAILED   /* its start function has returned an error, or got no thread */
 };
 
 enum hf__hook_stop_state {
-        HF__STOP_WAITING, /* for the hooks that are after it, then for its own start to return */
+        /* waits for the hooks that depend on it, then for its own start to return */
+        HF__STOP_WAITING,
         HF__STOP_RUNNING, /* its stop function runs */
-        HF__STOP_JOINING, /* its stop function has returned, but not all of its threads */
+        HF__STOP_JOINING, /* its stop function has returned, but not all of its threads have */
         HF__STOP_DONE,    /* all its threads are joined, or its start was never begun */
-        HF__STOP_STUCK    /* its deadline has passed and threads are alive */
+        HF__STOP_STUCK    /* its deadline has passed and threads are still running */
 };
 
 struct hf_hook_context {
@@ -34,7 +35,7 @@ struct hf_hook_context {
         char *check;  /* owned; the name of its health check */
         char **after; /* owned */
         size_t n_after;
-        struct hf_hook hook;     /* its strings are not used */
+        struct hf_hook hook;     /* a copy; its name and `after` are not used */
         struct hf_cancel *token; /* owned; fires when the stop of this hook begins */
 
         /* set by hf__hook_dependencies_resolve, immutable afterwards */
@@ -45,7 +46,7 @@ struct hf_hook_context {
         /* guarded by hooks->mu */
         enum hf__hook_start_state start_state;
         bool start_begun;    /* start_thread exists */
-        bool start_returned; /* the thread does not touch the registry any more */
+        bool start_returned; /* the start thread will not access the registry again */
         hf_nsec start_until;
         pthread_t start_thread;
         struct hf_status start_status;
@@ -68,7 +69,7 @@ struct hf_hooks {
         struct hf_cancel *shutting_down; /* owned; child of stopped */
 
         pthread_mutex_t mu;
-        pthread_cond_t changed; /* with mu: a flag below, or of a hook, has changed */
+        pthread_cond_t changed; /* used with mu; signalled when a flag below or in a hook changes */
         /* guarded by mu */
         struct hf_hook_context **list; /* owned; in the order of registration, fixed once closed */
         size_t n;
@@ -76,9 +77,9 @@ struct hf_hooks {
         bool shutdown; /* no further start begins */
         bool starting; /* hf_hooks_start is running */
         bool stop_begun, stop_done;
-        bool stuck; /* threads are alive after the stop: nothing may be freed */
+        bool stuck; /* threads are still running after the stop, so nothing may be freed */
 };
 
-/* Completes the status of a hook function that returned r: a message that it did not set describes
- * r. */
+/* Completes the status of a hook function that returned r: sets its error, and a message that
+ * describes r if the function set none. */
 void hf__hook_complete_status(struct hf_status *status, int r);

@@ -2,8 +2,9 @@
 /*
  * The start coordinator. registry.c explains the model.
  *
- * A start begins when the starts of all its dependencies have returned 0. The coordinator ends with
- * the first failure, and does not wait for the starts that run: hf_hooks_stop does.
+ * A start begins when the starts of all its dependencies have returned 0. The coordinator returns
+ * at the first failure. It does not wait for starts that are still running, because hf_hooks_stop
+ * does.
  */
 #include <assert.h>
 
@@ -19,6 +20,8 @@ static void set_start_state_locked(struct hf_hook_context *hook, enum hf__hook_s
         hook->start_state = state;
 }
 
+/* The thread of one start function. It stores all results under one lock, so that the coordinators
+ * see either none or all of them. */
 static void *start_main(void *ctx) {
         struct hf_hook_context *hook = ctx;
         struct hf_hooks *hooks = hook->hooks;
@@ -48,8 +51,8 @@ static bool can_start_locked(const struct hf_hook_context *hook) {
         return true;
 }
 
-/* Begins one start. Keeps the lock, because starting a thread does not block for long, and a stop
- * must see either nothing or the thread. */
+/* Begins one start. Keeps the lock, so that a stop sees either no start or one whose thread exists.
+ * Starting a thread does not block for long. */
 static void begin_locked(struct hf_hook_context *hook, hf_nsec now) {
         hf__mutex_assert_held(&hook->hooks->mu);
         hook->start_until = now + hook->hook.start_deadline;
@@ -79,8 +82,8 @@ static int advance_locked(struct hf_hook_context *hook, hf_nsec now,
         return 0;
 }
 
-/* Looks at all hooks once. true: the start is over, with *ret_result. false: *ret_wake is the
- * nearest deadline. */
+/* Advances all hooks once. true: hf_hooks_start must return *ret_result. false: call again when a
+ * hook changes, and at *ret_wake, the nearest deadline, at the latest. */
 static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf_nsec *ret_wake,
                            struct hf_status *reterr_status) {
         size_t n_done = 0;
@@ -105,7 +108,7 @@ static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result,
         return n_done == hooks->n;
 }
 
-/* Closes the registration. After a failure there is nothing to start. */
+/* Closes the registration. After a failure, hf_hooks_start must start nothing. */
 static int begin_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         int r = 0;
 

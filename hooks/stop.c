@@ -5,7 +5,7 @@
  * A hook is stopped once every hook that depends on it has stopped (or is stuck), and its own start
  * function has returned (or has missed its deadline). Then its token fires, its stop function runs,
  * and its threads are joined, all within its stop deadline. A thread is joined only after its last
- * access to the registry, so that a join never blocks on a hook's own code.
+ * access to the registry, so that a join never waits for a hook's own code.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static bool has_ended(const struct hf_hook_context *hook) {
         return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK;
 }
 
-/* Whether every hook that depends on this one has ended. */
+/* Whether every hook that depends on this one has stopped or is stuck. */
 static bool can_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
         hf__mutex_assert_held(&hook->hooks->mu);
         for (size_t i = 0; i < hooks->n; i++) {
@@ -68,8 +68,8 @@ static bool can_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_c
         return true;
 }
 
-/* Fires the token and runs the stop function. Releases the lock meanwhile, because the wakers of
- * the token and the stop function may call back into the registry. */
+/* Fires the token and starts the thread of the stop function. Releases the lock while it does so,
+ * because wakers of the token and the stop function may call back into the registry. */
 static void begin_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now) {
         int r = 0;
 
@@ -80,25 +80,27 @@ static void begin_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, h
         hf_cancel_fire(hook->token, HF_CANCEL_STOPPING);
         if (hook->hook.stop) {
                 r = hf__thread_start(hooks->host, "hf-hook", stop_main, hook, &hook->stop_thread);
-                if (r != 0) /* no thread: stop here, although no deadline applies then */
+                /* no thread could be started: stop on this one, although the deadline cannot be
+                 * enforced then */
+                if (r != 0)
                         (void)stop_main(hook);
         }
         pthread_mutex_lock(&hooks->mu);
         hook->stop_thread_made = hook->hook.stop && r == 0;
 }
 
-/* Whether no thread of hook will touch the registry again. */
+/* Whether all threads of hook have made their last access to the registry. */
 static bool can_join_locked(const struct hf_hook_context *hook) {
         return hook->start_returned && (!hook->stop_thread_made || hook->stop_returned) &&
                hf__hook_threads_are_done_locked(hook);
 }
 
-/* Joins all threads of hook. Releases the lock meanwhile. */
+/* Joins all threads of hook. Releases the lock during the joins. */
 static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         struct hf__hook_thread *threads = hook->threads;
 
         hf__mutex_assert_held(&hooks->mu);
-        assert(hook->stop_begun); /* no thread is spawned while the lock is released */
+        assert(hook->stop_begun); /* so no thread is spawned while the lock is released */
         hook->threads = NULL;
         pthread_mutex_unlock(&hooks->mu);
         hf__hook_threads_join(threads);
@@ -109,8 +111,8 @@ static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         set_stop_state_locked(hook, HF__STOP_DONE);
 }
 
-/* Advances a hook in state WAITING. true: its state has changed. false: *ret_until is the time at
- * which it can change without an event. */
+/* Advances a hook in state WAITING. true: its state has changed. false: *ret_until is the deadline
+ * at which its state changes even if nothing else does. */
 static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
                                    hf_nsec now, hf_nsec *ret_until) {
         if (!hook->start_begun) {
@@ -156,13 +158,15 @@ static bool advance_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
         return advance_begun_locked(hooks, hook, now, ret_until);
 }
 
-/* Advances all hooks once. true: all have ended. false: call again at *ret_wake at the latest. */
+/* Advances all hooks once. true: all have stopped or are stuck. false: call again when a hook
+ * changes, and at *ret_wake at the latest. */
 static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) {
         bool advanced = false, all_ended = true;
 
         hf__mutex_assert_held(&hooks->mu);
         *ret_wake = HF_NSEC_NEVER;
-        /* Backwards, because a hook is usually registered after those that it depends on. */
+        /* In reverse order, because a hook is usually registered after the hooks that it depends
+         * on, and must stop before them. */
         for (size_t i = hooks->n; i-- > 0;) {
                 hf_nsec until;
                 if (advance_locked(hooks, hooks->list[i], now, &until))
@@ -172,7 +176,8 @@ static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wak
                 if (!has_ended(hooks->list[i]))
                         all_ended = false;
         }
-        /* Hooks that waited for those may be able to advance now. */
+        /* Hooks that waited for the advanced ones may be able to advance now, so call again at
+         * once. */
         if (advanced)
                 *ret_wake = now;
         return all_ended;
@@ -208,8 +213,8 @@ static void report_stuck_locked(struct report *report, const struct hf_hook_cont
         report_add(report, hook->name, "is stuck", detail);
 }
 
-/* Lists all failures. Returns HF_E_STUCK if any hook is stuck, because the caller must not free
- * anything then; otherwise the first error found. */
+/* Lists all failures in reterr_status. Returns HF_E_STUCK if any hook is stuck, because then the
+ * caller must not free anything; otherwise the first error found. */
 static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         struct report report = {0};
         int error = 0;
@@ -245,7 +250,8 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
                 return hf_fail(reterr_status, HF_E_CLOSED, "the hooks have already been stopped");
         }
         hooks->stop_begun = true;
-        /* A short wait: the start coordinator returns as soon as it sees `shutdown`. */
+        /* This wait is short, because the start coordinator returns as soon as it sees
+         * `shutdown`. */
         while (hooks->starting)
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, HF_NSEC_NEVER);
         hf_nsec wake, now = hf_now(clock);

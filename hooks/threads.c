@@ -2,9 +2,9 @@
 /*
  * Threads that hooks spawn.
  *
- * A thread is joined only after it has set `done`, which is its last access to the registry: so a
- * join waits for the exit of the thread and never for its work. A thread that is done but not
- * joined keeps its stack, so each spawn joins those of the same hook.
+ * A thread is joined only after it has set `done`, which is its last access to the registry. So a
+ * join waits only for the thread to exit and never for its work. A thread that is done but not
+ * joined keeps its stack. So each spawn also joins the threads of its hook that are done.
  */
 #include "hooks/threads.h"
 
@@ -27,7 +27,7 @@ static void *spawned_main(void *ctx) {
         return NULL;
 }
 
-/* Takes the threads that are done off the hook's list. */
+/* Removes the threads that are done from the hook's list and returns them. */
 static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
         struct hf__hook_thread *done = NULL, **link = &hook->threads;
 
@@ -45,8 +45,8 @@ static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
         return done;
 }
 
-/* Starting a thread under the lock does not block for long, and a stop sees either no thread or one
- * that it can join. */
+/* Starts the thread under the lock, so that a stop sees either no thread or one that it can join.
+ * Starting a thread does not block for long. */
 static int start_locked(struct hf__hook_thread *thread, const char *name) {
         struct hf_hook_context *hook = thread->hook;
         struct hf_hooks *hooks = hook->hooks;

@@ -15,11 +15,11 @@ struct hf__hook_thread {
         pthread_t thread;
         /* guarded by hooks->mu */
         struct hf__hook_thread *next; /* in hook->threads */
-        bool done; /* fn has returned, and the thread does not touch the registry any more */
+        bool done; /* fn has returned, and the thread will not access the registry again */
 };
 
 /* Whether all spawned threads of hook are done. The caller holds hooks->mu. */
 bool hf__hook_threads_are_done_locked(const struct hf_hook_context *hook);
-/* Joins and frees a list of threads that are done, so that it does not wait for fn. Without the
- * lock. */
+/* Joins and frees a list of threads. All must be done, so that the joins do not wait for any fn.
+ * The caller must not hold hooks->mu. */
 void hf__hook_threads_join(struct hf__hook_thread *threads);

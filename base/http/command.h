@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Commands of other threads to the engine's thread. A command is a message in the engine's mailbox
- * and a member of a longer-lived struct, so that sending one allocates nothing.
+ * Commands that other threads send to the engine's thread through its mailbox. A command is a
+ * member of the struct that it concerns, so that sending it allocates nothing.
  */
 #include "base/mailbox.h"
 
 enum hf__http_command_kind {
-        HF__HTTP_SUBMIT, /* member of the exchange to start */
-        HF__HTTP_CANCEL, /* member of the exchange to cancel */
-        HF__HTTP_TIMER,  /* member of the timer to set (engine.c) */
-        HF__HTTP_STOP    /* member of the engine */
+        HF__HTTP_SUBMIT, /* start the exchange that contains the command */
+        HF__HTTP_CANCEL, /* cancel the exchange that contains it */
+        HF__HTTP_TIMER,  /* add the timer that contains it (struct scheduled in engine.c) */
+        HF__HTTP_STOP    /* stop the engine that contains it */
 };
 
 struct hf__http_command {

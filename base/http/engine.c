@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine: its loop, and the functions through which other threads reach it.
+ * The engine: its loop, and the functions that other threads call.
  *
  * One thread owns curl and all requests. Other threads send it commands through the mailbox, and
- * touch only what mu guards. Callbacks run on the engine's thread with no lock held.
+ * access only the members that mu guards. Callbacks run on the engine's thread with no lock held.
  *
- * A request is in a bucket, by its id, from its submission until it has ended, so that a
- * cancellation finds it. Its cancel command is a member of it, so that canceling allocates nothing
- * and cannot fail. A request that ends while its cancel command is in the mailbox is kept until the
+ * From its submission until its end a request is in the bucket for its id, so that a cancellation
+ * finds it. Its cancel command is a member of its struct, so that canceling allocates nothing and
+ * cannot fail. A request that ends while its cancel command is in the mailbox is kept until the
  * command is taken.
  *
  * The loop sleeps in epoll_wait for at most a second. It wakes for curl's sockets, for the mailbox
- * and for a timer of boot time. That timer is set to the earliest of curl's timers, the requests'
- * timers and the scheduled calls. It is set again only when it must expire earlier than it is set:
- * expiring too early costs one empty iteration, which is cheaper than a system call per request.
+ * and for a boot-time timer. That timer expires at the earliest of curl's timers, the requests'
+ * timers and the scheduled calls. It is set again only if it must expire earlier than before. If it
+ * expires too early, that costs one empty iteration, which is cheaper than a system call per
+ * request.
  *
- * The stop: from then on submissions are refused. The thread takes what is in the mailbox, ends
- * every request with HF_E_CANCELED, calls every scheduled function, and ends.
+ * After hf__http_engine_stop, submissions are refused. The thread takes the remaining commands from
+ * the mailbox, ends every request with HF_E_CANCELED, calls every scheduled function, and exits.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -33,7 +34,7 @@
 #define N_EVENTS    64
 #define MAX_WAIT_MS 1000
 
-/* A call that was asked for with hf__http_schedule. The engine owns it. */
+/* A call that hf__http_schedule has scheduled. The engine owns it. */
 struct scheduled {
         struct hf__http_command command; /* HF__HTTP_TIMER */
         struct hf__timer timer;
@@ -55,7 +56,8 @@ static struct hf__exchange **bucket_of_locked(struct hf__http_engine *engine, ui
 static void post_locked(struct hf__http_engine *engine, struct hf__http_command *command,
                         enum hf__http_command_kind kind) {
         hf__mutex_assert_held(&engine->mu);
-        assert(!engine->closed); /* the thread may end after the stop command */
+        /* the thread may exit after the stop command and would miss this one */
+        assert(!engine->closed);
         command->kind = kind;
         hf__mailbox_post(&engine->mailbox, &command->message);
 }
@@ -68,7 +70,8 @@ static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t
         return x;
 }
 
-/* again: the id of the request of which this is another try; 0 = it is the first. */
+/* Whether a request may be submitted now. again: the id of the request that this one retries; 0 =
+ * it is not a retry. */
 static int check_submit_locked(struct hf__http_engine *engine, uint64_t again) {
         if (engine->closed)
                 return HF_E_CLOSED;
@@ -76,6 +79,7 @@ static int check_submit_locked(struct hf__http_engine *engine, uint64_t again) {
         return last_try && last_try->cancel_posted ? HF_E_CANCELED : 0;
 }
 
+/* Copies the request outside the lock, because the copy can be large. */
 static int submit(struct hf__http_engine *engine, const struct hf__http_request *request,
                   uint64_t again, uint64_t *ret_id) {
         if (!request->method || !request->url || !request->on_done ||
@@ -89,10 +93,10 @@ static int submit(struct hf__http_engine *engine, const struct hf__http_request 
         int r = check_submit_locked(engine, again);
         if (r == 0) {
                 x->id = again ? again : ++engine->last_id;
-                if (ret_id) /* before the command is posted: a callback may need it */
+                if (ret_id) /* before the command is posted, because a callback may need the id */
                         *ret_id = x->id;
-                /* In front of the last try, which stays in the bucket until its on_done has
-                 * returned: find_locked finds the new one. */
+                /* Insert in front of the previous try, which stays in the bucket until its on_done
+                 * has returned. So find_locked finds the new try. */
                 struct hf__exchange **bucket = bucket_of_locked(engine, x->id);
                 x->next_in_bucket = *bucket;
                 *bucket = x;
@@ -184,7 +188,7 @@ static void take_submit(struct hf__http_engine *engine, struct hf__exchange *x) 
         hf__exchange_start(x);
 }
 
-/* The submit command came before, in the same mailbox, so x was started. */
+/* The submit command was posted earlier to the same mailbox, so x has been started already. */
 static void take_cancel(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
 
@@ -193,7 +197,7 @@ static void take_cancel(struct hf__exchange *x) {
                 return;
         }
         pthread_mutex_lock(&engine->mu);
-        x->cancel_posted = false; /* x ends now, so hf__engine_forget may free it */
+        x->cancel_posted = false; /* the command is taken, so hf__engine_forget may free x */
         pthread_mutex_unlock(&engine->mu);
         hf__exchange_abort(x, HF_E_CANCELED);
 }
@@ -219,7 +223,8 @@ static void take_messages(struct hf__http_engine *engine) {
         struct hf__message *message = hf__mailbox_take(&engine->mailbox);
 
         while (message) {
-                struct hf__message *next = message->next; /* the command may free its struct */
+                /* taking the command may free its struct */
+                struct hf__message *next = message->next;
                 take_command(engine, CONTAINER(message, struct hf__http_command, message));
                 message = next;
         }
@@ -228,7 +233,8 @@ static void take_messages(struct hf__http_engine *engine) {
 static void run_timers(struct hf__http_engine *engine) {
         struct hf__timer *first;
 
-        /* Each call takes its timer out of the heap, or sets it to a later time. */
+        /* The loop ends, because each call removes its timer from the heap or sets it to a later
+         * time. */
         while ((first = engine->exchange_timers.first) != NULL && first->at <= engine->now)
                 hf__exchange_on_timer(CONTAINER(first, struct hf__exchange, timer));
         while ((first = engine->timers.first) != NULL &&
@@ -238,7 +244,7 @@ static void run_timers(struct hf__http_engine *engine) {
         }
 }
 
-/* Arms the timer. Returns how long epoll_wait may sleep, in milliseconds. */
+/* Arms the timer if necessary. Returns how long epoll_wait may sleep, in milliseconds. */
 static int prepare_wait(struct hf__http_engine *engine) {
         hf_nsec next = hf__lanes_due(engine);
 
@@ -260,6 +266,9 @@ static int prepare_wait(struct hf__http_engine *engine) {
         return MAX_WAIT_MS;
 }
 
+/* One iteration of the loop. Timers run after curl, so that a response that has arrived wins over a
+ * deadline that has just passed. The flush is last, so that it sends everything that the iteration
+ * wrote. */
 static void run_iteration(struct hf__http_engine *engine) {
         struct epoll_event events[N_EVENTS];
         int n = epoll_wait(engine->epoll_fd, events, N_EVENTS, prepare_wait(engine));
@@ -293,7 +302,7 @@ static void *loop(void *ctx) {
         engine->self = pthread_self();
         while (!engine->stopping)
                 run_iteration(engine);
-        /* The stop command was the last one that was posted. It was taken with all before it. */
+        /* No command can follow the stop command, so the mailbox is empty now. */
         while (engine->exchanges)
                 hf__exchange_abort(engine->exchanges, HF_E_CANCELED);
         run_timers(engine);
@@ -302,7 +311,7 @@ static void *loop(void *ctx) {
 
 /* ---- life ---- */
 
-/* The thread has ended, or never began. */
+/* Frees the engine. Its thread has ended or was never started. */
 static void destroy(struct hf__http_engine *engine) {
         assert(!engine->exchanges && !engine->exchange_timers.first && !engine->timers.first);
         for (size_t i = 0; i < HF__HTTP_N_BUCKETS; i++)
@@ -342,7 +351,7 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
-        /* Asked once only: libcurl formats texts each time. */
+        /* Stored, because curl_version_info formats several strings on each call. */
         engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
         engine->epoll_fd = -1;
         engine->timer_fd = -1;

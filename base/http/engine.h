@@ -6,21 +6,23 @@
  *
  * Any thread submits a request. The engine's thread calls its callbacks: on_head when the header
  * block is complete, on_data for each piece of the body, and on_done exactly once, last. Callbacks
- * must not block. A request ends with its response, at its deadline, by its cancellation or with
- * the engine, and its outcome tells which.
+ * must not block. A request ends when its response is complete, at its deadline, when it is
+ * canceled, or when the engine stops. Its outcome reports which of these happened.
  *
  * Lanes: requests of different lanes never share a connection, so that Lease traffic does not queue
  * behind a large list. Within a lane connections are kept alive and reused; HTTP/2 requests to one
  * origin share connections.
  *
  * Outcomes:
- *      0                    a complete HTTP response, whatever its status code
- *      HF_E_UNAVAILABLE     nothing was sent, or the connection was refused
- *      HF_E_TIMEOUT         the deadline passed, or the connection broke after the request was
- * sent: nobody knows whether it was carried out HF_E_CANCELED        canceled, or the engine was
- * stopped HF_E_TOO_LARGE       without on_data: the body is longer than max_body HF_E_UNAUTHORIZED
- * one side's TLS certificate was refused HF_E_INVALID         the URL is malformed or of another
- * protocol -errno               a local failure; nothing was sent
+ * - 0: a complete HTTP response, whatever its status code.
+ * - HF_E_UNAVAILABLE: nothing was sent, or the connection was refused.
+ * - HF_E_TIMEOUT: the deadline passed, or the connection broke after the request was sent. Nobody
+ *   knows whether the request was carried out.
+ * - HF_E_CANCELED: the request was canceled, a callback ended it, or the engine was stopped.
+ * - HF_E_TOO_LARGE: there is no on_data, and the body is longer than max_body.
+ * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused.
+ * - HF_E_INVALID: the URL is malformed, or its protocol is not supported.
+ * - -errno: a local failure. Nothing was sent.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,44 +40,47 @@ enum hf__http_version {
         HF__HTTP_ANY,
         HF__HTTP_1_1,
         HF__HTTP_2,
-        HF__HTTP_2_PRIOR_KNOWLEDGE /* HTTP/2 without negotiation: gRPC over plain TCP */
+        HF__HTTP_2_PRIOR_KNOWLEDGE /* HTTP/2 without negotiation, as gRPC over plain TCP uses it */
 };
 
-/* The end of a request. All pointers are borrowed until on_done returns. */
+/* How a request ended. All pointers are valid until on_done returns. */
 struct hf__http_result {
-        uint64_t id;              /* the request's */
+        uint64_t id;              /* the id that hf__http_submit returned */
         int outcome;              /* see above */
         int code;                 /* HTTP status; 0 = none was received */
-        const void *body;         /* the whole body; empty with on_data or a bad outcome */
+        const void *body;         /* the whole body; empty if on_data is set or outcome is not 0 */
         size_t n_body;            /* bytes in body */
-        int grpc_status;          /* grpc-status of the trailers or headers; -1 = none */
+        int grpc_status;          /* grpc-status from the trailers or headers; -1 = none */
         const char *grpc_message; /* "" = none */
-        uint32_t retry_after_s;   /* 0 = none, or a date */
-        const char *fence_echo;   /* the response's header Holdfast-Fence; NULL = none */
-        const char *error_text;   /* why it failed, in libcurl's or our words; "" = unknown */
+        uint32_t retry_after_s;   /* 0 = none, or a date, which is ignored */
+        const char *fence_echo;   /* the Holdfast-Fence header of the response; NULL = none */
+        const char *error_text;   /* why it failed, from libcurl or Holdfast; "" = unknown */
 };
 
 /* All strings and the body are copied before submit returns. */
 struct hf__http_request {
-        const char *method;         /* "GET", "POST" */
-        const char *url;            /* absolute, http or https; see unix_socket */
-        bool url_recurs;            /* one of few URLs: curl's parse of it is kept for ever */
+        const char *method; /* "GET", "POST" */
+        const char *url;    /* absolute, http or https; see unix_socket */
+        /* The URL will be used again, so the engine keeps the parsed form as long as it runs. Set
+         * this only for a small set of URLs. */
+        bool url_recurs;
         const char *unix_socket;    /* path, with the URL http://localhost/...; NULL = TCP */
         const char *const *headers; /* "Name: value" */
         size_t n_headers;
         const void *body;
         size_t n_body;
         enum hf__http_version version;
-        /* May be sent again when a kept connection turns out to be dead, as GET and HEAD may. */
+        /* The request may be sent again when a reused connection turns out to be dead. GET and HEAD
+         * always may. */
         bool idempotent;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */
-        hf_nsec deadline;         /* boot time, for all of it; HF_NSEC_NEVER only for streams */
-        /* Boot time before which it is not sent. The deadline and cancellation hold meanwhile. 0 =
-         * send at once. */
+        hf_nsec deadline;         /* boot time, for the whole request; NEVER for streams only */
+        /* Boot time before which the request is not sent. It can reach its deadline or be canceled
+         * earlier. 0 = send at once. */
         hf_nsec not_before;
-        hf_nsec head_timeout; /* from the submission to the complete header block; 0 = none */
-        size_t max_body;      /* limit without on_data; 0 = 8 MiB */
+        hf_nsec head_timeout; /* limit from submission to the complete header block; 0 = none */
+        size_t max_body;      /* limit of the body if on_data is NULL; 0 = 8 MiB */
         /* Optional. A result other than 0 ends the request with HF_E_CANCELED. */
         int (*on_head)(void *ctx, int code);
         int (*on_data)(void *ctx, const void *data, size_t n);
@@ -89,8 +94,8 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
 /* From now on submitting fails with HF_E_CLOSED, and all requests end soon with HF_E_CANCELED.
  * Idempotent, never blocks. Thread: any. */
 void hf__http_engine_stop(struct hf__http_engine *engine);
-/* Stops the engine and joins its thread: then every on_done has returned. Accepts NULL, returns
- * NULL. Not from a callback. */
+/* Stops the engine and joins its thread. When it returns, every on_done has returned. Accepts NULL,
+ * returns NULL. Must not be called from a callback. */
 struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine);
 
 /*
@@ -100,14 +105,14 @@ struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine);
 int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
                     uint64_t *ret_id);
 /*
- * Submits another try under the id of a request that has just ended, so that canceling this id
- * cancels the new try. Only from the on_done of that request. Fails like hf__http_submit, and with
- * HF_E_CANCELED when the request has been canceled meanwhile.
+ * Submits a retry under the id of a request that has just ended, so that hf__http_cancel with this
+ * id cancels the retry. May be called only from the on_done of that request. Fails like
+ * hf__http_submit, and with HF_E_CANCELED if the request was canceled in the meantime.
  */
 int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request,
                           uint64_t id);
-/* Makes the request end soon with HF_E_CANCELED, unless it has ended. Never blocks, cannot fail.
- * Thread: any. */
+/* Causes the request to end soon with HF_E_CANCELED. Does nothing if it has ended already. Never
+ * blocks, cannot fail. Thread: any. */
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
 /*
  * Calls fn on the engine's thread, at boot time `when` or soon if that has passed. When the engine
@@ -116,6 +121,6 @@ void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
  */
 int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
                       void *ctx);
-/* A counter that grows with each iteration of the loop, at least once a second. A watchdog sees by
- * it that the engine is alive. Thread: any. */
+/* A counter that grows with each iteration of the loop, at least once a second. A watchdog reads it
+ * to check that the loop still runs. Thread: any. */
 uint64_t hf__http_engine_iterations(struct hf__http_engine *engine);

@@ -4,8 +4,8 @@
  * The engine's struct, for the files of base/http only.
  *
  * Lock: mu guards what other threads share with the engine's thread. It is taken before the
- * mailbox's mutex and never held during a callback or a call of curl. All else belongs to the
- * engine's thread: functions that use it begin with hf__engine_assert_thread.
+ * mailbox's mutex and never held during a callback or a call of curl. Everything else belongs to
+ * the engine's thread, and functions that use it call hf__engine_assert_thread.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -37,24 +37,25 @@ struct hf__http_engine {
         /* guarded by mu */
         bool closed;
         uint64_t last_id;
-        struct hf__exchange *buckets[HF__HTTP_N_BUCKETS]; /* by id, from submit until ended */
+        /* By id. A request is in its bucket from submission until it ends. */
+        struct hf__exchange *buckets[HF__HTTP_N_BUCKETS];
 
-        /* the mailbox's once posted */
+        /* owned by the mailbox once posted */
         struct hf__http_command stop_command;
 
         /* the engine's thread only */
-        pthread_t self;   /* the thread, set by itself: `thread` may not be set yet */
-        hf_nsec now;      /* boot time when the loop woke last */
+        pthread_t self;   /* set by the thread itself, because `thread` may not be set yet */
+        hf_nsec now;      /* boot time of the loop's latest wake-up */
         hf_nsec armed_at; /* when timer_fd expires; HF_NSEC_NEVER = not armed */
         bool stopping;
         struct hf__timer_heap exchange_timers, timers;
-        struct hf__exchange *exchanges; /* taken from the mailbox, not ended */
+        struct hf__exchange *exchanges; /* taken from the mailbox and not yet ended */
         struct hf__lanes lanes;
         struct hf__options options;
 };
 
 #define hf__engine_assert_thread(engine) assert(pthread_equal((engine)->self, pthread_self()))
 
-/* Takes an exchange whose on_done has been called off all lists. Frees it, or leaves that to the
- * cancel command that is in the mailbox. Thread: the engine's. */
+/* Removes an exchange from all lists after its on_done has returned. Frees it, unless its cancel
+ * command is in the mailbox: then taking that command frees it. Thread: the engine's. */
 void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x);

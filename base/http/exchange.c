@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request over one curl handle: its life from the submission to on_done, and its outcome.
+ * One request and its curl handle, from the submission to on_done, and how its outcome is found.
  *
  * The outcome must never claim that nothing was done when the peer may have acted. curl calls
  * hf__exchange_on_prereq when it has a connection and is about to send. Before that nothing was
- * sent, and a failure is HF_E_UNAVAILABLE. After that the peer may have acted, and any failure is
- * HF_E_TIMEOUT.
+ * sent, and a failed connection is HF_E_UNAVAILABLE. After that the peer may have acted, and a
+ * failed transfer is HF_E_TIMEOUT.
  *
  * When a reused connection breaks before the response, curl itself would send the request again. If
- * the peer has acted on the first one, the response to the second ("conflict") would be wrong. So
- * the second call of on_prereq ends a request that is not idempotent, with HF_E_TIMEOUT. This also
- * hits a stream that the peer has refused with GOAWAY, and has promised not to have looked at:
- * libcurl 7.88 reports it exactly like a connection that broke. An unknown outcome too many does no
- * harm.
+ * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the
+ * caller. So the second call of on_prereq ends a request with HF_E_TIMEOUT unless it is idempotent.
+ * This also affects a stream that the peer has refused with GOAWAY and has therefore not processed,
+ * because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown outcome
+ * there is harmless.
  */
 #include "base/http/exchange.h"
 
@@ -33,7 +33,7 @@
 
 /* ---- memory ---- */
 
-/* Copies a string to *end and moves *end behind it. */
+/* Copies a string to *end and advances *end past it. Returns the copy; NULL for NULL. */
 static char *append_copy(char **end, const char *text) {
         char *at = *end;
 
@@ -52,9 +52,9 @@ static bool has_header(const struct hf__http_request *request, const char *name)
         return false;
 }
 
-/* When curl is asked for another name than the URL's host (set_server_name in options.c), that name
- * is for TLS only: the header Host has the URL's authority. NULL: no such header is needed. 0 or
- * -ENOMEM. */
+/* set_server_name in options.c gives curl a name other than the URL's host. That name is for TLS
+ * only, so this creates a Host header with the URL's authority. *ret_header is NULL if no such
+ * header is needed. 0 or -ENOMEM. */
 static int make_host_header(const struct hf__http_request *request, char **ret_header) {
         const char *authority = strstr(request->url, "://");
 
@@ -67,8 +67,8 @@ static int make_host_header(const struct hf__http_request *request, char **ret_h
         return n < 0 ? -ENOMEM : 0;
 }
 
-/* The headers that are sent in addition to the request's own. An empty value removes a header that
- * curl would add. Returns how many. */
+/* Lists the headers that are set in addition to the request's own. A header with an empty value
+ * removes one that curl would add. Returns their number. */
 static size_t list_extra_headers(const struct hf__http_request *request, const char *host,
                                  const char *extra[3]) {
         size_t n = 0;
@@ -82,7 +82,7 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
         return n;
 }
 
-/* Allocates an exchange, with room behind it for n_headers headers and all strings and the body. */
+/* Allocates an exchange, followed by space for n_headers headers, all strings and the body. */
 static struct hf__exchange *allocate(const struct hf__http_request *request, const char **extra,
                                      size_t n_extra, size_t n_headers) {
         size_t n_strings = strlen(request->method) + strlen(request->url) + 2;
@@ -190,7 +190,8 @@ static void detach(struct hf__exchange *x) {
         if (!x->easy)
                 return;
         if (x->pool) {
-                hf__lanes_mark_dirty(x->pool); /* curl may send a frame that resets the stream */
+                /* because removing the handle may send a frame that resets the stream */
+                hf__lanes_mark_dirty(x->pool);
                 (void)curl_multi_remove_handle(x->pool->multi, x->easy);
                 x->pool->n_active--;
                 x->pool = NULL;
@@ -228,8 +229,9 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
         case CURLE_SSL_ISSUER_ERROR:
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         case CURLE_SSL_CLIENTCERT: return true;
-        /* With TLS 1.3 the peer checks our certificate when our side of the handshake is done, so
-         * its alert arrives with the first read. It has not looked at the request then. */
+        /* With TLS 1.3 our side finishes the handshake before the peer checks our certificate. So
+         * the peer's alert arrives at our first read. The peer has not looked at the request
+         * then. */
         case CURLE_RECV_ERROR:
         case CURLE_SSL_CONNECT_ERROR:
                 return strstr(text, "alert certificate") || strstr(text, "alert bad certificate") ||
@@ -238,6 +240,8 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
         }
 }
 
+/* Maps the result of a transfer to an outcome. The order matters: once curl may have sent the
+ * request, a failure must not be reported as one where nothing was sent. */
 static int outcome_of(const struct hf__exchange *x, CURLcode result) {
         if (x->forced_outcome == -ENOMEM && x->may_have_sent)
                 return HF_E_TIMEOUT;
@@ -294,11 +298,10 @@ static bool has_local_port(int fd, int port) {
 }
 
 /*
- * Whether no byte was received on the connection of x since x was sent, or x never got a
- * connection. The second case matters for TLS: x waits for a connection that another request is
- * opening, and when that handshake hangs, later requests must not wait for it as well. A clear-text
- * HTTP/2 request without a connection may just wait for a free stream, and the guard handles
- * connections that hang.
+ * Whether x received no byte on its connection after it was sent, or never got a connection. The
+ * second case matters for TLS: x may wait for a connection that another request is opening. If that
+ * handshake hangs, later requests must not wait for it too. A clear-text HTTP/2 request without a
+ * connection may only be waiting for a free stream, so it does not count as silent.
  */
 static bool is_connection_silent(const struct hf__exchange *x) {
         const struct hf__lanes *lanes = &x->engine->lanes;
@@ -325,7 +328,7 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         finish(x, outcome);
 }
 
-/* The index in hf__lanes.pools. */
+/* The index into hf__lanes.pools of the pool that x uses. */
 static size_t pool_index(const struct hf__exchange *x) {
         return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0);
 }
@@ -341,7 +344,7 @@ void hf__exchange_begin(struct hf__exchange *x) {
         if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_holds(x, pool))
                 return;
         CURLcode code = hf__options_take_handle(x);
-        x->pool = pool; /* before the handle is added: curl's callbacks use it */
+        x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
         hf__lanes_limit_connections(pool, hf__options_shares(&x->request));
         if (code == CURLE_OK && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;
@@ -374,7 +377,7 @@ void hf__exchange_start(struct hf__exchange *x) {
 
 void hf__exchange_on_timer(struct hf__exchange *x) {
         if (x->is_delayed)
-                hf__exchange_start(x); /* which ends x when its deadline has passed as well */
+                hf__exchange_start(x); /* this ends x if its deadline has passed too */
         else
                 hf__exchange_abort(x, HF_E_TIMEOUT);
 }

@@ -10,7 +10,7 @@
  *      ended       on_done has been called
  *
  * Each step but the first and the last may be skipped. Thread: the engine's, for every function
- * here but hf__exchange_new and hf__exchange_free.
+ * here except hf__exchange_new and hf__exchange_free.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -25,32 +25,33 @@ struct hf__http_url;
 struct hf__pool;
 
 struct hf__exchange {
-        /* immutable after the submission */
+        /* immutable after submission */
         struct hf__http_engine *engine;
-        struct hf__http_tls *tls; /* a reference */
-        /* Its strings and body are in the memory behind this struct; its headers are not used. */
+        struct hf__http_tls *tls; /* owned reference; NULL = the system's CAs */
+        /* Its strings and body are stored in the same memory block, after this struct. Its
+         * `headers` member is not used; the next member replaces it. */
         struct hf__http_request request;
-        struct curl_slist *headers; /* in the same memory; never freed by curl */
+        struct curl_slist *headers; /* in the same memory block; curl must never free it */
         uint64_t id;
         hf_nsec head_deadline; /* HF_NSEC_NEVER = none */
 
         /* guarded by engine->mu */
         struct hf__exchange *next_in_bucket;
-        bool cancel_posted; /* cancel_command is in the mailbox, so this memory must stay */
+        bool cancel_posted; /* cancel_command is in the mailbox, so do not free the exchange */
 
-        /* the mailbox's while posted */
+        /* owned by the mailbox while posted */
         struct hf__http_command submit_command, cancel_command;
 
         /* All below belongs to the engine's thread. */
-        struct hf__timer timer;            /* the next of deadline, head_deadline, not_before */
+        struct hf__timer timer; /* due at the earliest of deadline, head_deadline, not_before */
         struct hf__exchange *next, **link; /* in engine->exchanges */
         bool is_delayed;
-        bool ended; /* forgotten by the engine; kept for cancel_command only */
+        bool ended; /* on no list any more; kept only until cancel_command is taken */
 
-        /* with curl */
+        /* used while curl processes the request */
         struct hf__pool *pool; /* NULL = not active */
         CURL *easy;            /* NULL = none */
-        /* Borrowed from engine->options; NULL = the URL does not recur. */
+        /* Borrowed from engine->options; NULL = the engine does not keep the URL. */
         const struct hf__http_url *url;
         struct curl_slist *connect_to; /* owned, by curl's allocator; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
@@ -58,21 +59,23 @@ struct hf__exchange {
         bool may_have_sent;            /* curl has begun to send */
         bool resent;                   /* curl has begun to send a second time */
         hf_nsec sent_at;
-        int local_port; /* of its connection, all that curl tells about it; 0 = not TCP */
+        /* Identifies the connection, because curl reveals nothing else about it. 0 = not TCP. */
+        int local_port;
 
         /* for clear-text HTTP/2: see h2c_guard.c */
-        bool is_h2c;        /* the guard applies */
-        bool expects_reuse; /* of a connection; otherwise it opens one */
-        bool must_restart;  /* the expectation was wrong */
+        bool is_h2c;        /* the guard applies to this request */
+        bool expects_reuse; /* the request should reuse a connection; false: it should open one */
+        bool must_restart;  /* expects_reuse was wrong */
         int n_restarts;
-        struct hf__pool *guard_pool; /* in whose first_requests or held it is; NULL = none */
+        /* The pool whose list (first_requests or held) contains it; NULL = none. */
+        struct hf__pool *guard_pool;
         struct hf__exchange *guard_next, **guard_link;
 
         /* the response */
-        int forced_outcome; /* why the engine ends it itself; 0 = it does not */
+        int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
         bool head_done;
-        int code;       /* of the response; set with head_done */
-        int block_code; /* of the header block that is being received */
+        int code;       /* status of the response; set together with head_done */
+        int block_code; /* status of the header block that is being received */
         int grpc_status;
         uint32_t retry_after_s;
         char *grpc_message, *fence_echo; /* owned */
@@ -83,22 +86,22 @@ struct hf__exchange {
 /* Copies request. NULL = out of memory. Thread: any. */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                                       const struct hf__http_request *request);
-/* Frees an exchange that was not submitted, or has ended. */
+/* Frees an exchange that was never submitted or has ended. */
 void hf__exchange_free(struct hf__exchange *x);
 
 /* Starts x, delays it, or ends it when no time is left. */
 void hf__exchange_start(struct hf__exchange *x);
-/* Adds x to its lane, has it held by the guard, or ends it on failure. */
+/* Passes x to curl, lets the guard hold it, or ends it on failure. */
 void hf__exchange_begin(struct hf__exchange *x);
-/* Gives the handle back and begins again. The present try has sent nothing. */
+/* Takes x out of curl and begins again. The current try must not have sent anything. */
 void hf__exchange_restart(struct hf__exchange *x);
-/* Sets the timer anew, after head_done or is_delayed has changed. */
+/* Recomputes the timer. Call it after head_done or is_delayed has changed. */
 void hf__exchange_set_timer(struct hf__exchange *x);
-/* The timer is due. */
+/* Called when the timer is due. */
 void hf__exchange_on_timer(struct hf__exchange *x);
-/* curl has finished with x. */
+/* Called when curl has finished with x. */
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result);
-/* Ends x with outcome, in any state but submitted and ended. */
+/* Ends x with outcome. x may be in any state except submitted and ended. */
 void hf__exchange_abort(struct hf__exchange *x, int outcome);
 /* CURLOPT_PREREQFUNCTION: curl has a connection for the exchange ctx and is about to send. */
 int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, int local_port);

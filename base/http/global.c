@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Initialises libcurl for programs that are their own host. It is kept apart from the engine,
- * because a library must not change the state of its host's process. */
+/* Initialises libcurl for Holdfast's own programs. It is separate from the engine, because
+ * initialising libcurl changes the state of the whole process: in other programs the host does
+ * it. */
 #include "base/http/global.h"
 
 #include <curl/curl.h>

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard of clear-text HTTP/2 (h2c): decides which request may open a connection, and which must
- * share one. Later versions of libcurl do not need it: hf__h2c_guard_concerns is false for them.
+ * share one. libcurl 8.0 and later do not need it: hf__h2c_guard_concerns returns false for them.
  *
- * With libcurl before 8.0 a request with "prior knowledge" can only open a new connection: on a
- * kept one it fails (curl issue 10634). A request with "HTTP/2" can only share a connection: if
- * there is none, it begins in HTTP/1.1. So the version is chosen by what is expected
- * (x->expects_reuse). When curl has a connection and is about to send, hf__h2c_guard_must_restart
- * compares. A request whose expectation was wrong restarts, before any byte of it was sent.
+ * Before libcurl 8.0 a request with the version "prior knowledge" can only open a new connection,
+ * and fails on a reused one (curl issue 10634). A request with the version "HTTP/2" can only share
+ * a connection: on a new one it begins in HTTP/1.1. So the guard predicts which of the two will
+ * happen (x->expects_reuse), and the version is chosen accordingly. When curl has a connection and
+ * is about to send, hf__h2c_guard_must_restart checks the prediction. If it was wrong, the request
+ * restarts before any byte of it is sent.
  *
  * Each pool has two lists. The first request to an origin is in first_requests while it opens the
- * connection. Other requests to that origin wait in held: they have no curl handle yet, only their
- * timer runs. A first request leaves its list when bytes were received, or when it ends. That sets
- * h2c_changed, and the loop then starts all held requests again, under the conditions of that time.
+ * connection. Other requests to that origin wait in held: they have no curl handle yet, and only
+ * their timer runs. A first request leaves its list when bytes have been received, or when it ends.
+ * That sets h2c_changed, and the loop then starts all held requests, which may be held again.
  *
  * An exchange is in at most one list, and guard_pool names the pool. All of it belongs to the
  * engine's thread.
@@ -51,13 +52,13 @@ void hf__h2c_guard_leave(struct hf__exchange *x) {
         if (x->guard_next)
                 x->guard_next->guard_link = x->guard_link;
         x->guard_pool = NULL;
-        /* Makes the loop call hf__h2c_guard_release. */
+        /* This makes the loop call hf__h2c_guard_release. */
         pool->h2c_changed = true;
         pool->curl_due = 0;
 }
 
-/* A connection can be shared once the peer has sent something: its first frame says how many
- * streams it accepts. */
+/* A connection can be shared once the peer has sent something, because the peer's first frame
+ * contains the number of streams that it accepts. */
 void hf__h2c_guard_received(struct hf__pool *pool) {
         for (struct hf__exchange *x = pool->first_requests, *next; x; x = next) {
                 next = x->guard_next;
@@ -91,7 +92,7 @@ static bool have_same_origin(const struct hf__exchange *a, const struct hf__exch
         size_t n_scheme = strlen("http://");
         size_t n = n_scheme + strcspn(a->request.url + n_scheme, "/?#");
 
-        /* strchr also finds the NUL at the end of an URL without a path. */
+        /* The strchr also matches the NUL at the end of a URL without a path. */
         return strncmp(a->request.url, b->request.url, n) == 0 &&
                strchr("/?#", b->request.url[n]) && strcmp(unix_a, unix_b) == 0;
 }
@@ -111,9 +112,9 @@ void hf__h2c_guard_release(struct hf__pool *pool) {
         struct hf__exchange *held = pool->held, *next;
 
         hf__engine_assert_thread(pool->engine);
-        /* Empties the list first, because hf__exchange_begin may hold some of them again. A request
-         * that ends at once calls back, but a callback cannot change this chain: it reaches other
-         * requests through the mailbox only. */
+        /* Empty the list first, because hf__exchange_begin may hold some of the requests again. A
+         * request may also end at once and call its callback. The callback cannot change this
+         * chain, because it can start or cancel other requests only through the mailbox. */
         for (struct hf__exchange *x = held; x; x = x->guard_next)
                 x->guard_pool = NULL;
         pool->held = NULL;

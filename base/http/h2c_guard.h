@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The guard of clear-text HTTP/2 (h2c): decides which request may open a connection and which must
- * share one. Only libcurl before 8.0 needs it; h2c_guard.c tells why and how. Thread: the engine's.
+ * share one. Only libcurl before 8.0 needs it; h2c_guard.c explains why and how. Thread: the
+ * engine's.
  */
 #include <stdbool.h>
 
@@ -14,15 +15,15 @@ struct hf__pool;
 /* Whether the guard applies to a request. */
 bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
                             const struct hf__http_request *request);
-/* Puts x in one of the pool's lists. true: x is held and must wait for another request's
- * connection. false: x is a first request and opens one. */
+/* Adds x to one of the pool's lists. true: x is held until another request has opened a connection.
+ * false: x is the first request to its origin and opens the connection itself. */
 bool hf__h2c_guard_holds(struct hf__exchange *x, struct hf__pool *pool);
-/* When curl has a connection for x, before it sends. true: it is not of the expected kind, and x
- * must restart. */
+/* Call it when curl has a connection for x and has sent nothing yet. true: x got a new connection
+ * where it expected a reused one, or the other way round, and must restart. */
 bool hf__h2c_guard_must_restart(struct hf__exchange *x);
 /* Takes x out of its list, if it is in one. */
 void hf__h2c_guard_leave(struct hf__exchange *x);
-/* After bytes were received on a connection of the pool. */
+/* Call it after bytes were received on a connection of the pool. */
 void hf__h2c_guard_received(struct hf__pool *pool);
-/* When pool->h2c_changed is set: starts the held requests. */
+/* Starts the held requests. Call it when pool->h2c_changed is set. */
 void hf__h2c_guard_release(struct hf__pool *pool);

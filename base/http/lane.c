@@ -2,26 +2,27 @@
 /*
  * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
- * curl tells by callbacks which descriptors it wants to be watched and when it wants to be called.
- * It is called for just these descriptors, never for all. A socket that curl has closed must not
- * stay in the table: its number may belong to another thread at once.
+ * curl requests through callbacks which descriptors to watch and when to call it. Apart from
+ * reread(), the loop calls curl only for descriptors that have events, never for all. A socket that
+ * curl has closed must not stay in the table, because another thread may get the same descriptor
+ * number at once.
  *
- * Three faults of libcurl 7.88 are worked around here:
+ * This file works around three faults of libcurl 7.88:
  *
- * - It can keep received bytes of one stream (its buffer was full while it served another stream)
- *   and not ask to be called again. If nothing more comes on the connection, the stream stands
- *   still until its deadline. So curl is told to read from all sockets of the pool: at once after a
- *   piece that may have filled a buffer, otherwise REREAD_DELAY after input, and again for as long
- *   as that yields something.
+ * - It can hold back received bytes of one stream (its buffer was full while it served another
+ *   stream) without asking to be called again. If nothing more arrives on the connection, the
+ *   stream makes no progress until its deadline. So reread() makes curl read from all sockets of
+ *   the pool: immediately after a piece that may have filled a buffer, otherwise REREAD_DELAY after
+ *   input, and again as long as that delivers more data.
  *
- * - It opens connections that it does not need: for a thousand requests at once it opens eight
- *   hundred connections, where four would do. So a pool gets a limit per origin: as many as its
- *   requests need with STREAMS_EACH streams on each. The limit is lifted when a request cannot
- *   share a connection, or when a response comes in HTTP/1.1; then the requests that wait for a
- *   connection begin again.
+ * - It opens connections that it does not need: for a thousand concurrent requests it opens eight
+ *   hundred connections, where four would do. So a pool limits the connections to each origin, to
+ *   the number that its requests need with STREAMS_EACH streams per connection. The limit is lifted
+ *   when a request cannot share a connection, or when a response arrives in HTTP/1.x. After such a
+ *   response the requests that wait for a connection begin again.
  *
- * - It writes each HTTP/2 frame by itself: a request's headers, its body, a window update. Each of
- *   them wakes the peer. So shared connections are corked, and what they have collected is sent at
+ * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
+ *   write wakes the peer. So shared connections are corked, and the collected frames are sent at
  *   the end of an iteration of the loop.
  */
 #include "base/http/lane.h"
@@ -39,20 +40,20 @@
 #include "base/http/exchange.h"
 #include "base/http/h2c_guard.h"
 
-#define MAX_IDLE_CONNECTIONS 64L /* kept in a pool */
+#define MAX_IDLE_CONNECTIONS 64L /* per pool */
 #define MAX_STREAMS          1000L
-/* To one origin. More requests than the streams of these connections wait. More than one, because a
- * connection may be draining. */
+/* Limit per origin for clear-text HTTP/2. Requests wait when all streams of these connections are
+ * in use. It is more than one because a connection may be draining. */
 #define MAX_H2C_CONNECTIONS 4L
 #define MIN_TLS_CONNECTIONS 4L
-/* Fewer than Holdfast's servers and kube-apiserver allow on a connection. */
+/* Must be less than the streams that Holdfast's servers and kube-apiserver allow per connection. */
 #define STREAMS_EACH 64
 
 #define REREAD_DELAY (20 * HF_NSEC_PER_MSEC)
 
 /* ---- sockets ---- */
 
-/* The entry of a descriptor; makes the table larger when needed. NULL = out of memory. */
+/* Returns the table entry of a descriptor. Grows the table when needed. NULL = out of memory. */
 static struct hf__socket *socket_at(struct hf__lanes *lanes, int fd) {
         size_t n = lanes->n_sockets;
 
@@ -70,16 +71,16 @@ static struct hf__socket *socket_at(struct hf__lanes *lanes, int fd) {
         return &sockets[fd];
 }
 
-/* Puts the descriptor into the epoll set, or changes its events there. Returns the events with
- * which it is in the set. */
+/* Adds the descriptor to the epoll set, or changes its events there. Returns the events that the
+ * set watches for it afterwards; 0 = it could not be added. */
 static uint32_t watch(int epoll_fd, int fd, uint32_t watched, uint32_t events) {
         struct epoll_event event = {.events = events, .data.fd = fd};
 
         if (watched == events)
                 return events;
         int r = epoll_ctl(epoll_fd, watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
-        /* The set may differ from the table: curl closes some descriptors without telling, and
-         * their numbers are used again. */
+        /* The set may differ from the table, because curl closes some descriptors without a
+         * callback and their numbers are reused. */
         if (r < 0 && errno == EEXIST)
                 r = epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event);
         else if (r < 0 && errno == ENOENT)
@@ -97,9 +98,9 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                /* Do not touch the epoll set: curl may have closed the descriptor, and its number
-                 * may be another thread's by now. A connection leaves the set when it is closed,
-                 * or with its next event while it is idle. */
+                /* Do not touch the epoll set: curl may have closed the descriptor, and another
+                 * thread may have got its number. A connection is removed from the set when it is
+                 * closed, or at its next event while it is idle. */
                 sock->pool = NULL;
                 /* curl's resolver closes its own descriptors, which takes them out of the set. */
                 if (!sock->is_connection)
@@ -123,8 +124,9 @@ void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd) {
                 sock->is_connection = true;
 }
 
-/* curl may close a descriptor before it says that it no longer watches it, so this forgets it. Also
- * called after the end of the engine's thread, by hf__lanes_done. */
+/* curl may close a descriptor before it asks to stop watching it. So this function removes the
+ * descriptor from every table before it closes it. It is also called after the engine's thread has
+ * ended, by hf__lanes_done; so it must not assert that thread. */
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         struct hf__http_engine *engine = ctx;
         struct hf__lanes *lanes = &engine->lanes;
@@ -154,8 +156,8 @@ void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd) {
                 lanes->corked[lanes->n_corked++] = (struct hf__corked){fd, pool->index};
 }
 
-/* Setting TCP_NODELAY, even when it is set, sends what is collected and leaves the cork in: see
- * tcp(7). */
+/* Setting TCP_NODELAY sends the collected bytes even if the option is already set, and leaves the
+ * socket corked: see tcp(7). */
 void hf__lanes_flush(struct hf__http_engine *engine) {
         struct hf__lanes *lanes = &engine->lanes;
         const int on = 1;
@@ -183,8 +185,9 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
         return 0;
 }
 
-/* A multi handle closes its connections with an easy handle of its own, which changes the process's
- * action for SIGPIPE unless it has NOSIGNAL. It copies NOSIGNAL from the handles that are added. */
+/* A multi handle closes its connections through an internal easy handle. Without NOSIGNAL this
+ * handle changes the process's action for SIGPIPE, which belongs to the host. It takes NOSIGNAL
+ * over from handles that are added, so this adds one and removes it again. */
 static bool set_no_signal(CURLM *multi) {
         CURL *easy = curl_easy_init();
         bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) &&
@@ -195,6 +198,8 @@ static bool set_no_signal(CURLM *multi) {
         return ok;
 }
 
+/* Creates a pool. The second half of the pools is for clear-text HTTP/2 and has a fixed limit of
+ * connections. NULL = out of memory. */
 static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         struct hf__pool *pool = calloc(1, sizeof *pool);
 
@@ -240,13 +245,14 @@ void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
         curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, pool->max_connections);
 }
 
-/* Only notes it: curl is calling, and accepts no options then. */
+/* Only sets a flag, because curl calls this from a callback and accepts no options then. */
 void hf__lanes_lift_limit(struct hf__pool *pool) {
         if (pool->max_connections > 0)
                 pool->must_restart_waiting = true;
 }
 
-/* curl does not look again at requests that wait for a connection until some connection changes. */
+/* Restarts the requests that wait for a connection. curl itself would not look at them again until
+ * some connection changes. */
 static void restart_waiting(struct hf__pool *pool) {
         pool->must_restart_waiting = false;
         hf__lanes_limit_connections(pool, false);
@@ -261,7 +267,7 @@ static void pool_free(struct hf__pool *pool) {
         struct hf__lanes *lanes = &pool->engine->lanes;
 
         assert(pool->n_active == 0 && !pool->first_requests && !pool->held);
-        /* Closes the connections, which takes them out of the epoll set. */
+        /* This closes the connections, which removes them from the epoll set. */
         curl_multi_cleanup(pool->multi);
         for (size_t fd = 0; fd < lanes->n_sockets; fd++)
                 if (lanes->sockets[fd].pool == pool)
@@ -292,7 +298,7 @@ void hf__lanes_replace_pool(struct hf__pool *pool) {
 
         hf__engine_assert_thread(pool->engine);
         if (*newest != pool)
-                return; /* it was replaced already */
+                return; /* another timed-out request has replaced it already */
         struct hf__pool *fresh = pool_new(pool->engine, pool->index);
         if (!fresh)
                 return; /* keeps the old pool; the next timeout tries again */
@@ -310,7 +316,7 @@ static void end_done(struct hf__pool *pool) {
         while ((message = curl_multi_info_read(pool->multi, &n_left)) != NULL)
                 if (message->msg == CURLMSG_DONE) {
                         char *x = NULL;
-                        /* The message is gone once the handle is removed. */
+                        /* Copy the result first: removing the handle frees the message. */
                         CURLcode result = message->data.result;
                         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x);
                         hf__exchange_on_curl_done((struct hf__exchange *)(void *)x, result);
@@ -334,8 +340,8 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         int n_running;
 
         hf__engine_assert_thread(engine);
-        /* The event of an idle connection, or of one that was closed in this iteration. If the
-         * number is in use again, removing it costs one needless call of epoll_ctl later. */
+        /* The event belongs to an idle connection, or to one that was closed in this iteration. If
+         * the number is already in use again, removing it costs only a needless epoll_ctl later. */
         if ((size_t)fd >= lanes->n_sockets || !lanes->sockets[fd].pool) {
                 (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 if ((size_t)fd < lanes->n_sockets)
@@ -354,7 +360,8 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
                 pool->reread_at = engine->now + REREAD_DELAY;
 }
 
-/* Tells curl that there is input on each connection of the pool: see the head of this file. */
+/* Makes curl read from each connection of the pool that has received data; the comment at the top
+ * of this file explains why. */
 static void reread(struct hf__http_engine *engine, struct hf__pool *pool) {
         struct hf__lanes *lanes = &engine->lanes;
         uint64_t n_received = pool->n_received;
@@ -370,11 +377,14 @@ static void reread(struct hf__http_engine *engine, struct hf__pool *pool) {
         pool->reread_at = again ? engine->now : HF_NSEC_NEVER;
 }
 
+/* Calls curl if it is due, then handles the flags that curl's callbacks and the guard have set.
+ * They are handled here because callbacks must not change curl's state. */
 static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
         int n_running;
 
         if (pool->curl_due <= engine->now) {
-                pool->curl_due = HF_NSEC_NEVER; /* before the call, which may set it */
+                /* before the call, because curl may set a new time during it */
+                pool->curl_due = HF_NSEC_NEVER;
                 hf__lanes_mark_dirty(pool);
                 (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
                 end_done(pool);

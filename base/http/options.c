@@ -2,13 +2,13 @@
 /*
  * The curl handle of one request, and its options.
  *
- * curl copies few of the things that options point to. The exchange owns them all (or holds a
- * reference, for TLS), and lives longer than its use of the handle.
+ * curl copies little of the data that options point to. The exchange owns this data (or holds a
+ * reference, for TLS), and lives until it has given the handle back.
  *
- * Handles are kept for further requests. Most are reset and have no options. But after a request to
- * a URL that recurs, which ended well, the handle keeps all options: the next request to this URL
- * sets only those that differ (set_own). The pointers of those are stale in a kept handle, and curl
- * does not look at them before they are set again.
+ * Handles are kept for further requests. Most are reset and have no options. But after a successful
+ * request to a URL that recurs, the handle keeps all options, and the next request to this URL sets
+ * only those that differ (set_own). In a kept handle the pointers of these options are stale; curl
+ * does not use them before they are set again.
  */
 #include "base/http/options.h"
 
@@ -25,15 +25,15 @@
 #include "base/http/tls.h"
 
 #define CONNECT_TIMEOUT_MS 30000L
-/* curl allocates this buffer for each request with a body. Its default of 64 KiB costs more time in
- * the allocator than the sending does. */
+/* curl allocates this buffer for each request with a body. With its default size of 64 KiB the
+ * allocation takes longer than sending the body. */
 #define UPLOAD_BUFFER     16384L
 #define KEEPALIVE_IDLE_S  10L
 #define KEEPALIVE_INTVL_S 5L
 /* A connection is dead when bytes that were sent on it are not acknowledged for this long. */
 #define UNACKED_TIMEOUT_MS 20000u
 
-/* Sets an option of `easy`, unless an earlier one has failed. */
+/* Sets an option of `easy`, unless setting an earlier one has failed. */
 #define SET(option, value)                                                                         \
         do {                                                                                       \
                 if (code == CURLE_OK)                                                              \
@@ -54,8 +54,8 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         return CURL_SOCKOPT_OK;
 }
 
-/* For a certificate whose name is not the URL's host: tells curl to request a URL with that name,
- * but to connect to the URL's host and port. */
+/* Handles a server whose certificate has a name other than the URL's host. curl gets a URL with
+ * that name, but still connects to the host and port of the original URL. */
 static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         char *host = NULL, *port = NULL;
         struct hf__strbuf text = {0};
@@ -83,7 +83,7 @@ end:
         return code;
 }
 
-/* curl keeps the pointer to the text: the exchange's reference keeps it valid. */
+/* Sets an option to a PEM text without a copy. The exchange's reference keeps the text valid. */
 static CURLcode set_blob(CURL *easy, CURLoption option, char *pem) {
         struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = CURL_BLOB_NOCOPY};
         return curl_easy_setopt(easy, option, &blob);
@@ -140,14 +140,14 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
         case HF__HTTP_2_PRIOR_KNOWLEDGE:
-                /* See h2c_guard.c. */
+                /* h2c_guard.c explains why the version depends on reuse. */
                 version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0
                                                         : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
                 break;
         }
         SET(CURLOPT_HTTP_VERSION, version);
-        /* Makes the request wait for a connection that is being opened, which it may be able to
-         * share, instead of opening another one. */
+        /* Makes the request wait for a connection that is being opened, because it may be able to
+         * share it. Otherwise curl would open another one. */
         SET(CURLOPT_PIPEWAIT, (long)hf__options_shares(&x->request));
         return code;
 }
@@ -156,8 +156,9 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
         SET(CURLOPT_NOSIGNAL, 1L);
-        SET(CURLOPT_QUICK_EXIT, 1L); /* removing a handle must not wait for the system's resolver */
-        SET(CURLOPT_PROXY, "");      /* ignores the proxy of the host's environment */
+        /* so that removing a handle does not wait for the system's resolver */
+        SET(CURLOPT_QUICK_EXIT, 1L);
+        SET(CURLOPT_PROXY, ""); /* ignores proxies set in the host's environment */
         SET(CURLOPT_PROTOCOLS_STR, "http,https");
         SET(CURLOPT_TCP_NODELAY, 1L);
         SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
@@ -214,16 +215,17 @@ static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
 /* ---- kept handles and URLs ---- */
 
 /*
- * Whether two such requests to one URL differ in nothing but what set_own sets. A POST always sets
- * the options of a body. Requests with TLS are excluded, because a kept handle does not keep the
- * certificates alive, and because set_server_name changes the URL.
+ * Whether two such requests to one URL differ only in the options that set_own sets. Only POST
+ * qualifies, because it always sets the options for a body. Requests with TLS are excluded, because
+ * a kept handle does not keep the certificates alive, and because set_server_name changes the URL.
  */
 static bool is_plain(const struct hf__http_request *request) {
         return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
 }
 
-/* The kept URL of a request; adds it if there is room. NULL: it does not recur, or out of room or
- * memory, or libcurl cannot parse it and will report that for the request itself. */
+/* Returns the kept URL of a request, and adds it if there is room. NULL: the URL does not recur,
+ * there is no room or memory, or libcurl cannot parse it. In the last case the request itself will
+ * fail with that error. */
 static const struct hf__http_url *find_url(struct hf__options *options,
                                            const struct hf__http_request *request) {
         if (!request->url_recurs || !is_plain(request))
@@ -244,8 +246,8 @@ static const struct hf__http_url *find_url(struct hf__options *options,
         return &options->urls[options->n_urls++];
 }
 
-/* Takes the handle that was given back last, if possible one with the options of url (may be NULL).
- * Makes one if none is kept; its easy is NULL when memory is out. */
+/* Takes the handle that was given back most recently, preferably one that has the options of url
+ * (may be NULL). Creates a handle if none is kept; `easy` is then NULL if memory is exhausted. */
 static struct hf__http_idle take_idle(struct hf__options *options, const struct hf__http_url *url) {
         size_t i = options->n_idle;
 
@@ -290,7 +292,8 @@ void hf__options_give_handle(struct hf__exchange *x) {
                         (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
                 else
                         curl_easy_reset(x->easy);
-                /* For its cleanup, which otherwise changes the process's action for SIGPIPE. */
+                /* Set again after the reset: without it, cleaning up the handle would change the
+                 * process's action for SIGPIPE. */
                 (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
                 options->idle[options->n_idle++] = (struct hf__http_idle){x->easy, url};
         }

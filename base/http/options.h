@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What curl is told about a request: its easy handle and the handle's options. Handles and parsed
- * URLs are kept for further requests. Thread: the engine's, for every function here but
- * hf__options_done, which runs after its end.
+ * The curl handle of a request, and the options that are set on it. Handles and parsed URLs are
+ * kept for further requests. Thread: the engine's, for every function here except hf__options_done,
+ * which runs after that thread has ended.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -14,26 +14,26 @@ struct hf__http_engine;
 struct hf__http_request;
 
 /*
- * A URL that recurs. Of the time that a request takes in libcurl, a tenth goes into taking its URL
- * to pieces and putting it together again, and as much into forgetting the options of a handle and
- * setting the same ones again. So the first is done once per URL, the second once per handle.
+ * A URL that is used again and again. libcurl spends a tenth of the time of a request on parsing
+ * its URL, and another tenth on resetting a handle and setting the same options again. So a URL is
+ * parsed once, and a handle keeps its options for further requests to the same URL.
  */
 struct hf__http_url {
         char *text;    /* owned */
         CURLU *parsed; /* owned */
 };
 
-/* A handle that is in no use. */
+/* A handle that no request uses at the moment. */
 struct hf__http_idle {
         CURL *easy; /* owned */
-        /* The handle has the options of requests to this URL; NULL = it has none. */
+        /* The URL whose request options are still set on the handle; NULL = none are set. */
         const struct hf__http_url *url;
 };
 
 #define HF__HTTP_N_IDLE 64
 #define HF__HTTP_N_URLS 32
 
-/* What is kept. */
+/* Handles and URLs that are kept for later requests. */
 struct hf__options {
         struct hf__http_idle idle[HF__HTTP_N_IDLE];
         size_t n_idle;
@@ -41,12 +41,12 @@ struct hf__options {
         size_t n_urls;
 };
 
-/* Sets x->easy to a handle with all options of x. After an error x->easy may be set as well. */
+/* Sets x->easy to a handle with all options of x. After an error x->easy may be NULL or set. */
 CURLcode hf__options_take_handle(struct hf__exchange *x);
-/* Takes x->easy back. It is in no multi handle any more. */
+/* Takes x->easy back from x. It must have been removed from its multi handle. */
 void hf__options_give_handle(struct hf__exchange *x);
-/* Whether a request can share a connection with others, as far as that is known before there is a
- * connection. */
+/* Whether a request can share a connection with others. This is a guess that is made before the
+ * connection exists. */
 bool hf__options_shares(const struct hf__http_request *request);
 /* Frees all handles and URLs. */
 void hf__options_done(struct hf__http_engine *engine);

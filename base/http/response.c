@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The response to one request. curl calls with each header line, then with the pieces of the body.
+ * The response to one request. curl passes each header line, then the pieces of the body.
  *
- * A response may come in several header blocks: blocks of 1xx status codes, its own, and trailers,
- * which have no status line. gRPC's status is in the trailers, or in the response's own block when
- * there is no body. block_code is the status of the block that is being received, head_done says
- * that the response's own block is complete. Headers of 1xx blocks are ignored.
+ * A response may have several header blocks: interim ones with 1xx status codes, the final one, and
+ * trailers, which have no status line. gRPC's status is in the trailers, or in the final block if
+ * there is no body. block_code is the status of the block that is being received. head_done is set
+ * when the final block is complete. Headers of 1xx blocks are ignored.
  *
- * A callback that wants no more, and a body over the limit, set forced_outcome and make curl fail
- * the transfer. The first forced_outcome stays.
+ * When a callback ends the request, or the body exceeds its limit, forced_outcome is set and curl
+ * is made to fail the transfer. The first forced_outcome is kept.
  */
 #include "base/http/response.h"
 
@@ -19,7 +19,8 @@
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 
-/* A piece of this size may have filled curl's buffer, whose rest may have been headers. */
+/* A piece of at least this size may mean that curl's buffer was full: headers may have taken up the
+ * rest of it. */
 #define LARGE_PIECE ((size_t)CURL_MAX_WRITE_SIZE / 2)
 
 static void force_outcome(struct hf__exchange *x, int outcome) {
@@ -27,7 +28,8 @@ static void force_outcome(struct hf__exchange *x, int outcome) {
                 x->forced_outcome = outcome;
 }
 
-/* Whether the line is "name: value"; if so, the value without the space around it. */
+/* Whether the line has the form "name: value". If so, returns the value without surrounding white
+ * space. */
 static bool match_header(const char *line, size_t n, const char *name, const char **ret_value,
                          size_t *ret_n) {
         size_t n_name = strlen(name);
@@ -43,7 +45,7 @@ static bool match_header(const char *line, size_t n, const char *name, const cha
         return true;
 }
 
-/* The value of a hexadecimal digit; -1 = it is none. */
+/* The value of a hexadecimal digit; -1 = c is not one. */
 static int hex_digit(char c) {
         char lower = (char)(c | 32);
 
@@ -66,7 +68,7 @@ static void percent_decode(char *text) {
         *to = '\0';
 }
 
-/* A number of seconds; 0 for anything else (a date). */
+/* Parses a number of seconds. Returns 0 for anything else, such as a date. */
 static uint32_t parse_seconds(const char *value, size_t n) {
         uint32_t seconds = 0;
 
@@ -85,7 +87,7 @@ static bool set_text(char **text, const char *value, size_t n) {
         return *text != NULL;
 }
 
-/* Stores a header that the result reports. false: out of memory. */
+/* Stores a header if struct hf__http_result has a member for it. false: out of memory. */
 static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
         const char *value;
         size_t n_value;
@@ -111,7 +113,7 @@ static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
         }
 }
 
-/* The code of a status line, as "HTTP/1.1 200 OK" or "HTTP/2 200". */
+/* The status code in a status line such as "HTTP/1.1 200 OK" or "HTTP/2 200". */
 static int status_code(const char *line, size_t n) {
         const char *space = memchr(line, ' ', n);
         int code = 0;
@@ -123,7 +125,7 @@ static int status_code(const char *line, size_t n) {
         return code;
 }
 
-/* The empty line at the end of a header block. false: the transfer must end. */
+/* Handles the empty line at the end of a header block. false: the transfer must end. */
 static bool end_block(struct hf__exchange *x) {
         if (x->head_done || x->block_code < 200)
                 return true; /* the end of the trailers, or of a 1xx block */
@@ -151,7 +153,7 @@ size_t hf__response_on_header(char *line, size_t size, size_t n, void *ctx) {
         }
         if (n > 0 && (line[0] == '\r' || line[0] == '\n'))
                 return end_block(x) ? n : 0;
-        /* Without memory the response is lost, so the outcome is unknown. */
+        /* If memory is exhausted, curl fails the transfer and the outcome is unknown. */
         if (n > 0 && x->block_code >= 200 && !store_header(x, line, n))
                 return 0;
         return n;
@@ -163,7 +165,7 @@ size_t hf__response_on_body(char *data, size_t size, size_t n, void *ctx) {
         hf__engine_assert_thread(x->engine);
         x->pool->n_received++;
         if (n >= LARGE_PIECE)
-                x->pool->reread_at = x->engine->now; /* see lane.c */
+                x->pool->reread_at = x->engine->now; /* may have filled a buffer: see lane.c */
         if (x->request.on_data) {
                 if (x->request.on_data(x->request.ctx, data, n) == 0)
                         return n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The response to one request, as curl delivers it. Callbacks of curl; ctx is the exchange. Thread:
+ * Callbacks through which curl delivers the response to one request. ctx is the exchange. Thread:
  * the engine's.
  */
 #include <stddef.h>

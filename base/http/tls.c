@@ -3,7 +3,7 @@
  * TLS settings of HTTP requests.
  *
  * curl gets pointers to the PEM texts, not copies. So the texts never change, and every exchange
- * holds a reference for as long as a curl handle has its options.
+ * holds a reference as long as a curl handle has options that point to them.
  */
 #include "base/http/tls.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * TLS settings of HTTP requests: CA, client certificate and key. They are prepared once and shared
- * by all requests that use them. Immutable after hf__http_tls_new. Thread: any; the count is
- * atomic.
+ * by all requests that use them. Immutable after hf__http_tls_new. Thread: any, because the
+ * reference count is atomic.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +18,8 @@ struct hf__http_tls {
         bool insecure;     /* accepts any server certificate */
 };
 
-/* PEM texts, copied; each may be NULL, but certificate and key come together. */
+/* PEM texts. They are copied, and each may be NULL, but certificate and key must be given
+ * together. */
 struct hf__http_tls_config {
         const char *ca_pem, *cert_pem, *key_pem;
         const char *server_name; /* the name in the server's certificate; NULL = the URL's host */

@@ -5,12 +5,11 @@
  *
  * A token is live until it is fired (hf_cancel_fire on it or on an ancestor) or until its deadline
  * passes. Then it stays fired for ever. Cancellation goes from a parent to its children, never
- * upwards. The code that waits for a piece of work to end owns the token that ends it.
+ * upwards. The code that waits for work to end owns the token that cancels this work.
  *
  * Firing never blocks. It calls the token's wakers, which only wake a thread up: they signal a
- * condition variable or write to an eventfd. A deadline fires nothing by itself: the code that
- * tests the token or waits with it notices that the deadline has passed. Wakers are not called for
- * a deadline.
+ * condition variable or write to an eventfd. A passed deadline has no active effect: wakers are not
+ * called. Code that tests the token, or waits with it, notices that the deadline has passed.
  *
  * Tokens are reference counted, and a child holds a reference to its parent.
  *
@@ -31,15 +30,15 @@ enum hf_cancel_reason {
 };
 
 /*
- * Makes a live token, or a fired one when parent has been fired. parent may be NULL, which makes a
- * root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno. The caller
- * owns one reference.
+ * Creates a live token, or a fired one if parent has been fired. parent may be NULL: the token is
+ * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno. The
+ * caller owns one reference.
  */
 int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                   struct hf_cancel **ret_token);
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
-/* Gives a reference back. With the last one, all wakers must have been removed. Accepts NULL,
- * returns NULL. */
+/* Drops a reference. All wakers must have been removed before the last reference is dropped.
+ * Accepts NULL, returns NULL. */
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
 /* A token that never fires, for a wait that ends by its own deadline only. Static storage:
@@ -50,10 +49,10 @@ struct hf_cancel *hf_cancel_never(void);
  * never allocates. */
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
 /*
- * Makes token and its descendants count as fired from deadline (boot time) on. An earlier deadline
- * of the token or of an ancestor stays. Threads inside hf_cancel_wait use the new deadline at once.
- * Other waits with the token (in a queue, an informer, a request) keep the deadline that they read
- * when they started.
+ * Sets a deadline (boot time) from which token and its descendants count as fired. If the token or
+ * an ancestor has an earlier deadline, that one stays in force. Threads inside hf_cancel_wait use
+ * the new deadline at once. Other waits with the token (in a queue, an informer, a request) keep
+ * the deadline that they read when they started.
  */
 void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline);
 
@@ -69,7 +68,7 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until);
 
 /* A function that is called when a token fires. The caller provides the memory, and must remove the
- * waker before it frees that. All members belong to the token while the waker is added. */
+ * waker before it frees this memory. All members belong to the token while the waker is added. */
 struct hf_cancel_waker {
         void (*fn)(void *ctx);
         void *ctx;

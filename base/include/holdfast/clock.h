@@ -25,9 +25,9 @@ struct hf_clock {
         hf_nsec (*monotonic)(void *ctx); /* CLOCK_MONOTONIC */
         hf_nsec (*real)(void *ctx);      /* CLOCK_REALTIME, nanoseconds since 1970 UTC */
         /*
-         * Waits on cond until it is signalled or boot time reaches deadline. cond was made by
-         * hf_cond_init, and the caller holds mutex. Returns 0 or HF_E_TIMEOUT. It may wake without
-         * a reason: test the predicate before and after each wait.
+         * Waits on cond until it is signalled or boot time reaches deadline. cond was initialised
+         * by hf_cond_init, and the caller holds mutex. Returns 0 or HF_E_TIMEOUT. Wake-ups may be
+         * spurious: test the predicate before and after each wait.
          */
         int (*wait)(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline);
         void *ctx; /* passed to each function */
@@ -37,10 +37,10 @@ struct hf_clock {
 const struct hf_clock *hf_clock_system(void);
 
 /*
- * Initialises a condition variable that waits on CLOCK_MONOTONIC, as `wait` of the system's clock
- * needs it. 0 or -errno. The caller destroys it with pthread_cond_destroy.
+ * Initialises a condition variable that waits on CLOCK_MONOTONIC, because hf_clock_system()
+ * requires that for its `wait`. 0 or -errno. The caller destroys it with pthread_cond_destroy.
  */
 int hf_cond_init(pthread_cond_t *cond);
 
-/* The present boot time of clock. */
+/* The current boot time, as clock reports it. */
 static inline hf_nsec hf_now(const struct hf_clock *clock) { return clock->boot(clock->ctx); }

@@ -42,10 +42,11 @@ enum hf_error {
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,
-        /* The fence refused the write, because another term leads. Nothing was written. Never
-         * retry. */
+        /* The fence rejected the write, because another leader term is in force. Nothing was
+         * written. Never retry. */
         HF_E_STALE_TERM = 12,
-        /* The gate refused the write, because this process may not act now. Nothing was sent. */
+        /* The gate rejected the write, because this process is not allowed to act as leader now.
+         * Nothing was sent. */
         HF_E_NOT_LEADER = 13,
         /* The server did not echo the fence, so it may have made the write without checking it. */
         HF_E_UNFENCED = 14,
@@ -53,7 +54,7 @@ enum hf_error {
         HF_E_STUCK = 15,
         /* A limit on size or count was reached. */
         HF_E_TOO_LARGE = 16,
-        /* Another process holds it (a lock file, a port). */
+        /* Another process holds the resource (a lock file, a port). */
         HF_E_BUSY = 17,
         /* Registration is closed, or the object was stopped already. */
         HF_E_CLOSED = 18,
@@ -63,10 +64,10 @@ enum hf_error {
 /* An error with its explanation. The caller provides the memory, so that reporting an error
  * allocates nothing. */
 struct hf_status {
-        int error;              /* the hf_error or -errno that this explains */
-        int http_code;          /* the HTTP status that it came from or maps to; 0 = none */
+        int error;              /* the hf_error or -errno that this struct explains */
+        int http_code;          /* the HTTP status that the error came from or maps to; 0 = none */
         uint32_t retry_after_s; /* 0 = the server gave none */
-        /* The reason of a Kubernetes Status, as "Conflict" or "AlreadyExists"; may be "". */
+        /* The `reason` of a Kubernetes Status, for example "Conflict"; may be "". */
         char reason[48];
         /* One line that names the object and, for a user's mistake, how to correct it. */
         char message[464];

@@ -8,8 +8,8 @@
  * readyz). Checks are listed in the order in which they were added.
  *
  * Thread: any, for every function here. Check functions run on the thread that calls
- * hf_health_each, which holds a read lock of the registry meanwhile: a check must not add or remove
- * checks.
+ * hf_health_each, which holds a read lock on the registry while they run. So a check must not add
+ * or remove checks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,12 +26,12 @@ typedef bool (*hf_health_fn)(void *ctx, char *reason, size_t max_reason);
 
 /* 0 or -errno. The caller owns the registry. */
 int hf_health_new(struct hf_health **ret_health);
-/* Frees the registry; no other call may be under way. Accepts NULL, returns NULL. */
+/* Frees the registry. No other thread may be using it. Accepts NULL, returns NULL. */
 struct hf_health *hf_health_free(struct hf_health *health);
 
 /*
- * Adds a check to each endpoint whose bit is set. name is copied. health may be NULL: then nothing
- * happens. 0, HF_E_EXISTS when the name is taken, -EINVAL, -ENOMEM.
+ * Adds a check to each endpoint whose bit is set. name is copied. If health is NULL, nothing
+ * happens and the result is 0. 0, HF_E_EXISTS when the name is taken, -EINVAL, -ENOMEM.
  */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx);
@@ -40,8 +40,8 @@ int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints
 void hf_health_remove(struct hf_health *health, const char *name);
 
 /*
- * Runs every check of one endpoint and calls each (may be NULL) with its result; reason is "" for a
- * healthy one and borrowed for the time of the call. Returns the number of unhealthy checks.
+ * Runs every check of one endpoint and passes its result to `each` (may be NULL); reason is "" for
+ * a healthy check, and valid only during the call. Returns the number of unhealthy checks.
  */
 size_t hf_health_each(struct hf_health *health, unsigned endpoint,
                       void (*each)(void *ctx, const char *name, bool healthy, const char *reason),

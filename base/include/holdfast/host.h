@@ -24,10 +24,10 @@ struct hf_host {
         struct hf_log log;            /* zero = no log */
         struct hf_metrics *metrics;   /* borrowed; NULL = no metrics */
         struct hf_health *health;     /* borrowed; NULL = no health checks */
-        size_t thread_stack_bytes;    /* of each library thread; 0 = 256 KiB; at least 64 KiB */
+        size_t thread_stack_bytes;    /* per library thread, at least 64 KiB; 0 = 256 KiB */
 };
 
-/* The host's clock, or the system's when it gives none. Thread: any. */
+/* The host's clock, or the system's clock if the host has set none. Thread: any. */
 static inline const struct hf_clock *hf_host_clock(const struct hf_host *host) {
         return host->clock ? host->clock : hf_clock_system();
 }

@@ -8,7 +8,7 @@
  * other control characters. An error that a function returns is not logged as well.
  */
 
-/* The numbers of syslog. */
+/* The values are those of syslog. */
 enum hf_log_level {
         HF_LOG_ERROR = 3,
         HF_LOG_WARNING = 4,
@@ -19,14 +19,14 @@ enum hf_log_level {
 
 struct hf_log {
         /*
-         * Writes one line; component and message are borrowed for the time of the call. NULL = no
-         * log. Thread: any, several at once. Must not block for long, and must not call back into
-         * the library.
+         * Writes one line; component and message are valid only during the call. NULL = no log.
+         * Called on any thread, also on several at the same time. Must not block for long, and must
+         * not call back into the library.
          */
         void (*write)(void *ctx, enum hf_log_level level, const char *component,
                       const char *message);
         void *ctx;
-        enum hf_log_level max_level; /* lines above it are not even formatted; 0 = HF_LOG_INFO */
+        enum hf_log_level max_level; /* lines of a higher value are dropped unformatted; 0 = INFO */
 };
 
 /* Formats a line of up to 1 KiB and writes it to log, which may be NULL. Thread: any. */

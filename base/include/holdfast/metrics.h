@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Metrics: counters, gauges and histograms that cost one atomic operation each. They can be written
- * out without Holdfast's HTTP server.
+ * Metrics: counters, gauges and histograms. An update takes no lock, only atomic operations. They
+ * can be written out without Holdfast's HTTP server.
  *
- * A metric is made once, with a name that Prometheus accepts and fixed labels, and lives as long as
- * its registry. A second request for the same name and labels returns the same metric. A registry
- * holds at most HF_METRICS_MAX metrics. Do not put values that clients send into labels: each new
- * value stays in memory. Use values from a fixed set.
+ * A metric is created once, with fixed labels and a name that is valid in Prometheus. It lives as
+ * long as its registry. A second request for the same name and labels returns the same metric. A
+ * registry holds at most HF_METRICS_MAX metrics. Do not put values that clients send into labels:
+ * each new value stays in memory. Use values from a fixed set.
  *
- * Thread: any, for every function here but hf_metrics_free. Every registry and metric may be NULL
- * (no registry, or it is full): then nothing is counted.
+ * Thread: any, for every function here except hf_metrics_free. Every function accepts NULL as the
+ * registry or the metric, and then counts nothing. So callers need not check whether there is a
+ * registry or whether it is full.
  */
 #include <stddef.h>
 
@@ -23,15 +24,15 @@ enum hf_metric_kind { HF_METRIC_COUNTER, HF_METRIC_GAUGE, HF_METRIC_HISTOGRAM };
 
 /* 0 or -errno. The caller owns the registry. */
 int hf_metrics_new(struct hf_metrics **ret_metrics);
-/* Frees the registry and all its metrics; no other call may be under way. Accepts NULL, returns
+/* Frees the registry and all its metrics. No other thread may be using them. Accepts NULL, returns
  * NULL. */
 struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics);
 
 /*
- * Returns the metric with this name and these labels, and makes it if there is none. labels:
- * `name="value",...` in Prometheus form, or "". All strings are copied. A histogram has Kubernetes'
- * usual buckets for seconds, from 0.001 to 60. Returns NULL when memory is out, when the registry
- * is full, or when the name belongs to another kind. The registry owns the metric.
+ * Returns the metric with this name and these labels, and creates it if it does not exist. labels:
+ * `name="value",...` in Prometheus form, or "". All strings are copied. A histogram has buckets for
+ * seconds, from 0.001 to 60. Returns NULL when memory is exhausted, when the registry is full, or
+ * when the name belongs to another kind. The registry owns the metric.
  */
 struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                  const char *name, const char *help, const char *labels);
@@ -42,14 +43,14 @@ void hf_metric_observe(struct hf_metric *metric, double value); /* histogram */
 
 /*
  * Runs the collectors, then calls write with the text of each family in the Prometheus exposition
- * format 0.0.4, including HELP and TYPE. text is borrowed for the time of the call. No lock is held
- * during the calls.
+ * format 0.0.4, including HELP and TYPE. text is valid only during the call. No lock is held while
+ * write or a collector runs.
  */
 void hf_metrics_write(struct hf_metrics *metrics,
                       void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 /*
- * A collector computes gauges when they are read: each hf_metrics_write calls it, on its own
- * thread, before it writes. It must not block. 0 or -ENOMEM.
+ * A collector computes gauges when they are read: hf_metrics_write calls it, on the thread of its
+ * caller, before it writes. It must not block. 0 or -ENOMEM.
  */
 int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);
 /* After it returns, collect is not running and will not run. Blocks while it runs, so do not call

@@ -2,17 +2,18 @@
 #pragma once
 /*
  * Post-start and pre-shutdown hooks, as in Kubernetes' API server. A hook has a start and a stop
- * function under one name, so that the code that starts something also ends it.
+ * function under one name, so that the code that starts something is also responsible for stopping
+ * it.
  *
  * Starts run in the order of dependencies (`after`). Hooks that do not depend on each other start
  * concurrently, each on a thread of its own. Stops run in the reverse order. Each start and stop
- * has a deadline, and a stop that fails does not keep the others from running. Each hook is a
- * health check `poststarthook/<name>` of healthz, livez and readyz: it reports "not finished" until
- * the start has returned 0. If the process is asked to stop while hooks are starting, the
- * shutting-down token fires, no further hook starts, and those that have started are stopped.
+ * has a deadline, and the other stops run even if one fails. Each hook has a health check
+ * `poststarthook/<name>` in healthz, livez and readyz, which reports "not finished" until the start
+ * has returned 0. If the process is asked to stop while hooks are starting, the shutting-down token
+ * fires, no further hook starts, and those that have started are stopped.
  *
- * hf_hooks_start closes the registration. A hook sees two tokens of the registry: *shutting down*
- * (stop working; the API still responds) and *stopped* (the API is gone).
+ * hf_hooks_start closes the registration. A hook can use two tokens of the registry: *shutting
+ * down* (stop working; the API still responds) and *stopped* (the API is gone).
  *
  * Thread: any for hf_hooks_add, hf_hooks_shut_down and hf_hooks_stop; the last may be called while
  * another thread is in hf_hooks_start. The other functions of the registry: owner only.
@@ -26,7 +27,7 @@
 
 struct hf_hooks;
 struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_stop has returned */
-struct hf_client;       /* <holdfast/client.h>; only passed on here */
+struct hf_client;       /* <holdfast/client.h>; hooks only pass it on */
 
 struct hf_hook {
         const char *name; /* required, unique; copied */
@@ -35,7 +36,8 @@ struct hf_hook {
         size_t n_after;
         /* Required. Runs on a thread of its own and may block, but not past its deadline. */
         int (*start)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
-        /* Ends what start began. NULL = nothing but the spawned threads. */
+        /* Ends the work that start began. NULL = there is nothing to end but the spawned
+         * threads. */
         int (*stop)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
         hf_nsec start_deadline; /* relative; 0 = 60 s */
         hf_nsec stop_deadline;  /* relative; 0 = 30 s */
@@ -44,15 +46,16 @@ struct hf_hook {
 
 /* host and client (may be NULL) are borrowed until hf_hooks_free. 0 or -errno. */
 int hf_hooks_new(const struct hf_host *host, struct hf_client *client, struct hf_hooks **ret_hooks);
-/* Frees the registry after hf_hooks_stop, or when it was never started. Keeps the memory when
- * threads of a hook may still use it. Accepts NULL, returns NULL. */
+/* Frees the registry after hf_hooks_stop, or when it was never started. If threads of a hook may
+ * still be running, it leaks the memory on purpose, because they use it. Accepts NULL, returns
+ * NULL. */
 struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
 
 /*
  * Registers a hook. caller is copied and names the code that registers ("server/main.c:120"); an
  * error message about a duplicate contains it. HF_E_EXISTS: the name is taken; HF_E_INVALID: an
- * empty name, or no start function; HF_E_CLOSED: the hooks were started; or -errno. reterr_status
- * names the hook, and for a duplicate the first caller.
+ * empty name, or no start function; HF_E_CLOSED: the hooks were started or stopped already; or
+ * -errno. reterr_status names the hook, and for a duplicate the first caller.
  */
 int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char *caller,
                  struct hf_status *reterr_status);
@@ -61,27 +64,28 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char 
 #define HF_HOOKS_HERE       __FILE__ ":" HF_HOOKS_STRING(__LINE__)
 
 /*
- * Closes the registration, checks `after` (HF_E_INVALID for an unknown name or a circle, which the
- * message names) and runs all starts. Blocks until all have returned 0, one has failed (its status
- * is returned), a deadline has passed (HF_E_TIMEOUT, the message names the hook), or
+ * Closes the registration, checks `after` (HF_E_INVALID for an unknown name or a cycle; the message
+ * contains it) and runs all starts. Blocks until all have returned 0, one has failed (its status is
+ * returned), a deadline has passed (HF_E_TIMEOUT, the message names the hook), or
  * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these.
  */
 int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
-/* Fires the shutting-down token, and makes a running hf_hooks_start return soon. Idempotent, never
- * blocks. Thread: any. */
+/* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent,
+ * never blocks. Thread: any. */
 void hf_hooks_shut_down(struct hf_hooks *hooks);
 /*
  * Fires the shutting-down token, runs the stops of all hooks whose start was begun, and joins the
- * threads of each hook after its stop. Blocks at most for the sum of the deadlines along the
- * longest chain of dependencies. Returns 0, or the first error; reterr_status then lists every hook
- * that failed or missed its deadline. HF_E_STUCK: a thread could not be joined. It is still alive
- * and uses the hook's objects, so do not free them.
+ * threads of each hook after its stop. Blocks at most for the sum of the start and stop deadlines
+ * along the longest chain of dependencies. Returns 0, or the first error; reterr_status then lists
+ * every hook that failed or missed its deadline. HF_E_STUCK: a thread could not be joined. It is
+ * still alive and uses the hook's objects, so do not free them.
  */
 int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
-/* Fires the stopped token: the API is gone. After hf_hooks_stop and before hf_hooks_free. */
+/* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
+ * hf_hooks_free. */
 void hf_hooks_stopped(struct hf_hooks *hooks);
 
-/* For hooks. Thread: any thread of the hook. */
+/* The functions below are for the hooks themselves. Thread: any thread of the hook. */
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context); /* borrowed */
 struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context);       /* borrowed */
 struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; may be NULL */
