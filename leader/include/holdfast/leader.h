@@ -173,8 +173,7 @@ struct hf_elector_config {
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
                           begins or ends. Best effort: nothing waits for them */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
-        bool unsafe_gate_off; /* only for tests of the fence: send writes although the gate is shut
-                               */
+        bool unsafe_gate_off; /* only to test the fence: send writes although the gate is shut */
         /* Called on the loop thread after every change of info; must not block. Optional. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
