@@ -218,7 +218,7 @@ static void leave_callback(struct op *op) {
 }
 
 /* Whether the error proves that the server wrote nothing. (HF_E_UNAVAILABLE does not quite prove
- * it, but the core treats it as an unknown outcome anyway and uses its Retry-After.) */
+ * it, but the core treats it as an unknown outcome anyway.) */
 static bool is_nothing_written(int error) {
         switch (error) {
         case HF_E_CONFLICT:
