@@ -62,8 +62,7 @@ struct hf_elector {
         /* guarded by electors->mu */
         struct hf_leader_info info;
         bool released;          /* if HF_STOPPED: the Lease does not name this process */
-        char last_failure[160]; /* why the last read or write of the Lease failed; "" = it did not
-                                 */
+        char last_failure[160]; /* why the last operation on the Lease failed; "" = it did not */
 };
 
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
