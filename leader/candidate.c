@@ -4,15 +4,15 @@
  *
  *      NEW --start--> RUNNING --stop--> STOPPED
  *
- * One thread publishes the object: at the start, when it is woken, and when the last renewal is too
- * old. A watch of the object runs on the client's threads. It wakes that thread when the object was
- * deleted or contains a ping that has not been answered yet.
+ * One thread publishes (writes) the object: at the start, when it is woken, and when the next
+ * renewal is due. A watch of the object runs on the client's threads. It wakes the publishing
+ * thread when the object was deleted or contains a ping without a response.
  *
  * Invariants:
  *  - Publishing reads the object first, because the coordinator writes to it too.
- *  - No ping is lost: a reopened watch begins with the object's current state.
- *  - The watch holds a reference. It may end after hf_candidate_free; its end callback then uses
- *    only the candidate's own memory, not the host.
+ *  - No ping is lost, because a reopened watch begins with the object's current state.
+ *  - The watch holds a reference, because it may end after hf_candidate_free. Its end callback then
+ *    uses only the candidate's own memory, not the host.
  */
 #include <holdfast/candidate.h>
 
@@ -38,14 +38,14 @@ enum state { NEW, RUNNING, STOPPED };
 struct hf_candidate {
         /* immutable */
         const struct hf_host *host;        /* borrowed */
-        struct hf_candidate_config config; /* its texts are owned */
+        struct hf_candidate_config config; /* its strings are owned */
         struct hf_cancel *stop;            /* owned */
         pthread_t thread;
 
         pthread_mutex_t mu;
         pthread_cond_t changed;
         /* guarded by mu */
-        int refs; /* the owner's and the watch's */
+        int refs; /* one for the owner, one for the watch */
         enum state state;
         bool woken; /* the object must be published now */
         bool watching;
@@ -86,7 +86,7 @@ static hf_nsec now(const struct hf_candidate *candidate) {
         return hf_now(hf_host_clock(candidate->host));
 }
 
-/* Adds up to 20 %, so that candidates that started together do not renew together. */
+/* Adds up to 20 %, so that candidates that were started together do not all renew at once. */
 static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -103,7 +103,7 @@ static int64_t read_time(const struct hf__json *object, const char *path) {
         return text && hf__microtime_parse(text, &usec) == 0 ? usec : 0;
 }
 
-/* Whether the coordinator waits for an answer to its ping. */
+/* Whether the coordinator has sent a ping to which this process has not responded. */
 static bool is_pinged(const struct hf__json *object) {
         return read_time(object, "spec.pingTime") > read_time(object, "spec.renewTime");
 }
@@ -139,7 +139,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         unref(candidate);
 }
 
-/* on_end drops the watch's reference, also if the watch could not be opened. */
+/* on_end drops the watch's reference. If the watch cannot be opened, it is called here. */
 static void open_watch(struct hf_candidate *candidate) {
         struct hf_watch_spec spec = {.resource = candidates,
                                      .ns = candidate->config.ns,
@@ -266,7 +266,8 @@ static hf_nsec publish_once(struct hf_candidate *candidate) {
         return now(candidate) + retry_after(candidate);
 }
 
-/* The thread: waits until something is due, then publishes or reopens the watch, unlocked. */
+/* The thread. It waits until a renewal, a wake-up, the watch or a stop is due. It unlocks before it
+ * publishes or reopens the watch, because both call the client. */
 static void *candidate_main(void *ctx) {
         struct hf_candidate *candidate = ctx;
         const struct hf_clock *clock = hf_host_clock(candidate->host);
@@ -276,7 +277,7 @@ static void *candidate_main(void *ctx) {
                 pthread_mutex_lock(&candidate->mu);
                 for (;;) {
                         hf_nsec at = now(candidate), until = due;
-                        /* After a failure only the backoff decides, even if woken. */
+                        /* After a failure a wake-up must not shorten the backoff. */
                         bool publish_now =
                                 at >= due || (candidate->woken && candidate->n_failures == 0);
                         bool watch_now = !candidate->watching && at >= candidate->watch_retry_at;
@@ -306,7 +307,7 @@ static void *candidate_main(void *ctx) {
 
 /* ---- construction, start, stop ---- */
 
-/* Replaces the borrowed *text by a copy of it, or of the fallback if it is NULL or empty. */
+/* Replaces the borrowed *text by an owned copy. If it is NULL or empty, copies fallback. */
 static int copy_text(const char **text, const char *fallback) {
         const char *from = *text && **text ? *text : fallback;
 

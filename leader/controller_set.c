@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and checks the controllers of an elector, once, at registration. Every mistake is reported
- * there with the controller's name, so that a term never has to deal with one.
+ * Copies and checks the controllers of an elector once, at registration. Every mistake is reported
+ * there with the controller's name, so that a term need not handle any.
  *
  * Invariant: in a set that was copied, every name in `after` resolves, and the relation has no
  * circle. struct hf__term relies on both: with a circle its controllers would wait for ever.
@@ -85,8 +85,8 @@ static int check_after(const struct hf_controller *set, size_t n,
         return 0;
 }
 
-/* Index of the first controller that `controller` comes after and that is not placed in the order
- * yet; n = none. */
+/* Returns the index of the first controller in `after` of `controller` that has no place in the
+ * order yet; n = none. */
 static size_t waits_for(const struct hf_controller *set, size_t n, const bool *placed,
                         size_t controller) {
         for (const char *const *name = set[controller].after; name && *name; name++) {
@@ -97,8 +97,8 @@ static size_t waits_for(const struct hf_controller *set, size_t n, const bool *p
         return n;
 }
 
-/* Describes a circle: "a" after "b" after "a". A controller that cannot be placed waits for another
- * one that cannot be placed, and so on; n steps along this chain end inside a circle. */
+/* Writes a circle to text: "a" after "b" after "a". A controller without a place waits for another
+ * one without a place, and so on. After n steps along this chain we are inside a circle. */
 static void name_circle(const struct hf_controller *set, size_t n, const bool *placed, size_t at,
                         char *text, size_t max_text) {
         for (size_t i = 0; i < n; i++)
@@ -113,8 +113,8 @@ static void name_circle(const struct hf_controller *set, size_t n, const bool *p
         } while (at != first);
 }
 
-/* Places, one after the other, the controllers that need not wait for an unplaced one. A controller
- * that cannot be placed is in a circle or comes after one. */
+/* Puts the controllers in order: repeatedly places each one that waits only for placed ones. A
+ * controller that is never placed is in a circle or comes after one. */
 static int check_order(const struct hf_controller *set, size_t n, const char *label,
                        struct hf_status *reterr_status) {
         bool *placed = calloc(n ? n : 1, sizeof *placed);

@@ -8,14 +8,14 @@
 
 /*
  * Copies n controllers with their names; contexts and functions stay borrowed. label:
- * "namespace/name" of the Lease, for the error line. HF_E_INVALID, HF_E_EXISTS (a name twice) or
- * -ENOMEM. The caller frees with hf__controller_set_free.
+ * "namespace/name" of the Lease, for the error line. HF_E_INVALID, HF_E_EXISTS (duplicate
+ * name) or -ENOMEM. The caller frees with hf__controller_set_free.
  */
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,
                             struct hf_controller **ret_controllers,
                             struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. */
 struct hf_controller *hf__controller_set_free(struct hf_controller *controllers, size_t n);
-/* NULL = there is none of that name. */
+/* NULL = no controller has that name. */
 const struct hf_controller *hf__controller_set_find(const struct hf_controller *controllers,
                                                     size_t n, const char *name);

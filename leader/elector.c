@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The constructor of an elector. It checks the whole configuration before it makes anything, so
- * that every mistake is reported at registration and none when a term begins, and it copies what it
- * keeps.
+ * The constructor of an elector. It checks the whole configuration at registration, so that no
+ * mistake shows up only when a term begins. It copies everything that it keeps.
  *
- * Invariant: within one set of electors no two contend for the same Lease (of a migration: for
- * either of its two), and every controller's name is unique.
+ * Invariant: within one set of electors no two contend for the same Lease (an elector that migrates
+ * has two), and every controller's name is unique.
  */
 #include "leader/elector.h"
 
@@ -59,7 +58,8 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
         return 0;
 }
 
-/* The old and the new Lease must differ: a lock of one Lease twice would take it from itself. */
+/* The old and the new Lease must differ: otherwise the second write would conflict with the first.
+ */
 static int check_migration(const struct hf_elector_config *config,
                            struct hf_status *reterr_status) {
         const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
@@ -140,8 +140,8 @@ static int copy_controllers(struct hf_electors *electors, struct hf_elector *ele
         return 0;
 }
 
-/* Two electors of one process would have the same identity, and each would take the other's record
- * for its own. */
+/* Two electors for one Lease cannot work in one process: with the same identity each would find the
+ * other's record under its own name. */
 static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector,
                                  struct hf_status *reterr_status) {
         const char *mine[] = {elector->label, elector->old_label};
@@ -171,14 +171,15 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->ctx = config->ctx;
 }
 
-/* Also fills `info`, so that the elector can be asked before its first step. heard_at is now: the
- * health check must not fail before the Lease could be read. */
+/* Also fills `info`, because hf_elector_info may be called before the first step. heard_at begins
+ * at the present time, so that the health check does not fail before the first read of the Lease.
+ */
 static void init_core(struct hf_elector *elector, bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
         struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
 
         if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
-                core.seed = (uint64_t)hf_now(clock); /* for the jitter any seed will do */
+                core.seed = (uint64_t)hf_now(clock); /* any seed is good enough for jitter */
         memcpy(core.identity, elector->identity, sizeof core.identity);
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
@@ -200,7 +201,7 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
         return hf__lease_lock_new(host, config, &elector->lock);
 }
 
-/* On failure the elector is half-built, and hf__elector_free frees what there is. */
+/* On failure the caller frees the incomplete elector with hf__elector_free. */
 static int init_elector(struct hf_electors *electors, struct hf_elector *elector,
                         const struct hf_elector_config *config, struct hf_status *reterr_status) {
         elector->electors = electors;
@@ -240,7 +241,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
                 return 0;
         }
         hf__elector_free(elector);
-        /* A failure below this file has a code but no words. */
+        /* Some functions return an error without a message. */
         if (!status.message[0])
                 (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name,
                               hf_strerror(r));
@@ -249,7 +250,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
         return r;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
         pthread_mutex_lock(&elector->electors->mu);

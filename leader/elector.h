@@ -22,39 +22,39 @@ struct hf_elector {
         struct hf_electors *electors; /* borrowed; the set it belongs to */
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
         char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
-        char old_label[2 * HF_NAME_MAX + 2]; /* of the Lease it migrates from; "" = none */
+        char old_label[2 * HF_NAME_MAX + 2]; /* the Lease that it migrates from; "" = none */
         struct hf_client *client;            /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
         bool unfenced, unsafe_gate_off;
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
-        void *ctx;                       /* of on_change; borrowed */
+        void *ctx;                       /* passed to on_change; borrowed */
         struct hf__lock *lock;           /* owned */
         struct hf__lease_events *events; /* owned; NULL = no Events are written */
         struct hf__leader_metrics metrics;
 
-        /* any thread; whoever sets a flag calls hf__electors_wake */
+        /* any thread; call hf__electors_wake after setting a flag */
         struct hf__gate gate;
         atomic_bool term_is_stale; /* the fence refused a write of the present term, or the server
                                       did not confirm the fence */
-        atomic_bool end_asked;     /* the embedder ends whichever term there is, also one whose
-                                      acquire is under way */
-        atomic_bool event_lost;    /* a watch event was dropped for want of memory */
+        atomic_bool end_asked;     /* the embedder ends the present term, even one whose
+                                      acquire is still under way */
+        atomic_bool event_lost;    /* a watch event was dropped because memory ran out */
 
         /* the loop's thread only */
         struct hf__core core;
         hf_nsec wake_at;
-        struct hf__term *term; /* owned; NULL = no term's controllers exist */
-        uint32_t write_id;     /* of the last write: tells its reply from a read's */
+        struct hf__term *term; /* owned; NULL = no controllers of a term exist */
+        uint32_t write_id;     /* op_id of the last write; other replies are those of reads */
         hf_nsec write_sent_at;
-        hf_nsec ending_at;       /* when the term's drain or abort began; 0 = it has not */
-        unsigned n_failed_ops;   /* in a row; only the first is logged as a warning */
-        bool stop_sent;          /* the core has received HF__EV_STOP */
-        bool stepped;            /* since its last iteration: the next one must not skip it */
-        bool term_announced;     /* an Event reports the beginning of the present term */
-        struct hf__record led;   /* if term_announced: the record of the term's beginning */
-        hf_nsec leaderless_from; /* time without a leader is counted up to here; 0 = not yet */
+        hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */
+        unsigned n_failed_ops; /* in a row; only the first is logged as a warning */
+        bool stop_sent;        /* the core has received HF__EV_STOP */
+        bool stepped;          /* stepped since its last iteration, so the next must not skip it */
+        bool term_announced;   /* an Event reports the beginning of the present term */
+        struct hf__record led; /* if term_announced: the record that began the term */
+        hf_nsec leaderless_from; /* leaderless time is counted up to here; 0 = not yet */
 
         /* the thread that starts and stops the electors only */
         struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */
@@ -62,15 +62,15 @@ struct hf_elector {
         /* guarded by electors->mu */
         struct hf_leader_info info;
         bool released;          /* if HF_STOPPED: the Lease does not name this process */
-        char last_failure[160]; /* of the last read or write of the Lease; "" = it succeeded */
+        char last_failure[160]; /* why the last operation on the Lease failed; "" = it did not */
 };
 
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);
-/* No controller of it may run any more, and the loop must have ended. Accepts NULL, returns NULL.
+/* Its controllers must have returned and the loop must have ended. Accepts NULL, returns NULL.
  * Waits only for lock callbacks that are posting to the mailbox at this moment. */
 struct hf_elector *hf__elector_free(struct hf_elector *elector);
-/* Whether text can be an identity: visible ASCII without spaces, 1 to HF_IDENTITY_MAX bytes. NULL:
- * no. */
+/* Whether text is a valid identity: visible ASCII without spaces, 1 to HF_IDENTITY_MAX bytes. NULL
+ * is not. */
 bool hf__elector_is_identity(const char *text);

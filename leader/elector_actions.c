@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core's actions do outside of it: lock operations, the gate, the controllers of a term,
- * log lines, metrics, Events.
+ * Carries out the core's actions: lock operations, the gate, the controllers of a term, log lines,
+ * metrics, Events.
  *
  * Invariants:
- *  - everything happens on the loop's thread, in the order in which the core gave the actions,
- *    except that the gate is shut before anything else of the step: nothing else may delay that;
- *  - nothing here waits.
+ *  - everything happens on the loop's thread, in the order of the core's actions, except that the
+ *    gate is shut first, because no other action may delay that;
+ *  - nothing here blocks.
  */
 #include "leader/elector_actions.h"
 
@@ -23,11 +23,11 @@ static const struct hf_log *log_of(const struct hf_elector *elector) {
 }
 static double seconds(hf_nsec duration) { return (double)duration / (double)HF_NSEC_PER_SEC; }
 
-/* ---- from the threads of the term ---- */
+/* ---- callbacks on the term's threads ---- */
 
 static void on_joined(void *ctx) { hf__electors_wake(((struct hf_elector *)ctx)->electors); }
 
-/* Only the client of the present term calls this: a client is silenced before its term is freed. */
+/* Only the client of the present term calls this, because hf__term_free releases the client. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
@@ -35,8 +35,8 @@ static void on_stale(void *ctx, int error) {
         hf__electors_wake(elector->electors);
 }
 
-/* Calls on_change. That comes before the log lines about the change, so that a host which adds the
- * term to every log line knows it by then. */
+/* Calls on_change. When a term begins, this happens before the log line about it: an embedder that
+ * adds the term to every log line must know the term by then. */
 static void notify_host(struct hf_elector *elector) {
         struct hf_leader_info info;
 
@@ -95,8 +95,8 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
 
         assert(!elector->term);
         open_gate(elector, action);
-        /* The controllers first, the log line after them: a log that goes to a disk must not make
-         * the hand-over longer. */
+        /* The log line comes after the controllers, because a slow log must not delay the
+         * hand-over. */
         int r = start_controllers(elector, action);
         notify_host(elector);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
@@ -159,7 +159,7 @@ static void report_stopped(struct hf_elector *elector, bool released) {
                released ? "released" : "not released: it may name this process until it expires");
 }
 
-/* ---- the rest ---- */
+/* ---- operations, reports, Events ---- */
 
 static void send_op(struct hf_elector *elector, const struct hf__core_action *action, hf_nsec now) {
         struct hf__lock *lock = elector->lock;
@@ -190,9 +190,9 @@ static void report_change(struct hf_elector *elector, const char *warning, bool 
 }
 
 /*
- * Notes an Event when a term has begun or ended. It is written a second later, so that the first
- * writes of the term's controllers, here or at the next leader, do not queue behind it. Events of a
- * stop are written at the loop's end.
+ * Prepares an Event when a term has begun or ended. It is sent a second later, so that the first
+ * writes of the controllers, here or at the next leader, do not queue behind it. Events of a stop
+ * are sent when the loop ends.
  */
 static void note_events(struct hf_elector *elector, struct hf__core_time now) {
         enum hf_leader_state state = elector->core.state;

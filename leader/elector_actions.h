@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the core's actions do outside of it. */
+/* Carries out the core's actions outside of the core. */
 #include "leader/electors.h"
 
 /* Carries out the actions of one step of the elector's core. Thread: the loop's only. */

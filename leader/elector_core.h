@@ -38,7 +38,7 @@
  *
  *  1. At most one operation (a read or a write of the Lease) is under way. The core itself ends an
  *     operation whose deadline passes, and ignores a reply with another id. So a request that hangs
- *     hides neither a stop nor a watch event, and a late reply does no harm.
+ *     delays neither a stop nor a watch event, and a late reply does no harm.
  *
  *  2. A term is valid until renew_deadline after the last successful write was *sent*. The server
  *     cannot have applied the write earlier than that, so every standby begins to wait no earlier,
@@ -100,7 +100,7 @@
 #include "leader/record.h"
 
 struct hf__core_time {
-        hf_nsec boot;    /* CLOCK_BOOTTIME; every decision uses this one */
+        hf_nsec boot;    /* CLOCK_BOOTTIME; all decisions use this time */
         int64_t real_us; /* microseconds since 1970; only written into records */
 };
 
@@ -127,7 +127,7 @@ struct hf__core_event {
         uint32_t op_id;
         int result;
         hf_nsec retry_after;      /* the server's Retry-After; 0 = none */
-        struct hf__record record; /* valid for the types above that list it */
+        struct hf__record record; /* only for the types above that list it */
         char successor[HF_IDENTITY_MAX + 1];
 };
 
@@ -135,15 +135,15 @@ enum hf__core_action_type {
         HF__ACT_READ,       /* op_id, deadline: read the Lease */
         HF__ACT_WRITE,      /* op_id, deadline, record: write the Lease. record.exists = false:
                                create it; true: update it at revision record.rv */
-        HF__ACT_WATCH,      /* open the watch, or open it anew. It begins with the Lease as it is.
-                               Report HF__EV_WATCH_LOST when it ends or cannot be opened */
+        HF__ACT_WATCH,      /* open or reopen the watch. It begins with the current Lease. Report
+                               HF__EV_WATCH_LOST when it ends or cannot be opened */
         HF__ACT_UNWATCH,    /* close the watch */
         HF__ACT_TERM_START, /* term, valid_until, record: open the gate, start the controllers */
         HF__ACT_EXTEND,     /* valid_until: extend the gate */
         HF__ACT_TERM_DRAIN, /* fire the controllers' drain tokens */
         HF__ACT_GATE_SHUT,  /* shut the gate, before anything else of the same step */
         HF__ACT_TERM_ABORT, /* fire the abort token; text says why */
-        HF__ACT_STUCK,      /* stop_grace has passed: report it and fail livez */
+        HF__ACT_STUCK,      /* stop_grace has passed: report the stuck controller, fail livez */
         HF__ACT_REPORT,  /* holder or state changed: on_change, log; text (or NULL) is a warning */
         HF__ACT_STOPPED, /* the elector has stopped; released: the Lease does not name us */
 };
@@ -172,7 +172,7 @@ struct hf__core_config {
         struct hf_leader_timing timing; /* checked by hf_leader_timing_check */
         char identity[HF_IDENTITY_MAX + 1];
         bool coordinated; /* a coordinator names the holder (rule 12) */
-        uint64_t seed;    /* of the jitter; the same seed gives the same run */
+        uint64_t seed;    /* for the jitter; the same seed gives the same run */
 };
 
 enum hf__core_op { HF__OP_NONE, HF__OP_READ, HF__OP_ACQUIRE, HF__OP_RENEW, HF__OP_RELEASE };
@@ -182,7 +182,7 @@ struct hf__core {
         enum hf_leader_state state;
         bool stop_asked, hand_over_asked;
         char successor[HF_IDENTITY_MAX + 1]; /* if hand_over_asked; "" = any standby */
-        uint64_t rng;                        /* of the jitter */
+        uint64_t rng;                        /* state of the jitter's generator */
 
         /* the watch */
         bool watching;          /* open, as far as the core knows */
@@ -190,14 +190,14 @@ struct hf__core {
                                    core polls */
         hf_nsec watch_retry_at; /* if not watching: reopen it at this time */
 
-        /* what is known of the Lease */
+        /* knowledge of the Lease */
         bool observed_once;
-        bool must_read;             /* it may be wrong: read before the next write */
+        bool must_read;             /* `observed` may be wrong: read before the next write */
         struct hf__record observed; /* the newest record seen */
-        hf_nsec observed_at;        /* when its holder's fields last changed for us */
-        hf_nsec heard_at;           /* when it was last reported, changed or not */
-        bool collision;             /* another process has our identity and holds it (rule 7) */
-        /* from the last record that existed; used only to fill the history in a new record */
+        hf_nsec observed_at;        /* when this process last saw the holder change its fields */
+        hf_nsec heard_at;           /* when the Lease was last reported, changed or not */
+        bool collision;             /* another process holds it under our identity (rule 7) */
+        /* from the last record that existed; only for the history in a new record */
         bool saw_lease;
         char last_holder[HF_IDENTITY_MAX + 1]; /* the last holder that was not empty */
         int64_t last_renew_us;
@@ -206,13 +206,13 @@ struct hf__core {
         enum hf__core_op op_kind; /* HF__OP_NONE = none */
         uint32_t op_id, next_op_id;
         hf_nsec op_sent_at, op_deadline;
-        bool op_resolves_doubt;      /* a read that must succeed; a mere poll may fail */
+        bool op_resolves_doubt;      /* a read that must succeed; a poll may fail */
         bool op_is_final_read;       /* rule 6 */
-        bool event_since_send;       /* the watch reported a change while it was under way */
-        struct hf__record op_record; /* what the last write sends or sent */
+        bool event_since_send;       /* the watch reported a change since op_sent_at */
+        struct hf__record op_record; /* the record of the last write */
         /* operations in general */
         bool in_doubt;          /* a write of ours may have been applied without our knowledge */
-        hf_nsec op_duration;    /* of the last operation that got a reply */
+        hf_nsec op_duration;    /* how long the last operation with a reply took */
         hf_nsec next_op_at;     /* no operation before this: backoff after a failure */
         hf_nsec final_read_for; /* the expiry for which the last final read was sent */
         unsigned n_failures;    /* in a row */
@@ -221,19 +221,20 @@ struct hf__core {
         struct hf__record mine; /* the write that began it; identifies a record as ours */
         uint64_t term;          /* the number that the fence compares; 0 = no term */
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
-        hf_nsec renew_at;       /* the next renewal is due */
+        hf_nsec renew_at;       /* time of the next renewal */
         bool joined;            /* no controller of a term runs */
         unsigned n_short_terms; /* in a row (rule 9) */
         uint64_t n_terms;
         const char *last_end; /* why the last term ended; static */
 
         /* following */
-        hf_nsec poll_at;      /* without a watch: the next read is due */
+        hf_nsec poll_at;      /* without a watch: time of the next read */
         hf_nsec contend_at;   /* no acquire before this: backoff */
         hf_nsec yields_until; /* no acquire before this either, unless the Lease names a holder
                                  (rule 10) */
 
-        /* ring of acquire times that this core wrote: tells our own records from a collision */
+        /* ring of acquire times that this core wrote: distinguishes our own records from a
+         * collision */
         int64_t own_acquires[HF__CORE_OWN_ACQUIRES];
         unsigned n_own_acquires;
         int64_t last_acquire_us;

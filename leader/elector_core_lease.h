@@ -9,7 +9,7 @@
 
 /* ---- whose it is ---- */
 
-/* Whether the record is that of the term we lead: the same holder, acquire time and duration. */
+/* Whether the record belongs to the term we lead: same holder, acquire time and duration. */
 bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record);
 /* Whether this core wrote the record: in this term, in an earlier one, or by a write whose reply
  * was lost. */
@@ -17,12 +17,12 @@ bool hf__core_is_own(const struct hf__core *core, const struct hf__record *recor
 /* Whether another process holds the Lease under our identity. */
 bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record);
 
-/* ---- what is known ---- */
+/* ---- knowledge of the Lease ---- */
 
-/* Takes in a record from the watch or from a write. False: it is older than what is known. */
+/* Stores a record from the watch or from a write. False: a newer record is known. */
 bool hf__core_learn(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 /*
- * Takes in the result of a read; record NULL = the Lease does not exist. It counts whatever its
+ * Stores the result of a read; record NULL = the Lease does not exist. It counts whatever its
  * revision (a restored backup makes revisions go back), unless the watch reported a change since
  * the read was sent. False: it is older than that change. If the two cannot be ordered, must_read
  * is set.

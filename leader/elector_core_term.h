@@ -18,7 +18,7 @@ static inline hf_nsec hf__later(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
 /* duration x [1, 1.2) */
 hf_nsec hf__core_jittered(struct hf__core *core, hf_nsec duration);
 
-/* Appends an action and returns it, zeroed but for its type (the record is not cleared).
+/* Appends an action and returns it, zeroed except for its type and record (not cleared).
  * HF__ACT_GATE_SHUT is put in front. */
 struct hf__core_action *hf__core_push(struct hf__core_actions *actions,
                                       enum hf__core_action_type type);
@@ -29,8 +29,8 @@ void hf__core_start_term(struct hf__core *core, hf_nsec now, const struct hf__re
 /* LEADING, DRAINING -> ABORTING. why: static. */
 void hf__core_abort_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions);
-/* The same because the Lease was lost. exists: another process changed the record; else the Lease
- * was deleted. */
+/* Aborts the term because the Lease was lost. exists: another process changed the record; else the
+ * Lease was deleted. */
 void hf__core_lose_lease(struct hf__core *core, hf_nsec now, bool exists,
                          struct hf__core_actions *actions);
 /* LEADING -> DRAINING. why: static. */

@@ -2,31 +2,31 @@
 /*
  * The elector loop: one thread that runs the cores of all electors of a process.
  *
- * Whatever happens (a reply of the lock, a watch event, a request of the embedder, the return of
- * the controllers, a point in time) reaches the loop as a message in its mailbox, as a flag
- * together with a wake-up, or through its timer. The loop turns it into an event, steps the
- * elector's core, and carries out the actions at once (elector_actions.c).
+ * All input reaches the loop as a message in its mailbox, as a flag together with a wake-up, or
+ * through its timer: replies of the lock, watch events, requests of the embedder, the return of the
+ * controllers, and deadlines. The loop turns each input into an event, steps the elector's core,
+ * and carries out the core's actions at once (elector_actions.c).
  *
  * Invariants:
- *  - The loop never waits for anything but its epoll. Lock operations are asynchronous, the threads
- *    of a term are joined only after they have reported their end, and the embedder's callbacks
- *    must not block. (At the very end, when all electors have stopped, it waits up to 25 ms before
- *    the last Events are sent.)
- *  - The time of a step is read immediately before the step. The core takes it for the send time of
- *    what the step sends, and validity counts from there. A pause between reading the clock and
- *    sending can therefore only shorten validity.
+ *  - The loop blocks only in epoll_wait. Lock operations are asynchronous, the threads of a term
+ * are joined only after they have reported their end, and the embedder's callbacks must not block.
+ *    (One exception: when all electors have stopped, it waits 25 ms before it sends the last
+ *    Events.)
+ *  - The clock is read immediately before each step. The core uses this time as the send time of
+ * the step's operation, and a term's validity counts from there. A pause between reading the clock
+ *    and sending can therefore only shorten the validity.
  *
- * What concerns "the present term" is a flag, not a message, because that term may be gone before a
- * message is read: term_is_stale is set by the client of the present term and cleared when a term
- * starts; end_asked is set by the embedder; whether the controllers have returned is asked of the
- * present term.
+ * Input about the present term is a flag, not a message, because a message could be read after that
+ * term has ended. The client of the present term sets term_is_stale, and the start of a term clears
+ * it. The embedder sets end_asked. For the return of the controllers, the loop checks the present
+ * term itself (hf__term_is_joined).
  *
- * An elector is looked at when a message for it arrives or when its time has come. All electors are
- * looked at when a flag was set, and once a second.
+ * The loop runs an elector when a message for it arrives or when its wake-up time has come. It runs
+ * all electors when a flag was set, and once a second.
  *
- * The timer is a timerfd on CLOCK_BOOTTIME with absolute times: it is due at once when a suspended
- * machine or a stopped process continues. It fires at least once a second, and the embedder's
- * watchdog counts these iterations.
+ * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it fires at once when a
+ * suspended machine or a stopped process continues. It fires at least once a second, so that the
+ * embedder's watchdog can check the count of iterations.
  */
 #include "leader/elector_loop.h"
 
@@ -53,7 +53,7 @@ static const struct hf_log *log_of(const struct hf_elector *elector) {
 }
 static double seconds(hf_nsec duration) { return (double)duration / (double)HF_NSEC_PER_SEC; }
 
-/* ---- from other threads ---- */
+/* ---- messages from other threads ---- */
 
 static void post(struct hf_elector *elector, const struct hf__elector_message *from) {
         struct hf__elector_message *message = malloc(sizeof *message);
@@ -63,8 +63,8 @@ static void post(struct hf_elector *elector, const struct hf__elector_message *f
                 hf__mailbox_post(&elector->electors->mailbox, &message->message);
                 return;
         }
-        /* Out of memory. A lost reply counts as one that never came: the core gives the operation
-         * up at its deadline. A lost event counts as a lost watch: the core reads. */
+        /* Out of memory. After a lost reply the core gives the operation up at its deadline. A lost
+         * event counts as a lost watch, so that the core reads the Lease. */
         if (!from->is_reply)
                 atomic_store(&elector->event_lost, true);
         hf__electors_wake(elector->electors);
@@ -90,7 +90,7 @@ void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
         post(ctx, &message);
 }
 
-/* ---- what others may see ---- */
+/* ---- state for other threads ---- */
 
 /* Copies the core's state into `info`, and counts changes of the holder. */
 static void publish(struct hf_elector *elector, hf_nsec now) {
@@ -124,16 +124,17 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
                 hf_metric_add(elector->metrics.collisions, 1);
 }
 
-/* The boot time until which some process leads, as far as this one can see. */
+/* The boot time until which some process leads, as far as this process knows. */
 static hf_nsec led_until(const struct hf__core *core) {
         if (!core->observed_once)
-                return HF_NSEC_NEVER; /* nothing is known, so nothing is counted */
+                return HF_NSEC_NEVER; /* the Lease was never read: count nothing */
         if (core->state == HF_LEADING || core->state == HF_DRAINING)
                 return core->valid_until;
         return core->observed.exists && core->observed.holder[0] ? hf__core_free_at(core) : 0;
 }
 
-/* Counts the time without a leader up to now. To be called before the core's knowledge changes. */
+/* Adds the time without a leader up to now to the metric. Must be called before each step, because
+ * the step may change what is known of the leader. */
 static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
         hf_nsec from = elector->leaderless_from;
         hf_nsec until = led_until(&elector->core);
@@ -166,7 +167,7 @@ static void step_plain(struct hf_elector *elector, enum hf__core_event_type type
         step(elector, &event);
 }
 
-/* Completes the event of a lock's reply, and records its outcome for health, metrics and log. */
+/* Sets the event type of a lock's reply, and records the outcome for health, metrics and log. */
 static void note_reply(struct hf_elector *elector, struct hf__elector_message *message) {
         bool write = message->event.op_id == elector->write_id;
         int result = message->event.result;
@@ -214,7 +215,7 @@ static bool is_term_joined(const struct hf_elector *elector) {
 }
 
 static void join_term(struct hf_elector *elector) {
-        /* This joins threads, but they have nothing left to do except to exit. */
+        /* This joins threads, but only for a moment: they are about to exit. */
         elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
@@ -222,6 +223,7 @@ static void join_term(struct hf_elector *elector) {
         step_plain(elector, HF__EV_JOINED);
 }
 
+/* Turns the elector's flags, its wake-up time and the end of its controllers into events. */
 static void iterate(struct hf_elector *elector) {
         elector->stepped = false;
         count_leaderless(elector, hf_now(clock_of(elector)));
@@ -243,7 +245,7 @@ static void iterate(struct hf_elector *elector) {
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }
 
-/* With a thousand electors most wake-ups concern one of them, so the others are skipped. */
+/* Skips the electors without input, because with a thousand electors most wake-ups are for one. */
 static void iterate_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec *all_seen_at) {
         bool all = atomic_exchange(&electors->attention, false) ||
                    now - *all_seen_at >= HF_NSEC_PER_SEC;
@@ -255,7 +257,7 @@ static void iterate_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec
                         iterate(electors->list[i]);
 }
 
-/* Sets the timer to the next wake-up of any elector, at most a second from now. */
+/* Sets the timer to the earliest wake-up time of all electors, at most a second from now. */
 static void arm_timer(struct hf_electors *electors, hf_nsec now) {
         hf_nsec at = now + HF_NSEC_PER_SEC;
         for (size_t i = 0; i < electors->n; i++)
@@ -277,8 +279,8 @@ static bool is_over(const struct hf_electors *electors) {
         return atomic_load(&electors->stop_asked);
 }
 
-/* Sends the Events of the stop itself, which would be lost otherwise. They wait a moment, so that
- * the successor's first writes do not queue behind them at the server. */
+/* Sends the Events about the terms that the stop ended, which would be lost otherwise. Waits a
+ * moment first, so that the successor's first writes do not queue behind them at the server. */
 static void write_last_events(struct hf_electors *electors) {
         bool waited = false;
 

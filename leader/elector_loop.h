@@ -8,9 +8,9 @@
 struct hf__elector_message {
         struct hf__message message; /* first */
         struct hf_elector *elector;
-        bool is_reply; /* of the lock: the loop sets event.type, by event.op_id */
+        bool is_reply; /* a reply of the lock: the loop derives event.type from event.op_id */
         struct hf__core_event event;
-        struct hf_status status; /* of a reply that failed */
+        struct hf_status status; /* if is_reply and the operation failed */
 };
 
 /* The thread's function; ctx is the struct hf_electors. */

@@ -6,19 +6,19 @@
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
  *       +--stop--------------------------------------------------->
  *
- * HUNG takes the place of STOPPED when the loop itself did not end.
+ * HUNG replaces STOPPED if the loop's thread did not end in time.
  *
- * Who may change what: the list of electors changes only while NEW, the state under `mu`.
- * Everything else in an elector belongs to the loop while the loop runs, and afterwards to the
- * thread that stopped and joined it.
+ * Ownership: the list of electors changes only in state NEW. The state changes under `mu`. The rest
+ * of an elector belongs to the loop while the loop runs, and afterwards to the thread that joined
+ * the loop.
  *
  * Invariants:
  *  - After hf_electors_stop has returned, no controller begins: a stop waits for a start that is
  *    under way, and a start after a stop is refused.
- *  - A stop always ends. The loop drains, joins and releases every elector by itself; then the
- *    controllers of class HF_EVERY_INSTANCE are drained and joined; then the loop. Each stage has a
- *    time limit.
- *  - What a controller that did not return may still touch is never freed.
+ *  - A stop always ends, because each stage has a time limit. First the loop drains, joins and
+ *    releases every elector, then the controllers of class HF_EVERY_INSTANCE are drained and
+ * joined, then the loop's thread is joined.
+ *  - If a controller has not returned, the memory that it may still use is never freed.
  */
 #include "leader/electors.h"
 
@@ -38,7 +38,7 @@
 #include "leader/leader_health.h"
 
 #define COMPONENT "elector"
-#define SLACK     (2 * HF_NSEC_PER_SEC) /* for a busy machine, on top of what the timings allow */
+#define SLACK     (2 * HF_NSEC_PER_SEC) /* for a busy machine, in addition to stop_bound */
 
 /* ---- adding ---- */
 
@@ -99,8 +99,9 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
 
 /* ---- starting ---- */
 
-/* Controllers of class HF_EVERY_INSTANCE have returned. Called on a controller's thread; the mutex
- * makes sure that a waiting stop does not miss it. */
+/* The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
+ * so it takes the mutex: otherwise a stop between its test and its wait would miss the broadcast.
+ */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;
         pthread_mutex_lock(&electors->mu);
@@ -108,7 +109,8 @@ static void on_instance_joined(void *ctx) {
         pthread_mutex_unlock(&electors->mu);
 }
 
-/* Some of the controllers alone are not enough: if a thread cannot be created, the start fails. */
+/* Starts an elector's HF_EVERY_INSTANCE controllers. If one thread cannot be created, the start
+ * fails, because the controllers may depend on each other. */
 static int start_instance(struct hf_elector *elector) {
         struct hf__term_config config = {
                 .controllers = elector->controllers,
@@ -132,8 +134,8 @@ static bool all_instances_joined(struct hf_electors *electors) {
         return true;
 }
 
-/* Waits for the controllers of class HF_EVERY_INSTANCE. They report their end with the lock held,
- * so no report is missed between the test and the wait. */
+/* Waits until boot time `until` for the controllers of class HF_EVERY_INSTANCE. True: all have
+ * returned. */
 static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
@@ -146,7 +148,8 @@ static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
         return joined;
 }
 
-/* Drains them until `until`, then aborts them. False if one still runs a stop grace later. */
+/* Drains the HF_EVERY_INSTANCE controllers until boot time `until`, then aborts them. False: one
+ * has not returned a stop grace later, and no controller's memory is freed. */
 static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -169,7 +172,7 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
         return true;
 }
 
-/* CLOCK_BOOTTIME, because a Lease also expires while the machine is suspended. */
+/* The timer uses CLOCK_BOOTTIME, because a Lease also expires while the machine is suspended. */
 static int open_loop(struct hf_electors *electors) {
         struct epoll_event event = {.events = EPOLLIN};
         electors->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -185,7 +188,7 @@ static int open_loop(struct hf_electors *electors) {
                        : 0;
 }
 
-/* The worst cases that follow from the timing, so that an operator need not compute them. */
+/* Logs the worst cases that follow from the timing, so that operators need not compute them. */
 static void log_timing(const struct hf_elector *elector) {
         char takeover[32], act[32], overlap[32];
         const struct hf_leader_timing *timing = &elector->timing;
@@ -201,7 +204,7 @@ static void log_timing(const struct hf_elector *elector) {
                elector->label, elector->identity, takeover, act, overlap);
 }
 
-/* The loop's thread comes last, so a failure before it leaves nothing that contends. */
+/* Starts the loop's thread last, so that after a failure no elector contends for its Lease. */
 static int start_all(struct hf_electors *electors) {
         int r = open_loop(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
@@ -266,8 +269,8 @@ static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
         return over;
 }
 
-/* The stop's result: the worst of all electors, first a stuck controller, then a Lease that was not
- * released. */
+/* The stop's result: the worst result of all electors. A stuck controller is worse than a Lease
+ * that was not released. */
 static int outcome(struct hf_electors *electors, bool instances_joined,
                    struct hf_status *reterr_status) {
         int r = 0;
@@ -297,13 +300,13 @@ static int outcome(struct hf_electors *electors, bool instances_joined,
         return r;
 }
 
-/* True: the caller is to stop the electors. False: there is nothing to do, or another thread's stop
- * has ended meanwhile, and *ret_result is its result. */
+/* True: the caller must stop the electors. False: they do not run, and *ret_result is the result of
+ * the stop that ended them; 0 if they never ran. */
 static bool begin_stop(struct hf_electors *electors, int *ret_result,
                        struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
-        /* This wait ends: a start waits for nothing, and each stage of a stop has its limit. */
+        /* This wait ends without a limit of its own, because a start and a stop always end. */
         while (electors->state == HF__ELECTORS_STARTING || electors->state == HF__ELECTORS_STOPPING)
                 (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, HF_NSEC_NEVER);
         bool mine = electors->state == HF__ELECTORS_RUNNING;
@@ -354,7 +357,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         return r;
 }
 
-/* Whether nothing runs any more that could touch the electors. */
+/* Whether no thread runs any more that could use the electors' memory. */
 static bool is_quiet(const struct hf_electors *electors) {
         if (electors->state != HF__ELECTORS_NEW && electors->state != HF__ELECTORS_STOPPED)
                 return false;
@@ -372,14 +375,14 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 return NULL;
         hf__leader_health_remove(electors);
         if (!is_quiet(electors))
-                return NULL; /* leaked on purpose: a stuck controller may touch all of it */
+                return NULL; /* leaked on purpose: a stuck thread may use all of it */
         for (size_t i = 0; i < electors->n; i++) {
                 electors->list[i]->term = hf__term_free(electors->list[i]->term);
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
                 hf__elector_free(electors->list[i]);
         }
         struct hf__message *message = hf__mailbox_take(&electors->mailbox);
-        while (message) { /* replies that came after the loop had ended */
+        while (message) { /* replies that arrived after the loop had ended */
                 struct hf__message *next = message->next;
                 free((struct hf__elector_message *)message);
                 message = next;
@@ -418,7 +421,7 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .after = after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* The electors keep their own limits. This one is for a fault in them. */
+                /* The electors limit their own stop. This longer limit only catches a bug there. */
                 .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
                 .ctx = electors,
         };
@@ -429,7 +432,8 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
 
 /* ---- requests to the loop ---- */
 
-/* successor "" = any standby. */
+/* Asks the loop to end the term and release the Lease. successor "" = any standby. If the term ends
+ * before the loop reads the message, the core ignores it. */
 static int give_up_lease(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
         hf_elector_info(elector, &info);

@@ -25,13 +25,12 @@ struct hf_electors {
         size_t n;
         int epoll_fd, timer_fd;
         pthread_t thread;
-        bool has_health; /* the host's leaderElection checks are those of this set */
+        bool has_health; /* this set has registered the host's leaderElection checks */
 
         /* any thread */
         struct hf__mailbox mailbox;
         atomic_bool stop_asked;
-        atomic_bool attention; /* a flag of some elector was set: the loop looks at all of them, not
-                                  only at those whose time has come */
+        atomic_bool attention; /* a flag of some elector was set: the loop must run all of them */
         _Atomic uint64_t iterations;
 
         pthread_mutex_t mu;
@@ -40,11 +39,11 @@ struct hf_electors {
         enum hf__electors_state state;
         bool loop_over;               /* every elector is stopped or stuck; the thread is about to
                                          exit */
-        int stop_result;              /* of the stop, for later callers */
-        struct hf_status stop_status; /* the same, in words */
+        int stop_result;              /* result of the stop, for later callers */
+        struct hf_status stop_status; /* its message */
 };
 
-/* To be called after a flag was set. Thread: any. */
+/* Call it after setting a flag of the set or of an elector. Thread: any. */
 static inline void hf__electors_wake(struct hf_electors *electors) {
         atomic_store(&electors->attention, true);
         hf__mailbox_wake(&electors->mailbox);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate is two atomics and no lock, because every write of a leader asks it.
+ * The gate consists of two atomics without a lock, because every write of a leader reads it.
  *
  * Invariant: valid_until alone decides. pid is written before it and does not change while the gate
  * is open, so a thread that reads a valid_until also reads the pid that belongs to it.
@@ -33,7 +33,7 @@ void hf__gate_shut(struct hf__gate *gate) {
 bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now) {
         int64_t valid_until = atomic_load_explicit(&gate->valid_until, memory_order_seq_cst);
 
-        /* getpid comes last, because it is a system call. */
+        /* getpid comes last, because it is a system call: a shut gate needs none. */
         return valid_until != 0 && now < valid_until &&
                atomic_load_explicit(&gate->pid, memory_order_relaxed) == (int64_t)getpid();
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The gate: may this process act as leader now?
+ * The gate decides whether this process may act as leader at this moment.
  *
  * The gate holds one number, the boot time until which acting is allowed. It is opened with such a
- * time, every acknowledged renewal extends it, and it is shut by hand or by the passing of time. It
- * is asked immediately before every write. So a process that was stopped, suspended or cut off from
- * the network cannot act when it wakes up, before it has learned anything.
+ * time, every acknowledged renewal extends it, and it is shut explicitly or when that time passes.
+ * It is checked immediately before every write. So a process that was stopped, suspended or cut off
+ * from the network cannot act when it wakes up, before it has learned anything.
  *
- * Only the actions of the elector's core change it. In the child of a fork it is shut, because the
- * child does not renew the Lease.
+ * Only the actions of the elector's core change it. After a fork it is shut in the child, because
+ * the child does not renew the Lease.
  *
  * Thread: open, extend and shut by the elector loop; may_act and valid_until by any. Never blocks.
  */

@@ -3,22 +3,22 @@
  * The gated and fenced client. It guards every write at three moments:
  *
  *      before sending   Is the gate open, and is the term not aborted? Else the write is refused.
- *      under way        Its deadline is not later than the end of the validity that was known when
+ *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
- *      response         Did the server compare the fence? If the server says that the term is
- *                       stale, or does not confirm the fence, the term ends.
+ *      response         Did the server compare the fence? If it reports that the term is stale, or
+ *                       does not confirm the fence, the term ends.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
- * fence closes that window. A refusal is delivered through `done`, on the calling thread, like any
- * other response.
+ * fence closes that window. A refused write gets its response through `done` like any other, but on
+ * the calling thread.
  *
  * Invariants:
  *  - every write under way is a `struct write` on the list and holds a reference on the client;
- *  - no lock is held while the inner client or `done` is called. `stale` alone is called under the
- *    lock, so that release can guarantee that it is not called afterwards.
+ *  - no lock is held while the inner client or `done` is called. Only `stale` is called under the
+ *    lock, so that it is never called after hf__leader_client_release has returned.
  *
- * Reads and watches change nothing and go to the inner client as they are. All ids are the inner
- * client's.
+ * Reads and watches change nothing, so they go to the inner client unchanged until the abort. All
+ * ids are the inner client's.
  */
 #include "leader/leader_client.h"
 
@@ -39,9 +39,9 @@ struct write {
 
         /* guarded by client->mu */
         struct write *next, **at; /* the list */
-        uint64_t inner_id;        /* the inner client's; 0 = not known yet */
+        uint64_t inner_id;        /* the inner client's id of the request; 0 = not known yet */
         bool answered, cancel_wanted;
-        int refs; /* the starter's and the callback's */
+        int refs; /* one for send_write, one for the callback */
 };
 
 struct leader_client {
@@ -50,7 +50,7 @@ struct leader_client {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs; /* the owner's, and one for each write under way */
+        int refs; /* one for the owner, one for each write under way */
         bool aborted, released;
         struct write *writes;
 };
@@ -113,7 +113,7 @@ static void refuse(hf_response_fn done, void *ctx, int error, const char *why) {
 
 static void report_stale(struct leader_client *client, int error) {
         pthread_mutex_lock(&client->mu);
-        /* Under the lock: see the invariants. It only sets a flag and wakes the loop. */
+        /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
         if (!client->released && client->config.stale)
                 client->config.stale(client->config.ctx, error);
         pthread_mutex_unlock(&client->mu);
@@ -141,7 +141,8 @@ static void on_written(void *ctx, const struct hf_response *from) {
         write_unref(write);
 }
 
-/* 0: the write may be sent, and its deadline is capped. Else the error to refuse it with. */
+/* 0: the write may be sent, and request->deadline is capped. Otherwise the error for its response,
+ * with the reason in *ret_why. */
 static int admit_write(struct leader_client *client, struct hf_request *request,
                        const char **ret_why) {
         pthread_mutex_lock(&client->mu);
@@ -150,8 +151,8 @@ static int admit_write(struct leader_client *client, struct hf_request *request,
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
         pthread_mutex_unlock(&client->mu);
-        /* A test of the fence: only the server protects against a leader that has lost its Lease,
-         * also after the abort. */
+        /* gate_off is for tests of the fence. Late writes must reach the server, even after the
+         * abort, because the server must refuse them. */
         if (client->config.gate_off)
                 return 0;
         if (!may_act || !valid_until) {
@@ -163,7 +164,7 @@ static int admit_write(struct leader_client *client, struct hf_request *request,
         return 0;
 }
 
-/* A delete may carry DeleteOptions as its body, with a list dryRun. */
+/* The body of a delete may be DeleteOptions with a list dryRun. */
 static bool is_dry_run_by_options(const struct hf_request *request) {
         struct hf__json *options = NULL;
 
@@ -235,7 +236,7 @@ static int leader_request(struct hf_client *self, const struct hf_request *reque
         return 0;
 }
 
-/* 0 is the id of a request that was refused, and answered, at once. */
+/* id 0: the request was refused, and its response has already been delivered. */
 static void leader_cancel(struct hf_client *self, uint64_t id) {
         if (id)
                 hf_client_cancel(((struct leader_client *)self)->config.inner, id);
@@ -253,6 +254,8 @@ static void leader_watch_cancel(struct hf_client *self, uint64_t id) {
         hf_client_watch_cancel(((struct leader_client *)self)->config.inner, id);
 }
 
+/* Each pass cancels one write, and unlocks before it calls the inner client. If a write's id is not
+ * known yet, send_write cancels it. */
 void hf__leader_client_abort(struct hf_client *self) {
         struct leader_client *client = (struct leader_client *)self;
         for (;;) {

@@ -5,8 +5,8 @@
  * only while this process may act (the gate), with the term's fence, and with a deadline no later
  * than the end of the term's validity. Reads and watches pass until the abort.
  *
- * One is made per term. It stays in memory until its last write has been answered, also after the
- * owner has released it.
+ * Each term has one. It stays in memory until the response to its last write, even after the owner
+ * has released it.
  */
 #include <holdfast/client_port.h>
 
@@ -15,10 +15,10 @@
 struct hf__leader_client_config {
         struct hf_client *inner; /* borrowed; must outlive every response */
         struct hf__gate *gate;   /* borrowed until hf__leader_client_release */
-        struct hf_fence fence;   /* fence.term 0 = there is no fence to send, because the server's
-                                    revisions are not numbers */
+        struct hf_fence fence;   /* fence.term 0 = send no fence, because the server's revisions are
+                                    not numbers */
         bool unfenced;           /* accept a response that does not confirm the fence */
-        bool gate_off;           /* send writes although the gate is shut (tests of the fence) */
+        bool gate_off;           /* only to test the fence: send writes although the gate is shut */
         /* A write of the term was refused by the fence, or the server did not confirm the fence.
          * Called on any thread, with a lock held: must only set a flag and wake the loop. */
         void (*stale)(void *ctx, int error);

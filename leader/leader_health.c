@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two health checks. They are separate because different actions follow from them.
+ * Two health checks. They are separate because they call for different actions.
  *
  *      leaderElection        healthz, livez   Does the election work in this process? It fails when
  *                                             a controller does not return, or when the loop hangs
  *                                             with its gate open. Only a restart helps.
- *      leaderElection-lock   healthz          Can the Lease be reached, and is our identity ours
- *                                             alone? It fails on a standby that could not take
- *                                             over, before it has to.
+ *      leaderElection-lock   healthz          Can the Lease be reached, and is our identity unique?
+ *                                             It fails on a standby that could not take over,
+ *                                             before the take-over is needed.
  *
- * The second one is never under livez, because a restart would not help, and never under readyz,
+ * The second check is never under livez, because a restart would not help, and never under readyz,
  * because a process that cannot lead can still serve.
  *
  * Thread: the checks run on any thread; they read the electors' `info` under its mutex.
@@ -40,7 +40,7 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
                 return false;
         }
         /* The loop shuts the gate when the validity ends. If the gate is still open when the Lease
-         * has expired, the loop hangs. (The text is the one that client-go's check has.) */
+         * has expired, the loop hangs. (client-go's check returns the same text.) */
         hf_nsec lease_end =
                 info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
         if (info.valid_until && now_of(elector) > lease_end) {
@@ -51,8 +51,8 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
         return true;
 }
 
-/* A Lease of which nothing is heard is read after half a lease duration. If the reply is overdue
- * too, something is wrong; and this is still before the Lease can expire. */
+/* Without news of the Lease the core reads it after half a lease duration. If that read has timed
+ * out too, the check fails. */
 static hf_nsec silence_allowed(const struct hf_elector *elector) {
         return elector->timing.lease_duration / 2 + elector->timing.request_timeout;
 }
@@ -129,7 +129,7 @@ int hf__leader_health_add(struct hf_electors *electors) {
 }
 
 void hf__leader_health_remove(struct hf_electors *electors) {
-        /* Checks with these names may be those of other electors, which were there first. */
+        /* If the add failed, checks with these names may belong to another set of electors. */
         if (electors->has_health) {
                 hf_health_remove(electors->host->health, LIVE_CHECK);
                 hf_health_remove(electors->host->health, LOCK_CHECK);

@@ -3,7 +3,7 @@
 /* Two health checks of the electors, and the metrics that are computed when they are read. */
 #include <holdfast/leader.h>
 
-/* 0, -errno, HF_E_EXISTS: the host's health has the checks of another set of electors. */
+/* 0 or -errno. HF_E_EXISTS: another set of electors has registered its checks with the host. */
 int hf__leader_health_add(struct hf_electors *electors);
-/* Removes what was added. Does nothing if nothing was. */
+/* Removes the checks and metrics of this set, if they were added. */
 void hf__leader_health_remove(struct hf_electors *electors);

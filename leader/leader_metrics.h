@@ -12,7 +12,7 @@ struct hf__leader_metrics {
         struct hf_metric *slowpath;      /* leader_election_slowpath_total: reads that a leader
                                             needed to complete a renewal */
         struct hf_metric *term;          /* this process's term; 0 = it does not lead */
-        struct hf_metric *transitions;   /* changes of the holder that were seen */
+        struct hf_metric *transitions;   /* changes of the holder that this process saw */
         struct hf_metric *gap_seconds;   /* from the previous holder's last renewal or release to
                                             our last acquire */
         struct hf_metric *remaining;     /* seconds for which this process may still act */
@@ -22,13 +22,13 @@ struct hf__leader_metrics {
                                             answered without confirming it */
         struct hf_metric *failed_by[6];  /* failed operations on the Lease, by reason */
         struct hf_metric *is_stuck;      /* 1 = a controller did not return */
-        struct hf_metric *silence;       /* seconds since the Lease was last heard of */
-        struct hf_metric *leaderless;    /* seconds, in total, without a leader in sight */
+        struct hf_metric *silence;       /* seconds since the last read, write or watch event */
+        struct hf_metric *leaderless;    /* total seconds in which no leader was known */
         struct hf_metric *collisions;    /* times the Lease was held by another process under our
                                             identity */
 };
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
                              const char *ns, const char *name);
-/* Counts a failed read or write of the Lease by the reason that the error stands for. */
+/* Counts a failed read or write of the Lease under the reason for this error. */
 void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error);

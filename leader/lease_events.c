@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes Events about who leads, behind the election's back.
+ * Writes Events about the beginning and the end of terms, without delaying the election.
  *
- *      FREE --noted--> WAITING --due--> UNDER_WAY --written, or given up--> FREE
+ *      FREE --noted--> WAITING --due--> UNDER_WAY --written or given up--> FREE
  *                         ^                 |
  *                         +-----failed------+
  *
- * There is a fixed number of notes. The owner (the elector loop) notes and sends; the response, on
- * any thread, frees a note or sets it back to WAITING with a later time. If all are in use, the
- * oldest waiting one is dropped for a new one.
+ * A note is an Event to be written; there is a fixed number of notes. The owner (the elector loop)
+ * fills and sends them. The response, on any thread, frees a note or sets it back to WAITING with a
+ * later time. If no note is free, a new Event replaces the oldest waiting one.
  *
  * Invariants:
- *  - A note UNDER_WAY is changed by its request's response only, and holds a reference, so the
+ *  - Only the response of its request changes a note UNDER_WAY. The note holds a reference, so the
  *    owner may free the events at any time.
- *  - The number of Event objects of a Lease is bounded, also on a server that never deletes any:
- *    the name is made of the Lease's name and its count of transitions modulo KEPT_TERMS, so the
+ *  - The number of Event objects per Lease is bounded, even on a server that never deletes Events:
+ *    an Event's name consists of the Lease's name and its transitions modulo KEPT_TERMS, so the
  *    newest Event overwrites the oldest. Therefore an Event is written with PUT. If the server does
  *    not create objects on PUT, it is written with POST.
  */
@@ -59,7 +59,7 @@ struct hf__lease_events {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs; /* the owner's, and one for each note under way */
+        int refs; /* one for the owner, one for each note under way */
         struct note notes[MAX_NOTES];
 };
 
@@ -176,7 +176,8 @@ static void print_event(const struct note *note, const char *event_name, struct 
         hf__strbuf_puts(out, "}}");
 }
 
-/* Handles the end of an attempt. False: the note is given up. */
+/* Handles the end of an attempt. PUT and POST replace each other if the object is missing or exists
+ * already. False: the note is given up. */
 static bool note_done_locked(struct note *note, int error) {
         hf__mutex_assert_held(&note->events->mu);
         hf_nsec now = hf_now(hf_host_clock(note->events->host));

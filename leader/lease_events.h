@@ -4,8 +4,8 @@
  * The Events that report who leads, as client-go writes them: "<identity> became leader" and
  * "<identity> stopped leading", reason LeaderElection, on the Lease.
  *
- * Best effort: a few are kept and retried while the server does not respond; nothing waits for
- * them.
+ * Best effort: while the server does not respond, a few Events are kept and retried, and nothing
+ * waits for them.
  */
 #include <stdbool.h>
 
@@ -25,10 +25,10 @@ int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, c
  */
 void hf__lease_events_note(struct hf__lease_events *events, bool began,
                            const struct hf__record *lease, int64_t real_us, hf_nsec due);
-/* Sends what is due. Thread: owner only. Never blocks. */
+/* Sends the Events that are due. Thread: owner only. Never blocks. */
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now);
-/* Whether an Event waits to be sent, or to be sent again. Thread: any. */
+/* Whether an Event still has to be sent or retried. Thread: any. */
 bool hf__lease_events_waiting(struct hf__lease_events *events);
-/* Requests under way go on; their responses touch only memory of their own. Accepts NULL, returns
- * NULL. */
+/* Requests under way continue, and the last response frees the memory. Accepts NULL, returns NULL.
+ */
 struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events);

@@ -2,8 +2,8 @@
 /*
  * Parses and prints the history annotation: a JSON array of entries, oldest first.
  *
- * Invariants: the text may come from anybody, so every limit is checked; what is printed has at
- * most HF__LEASE_HISTORY_MAX entries, whatever was read.
+ * Invariants: any program may have written the text, so every limit is checked. The printed history
+ * has at most HF__LEASE_HISTORY_MAX entries, whatever was read.
  */
 #include "leader/lease_history.h"
 
@@ -30,7 +30,7 @@ const char *hf__cause_text(enum hf__cause cause) {
         return "";
 }
 
-/* False: there is no string of that name, or it does not fit. */
+/* False: entry has no string member `key`, or the string does not fit. */
 static bool read_text(const struct hf__json *entry, const char *key, char *to, size_t size) {
         const char *text = hf__json_string(entry, key);
 
@@ -64,7 +64,7 @@ unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry
         while (entry) {
                 assert(n_list < HF__LEASE_HISTORY_MAX);
                 if (!read_entry(entry, &ret_list[n_list])) {
-                        n_list = 0; /* one bad entry spoils the history */
+                        n_list = 0; /* one bad entry: start a new history */
                         break;
                 }
                 n_list++;
@@ -94,13 +94,13 @@ void hf__lease_history_append(const char *text, const struct hf__record *record,
                               struct hf__strbuf *out) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX + 1];
         unsigned n = hf__lease_history_read(text, list);
-        unsigned first = n == HF__LEASE_HISTORY_MAX ? 1 : 0; /* the oldest one goes */
+        unsigned first = n == HF__LEASE_HISTORY_MAX ? 1 : 0; /* drop the oldest entry if full */
         struct hf__lease_history_entry *entry = &list[n];
         const char *previous = record->previous;
 
         assert(record->cause != HF__CAUSE_NONE);
-        /* A released Lease does not name its previous holder. A process that has not seen it held
-         * finds the name in the history. */
+        /* A released Lease does not name its previous holder. If this process never saw that
+         * holder, the name comes from the history. */
         if (!previous[0] && n &&
             (record->cause == HF__CAUSE_RELEASED || record->cause == HF__CAUSE_HANDED_OVER))
                 previous = list[n - 1].holder;

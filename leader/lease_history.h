@@ -5,9 +5,9 @@
  * itself. Pure.
  *
  * The process that acquires the Lease adds one entry in the same write. So the history costs no
- * write of its own, and never reports a term that did not begin. It is for people to read; nothing
- * decides by it. Its size is bounded. A history that cannot be parsed (edited by hand, written by
- * other software) is begun anew.
+ * write of its own, and never reports a term that did not begin. It is for people to read; no
+ * decision depends on it. Its size is bounded. A history that cannot be parsed (edited by hand,
+ * written by other software) is replaced by a new one.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct hf__lease_history_entry {
                            real-time clock; never negative */
         char holder[HF_IDENTITY_MAX + 1];
         char previous[HF_IDENTITY_MAX + 1]; /* the previous holder; "" = not known */
-        char cause[24];                     /* hf__cause_text, or another version's word */
+        char cause[24];                     /* hf__cause_text, or a text of another version */
 };
 
 /* "released", "expired", ...; static. HF__CAUSE_NONE: "". */
@@ -35,7 +35,7 @@ const char *hf__cause_text(enum hf__cause cause);
 /* Fills ret_list (HF__LEASE_HISTORY_MAX entries) with the newest entries of text, oldest first, and
  * returns their number. text NULL or malformed: 0. */
 unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry *ret_list);
-/* Appends to out what text (may be NULL or malformed) becomes when record, which begins a term, is
- * written. -ENOMEM is left in out->error. */
+/* Appends to out the history in text (may be NULL or malformed) with a new entry for record, which
+ * begins a term. -ENOMEM is left in out->error. */
 void hf__lease_history_append(const char *text, const struct hf__record *record,
                               struct hf__strbuf *out);

@@ -4,15 +4,15 @@
  *
  * Threads. The owner (the elector loop) starts operations. The client calls back on threads of its
  * own, sometimes before the starting call has returned. Each operation under way holds a reference
- * on the lock, so a late response finds the lock's memory and sees `closed`. lock_free closes the
- * lock, cancels what is under way, and waits for callbacks that are inside the elector's functions
- * at this moment (those only post to a mailbox). After that none runs.
+ * on the lock, so a late response still finds the lock's memory and sees `closed`. lock_free closes
+ * the lock, cancels the operations under way, and waits for callbacks that are inside the elector's
+ * functions at this moment (those only post to a mailbox). No callback runs after that.
  *
  * `last` is the newest Lease object seen. An update sends that object with our fields changed, so
- * that the fields of others survive. An update at another revision than last's fails with
- * HF_E_CONFLICT without a request: the elector then reads, and the two agree again. After a
- * deletion `last` keeps the deleted object, under a record that matches no revision: a Lease that
- * is created later continues its history.
+ * that the fields of other writers survive. An update whose revision differs from that of `last`
+ * fails with HF_E_CONFLICT without a request: the elector then reads, and the two agree again.
+ * After a deletion `last` keeps the deleted object, so that a new Lease continues its history. No
+ * update is based on it, because last_record.exists is false.
  *
  * Invariants:
  *  - no lock is held while the client or the elector is called;
@@ -38,15 +38,15 @@ struct op {
         /* immutable */
         struct lease_lock *lock; /* holds a reference */
         enum op_kind kind;
-        uint32_t id; /* the elector's */
+        uint32_t id; /* the elector's op_id */
 
         /* guarded by lock->mu */
         struct op *next;
-        uint64_t client_id; /* the client's; 0 = not known yet */
-        bool over;          /* its last callback came, or never comes; off the list */
+        uint64_t client_id; /* the client's id of the request; 0 = not known yet */
+        bool over;          /* no callback follows; it is off the list */
         bool cancel_wanted;
-        bool superseded; /* a watch that was replaced: its events are not reported */
-        int refs;        /* the starter's and the callback's */
+        bool superseded; /* a watch that was closed or replaced: its events are dropped */
+        int refs;        /* one for the starting function, one for the callback */
 };
 
 struct lease_lock {
@@ -59,12 +59,12 @@ struct lease_lock {
         pthread_mutex_t mu;
         pthread_cond_t quiet;
         /* guarded by mu */
-        int refs; /* the owner's, and one for each op */
+        int refs; /* one for the owner, one for each op */
         bool closed;
         unsigned n_in_callback;        /* threads inside base.on_reply or base.on_record */
         struct op *ops;                /* under way; owned */
         struct hf__json *last;         /* owned; NULL = no Lease was ever seen */
-        struct hf__record last_record; /* of last; exists = false: it is deleted */
+        struct hf__record last_record; /* describes last; exists = false: the Lease was deleted */
 };
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
@@ -134,8 +134,8 @@ static void cancel_at_client(struct lease_lock *lock, enum op_kind kind, uint64_
                 hf_client_cancel(lock->client, client_id);
 }
 
-/* The client has accepted the request: notes its id, and cancels it if that was wanted meanwhile.
- * Drops the starter's reference. */
+/* The client has accepted the request. Stores its id, and cancels it if cancel_ops found the op
+ * before the id was known. Drops the starting function's reference. */
 static void op_started(struct op *op, uint64_t client_id) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
@@ -157,9 +157,9 @@ static void op_not_started(struct op *op) {
 }
 
 /*
- * Keeps a Lease that was seen. A watch may lag behind a response, so its event does not replace a
- * newer object. A response always counts, because a restored backup makes revisions go back. Takes
- * ownership of lease.
+ * Stores a Lease in `last` and takes ownership of it. A watch may lag behind a response, so its
+ * event does not replace a newer object. A response always replaces it, because after the restore
+ * of a backup the current revision may be smaller.
  */
 static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
                             const struct hf__record *record, bool watched) {
@@ -175,7 +175,8 @@ static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
         lock->last_record = *record;
 }
 
-/* Parses an object into a record and keeps it. */
+/* Parses an object into a record and stores it in `last`. deleted: it is the last state of a
+ * deleted Lease, and the record gets exists = false. */
 static int take_object(struct lease_lock *lock, const char *text, size_t n, bool watched,
                        bool deleted, struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
@@ -197,7 +198,8 @@ static int take_object(struct lease_lock *lock, const char *text, size_t n, bool
         return 0;
 }
 
-/* True: the elector may be called for op, and leave_callback() must follow. */
+/* True: the elector may be called for op, and leave_callback must follow. False: the lock is closed
+ * or the watch was replaced. */
 static bool enter_callback(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
@@ -215,8 +217,8 @@ static void leave_callback(struct op *op) {
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* Whether it follows from the error that the server wrote nothing. (With HF_E_UNAVAILABLE that is
- * likely but not certain; the core doubts it by itself.) */
+/* Whether the error proves that the server wrote nothing. (HF_E_UNAVAILABLE does not quite prove
+ * it, but the core treats it as an unknown outcome anyway.) */
 static bool is_nothing_written(int error) {
         switch (error) {
         case HF_E_CONFLICT:
@@ -259,11 +261,12 @@ static void on_response(void *ctx, const struct hf_response *from) {
                 reply.status = from->status;
                 reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
         }
+        /* The outcome is unknown; only a read can settle it. */
         if (op->kind == OP_WRITE && reply.result != 0 &&
             (from->error == 0 || !is_nothing_written(reply.result)))
                 reply.result = HF_E_TIMEOUT;
         pthread_mutex_lock(&lock->mu);
-        if (from->error == HF_E_NOT_FOUND)
+        if (from->error == HF_E_NOT_FOUND) /* keep `last` itself for its history */
                 lock->last_record = (struct hf__record){0};
         op_end_locked(op);
         pthread_mutex_unlock(&lock->mu);
@@ -300,7 +303,8 @@ static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
                 fail_op(lock, op_id, -ENOMEM, "cannot ask the server");
 }
 
-/* The text to write, from the last object. HF_E_CONFLICT: that object is of another revision. */
+/* Prints the Lease to write, based on `last`. HF_E_CONFLICT: `last` has another revision than
+ * record. */
 static int compose(struct lease_lock *lock, const struct hf__record *record,
                    struct hf__strbuf *out) {
         const char *const *labels = (const char *const *)lock->labels;
@@ -345,8 +349,8 @@ static void on_event(void *ctx, const struct hf_event *event) {
         struct hf__record record;
         if (event->type == HF_EVENT_BOOKMARK)
                 return;
-        /* An event that cannot be parsed, for want of memory say, is lost. So the watch counts as
-         * lost: a new one begins with the Lease as it is. */
+        /* An event may fail to parse, for example when memory runs out. Then the watch counts as
+         * lost, because a new watch begins with the current Lease. */
         bool seen = take_object(op->lock, event->object, event->n_object, true,
                                 event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter_callback(op)) {
@@ -368,8 +372,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 }
 
 /*
- * Cancels the operations under way, or only the watches. Each pass takes one that was not cancelled
- * yet, and unlocks before it calls the client.
+ * Cancels the operations under way, or only the watches. Each pass cancels one operation, and
+ * unlocks before it calls the client, because the client may call back.
  */
 static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         for (;;) {
@@ -393,7 +397,7 @@ static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         }
 }
 
-/* A new watch begins with the object as it is, so no change since the last read is missed. */
+/* A new watch begins with the current object, so no change since the last read is missed. */
 static void lock_watch(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;
         cancel_ops(lock, true);
@@ -424,7 +428,7 @@ static void lock_free(struct hf__lock *base) {
         pthread_mutex_unlock(&lock->mu);
         cancel_ops(lock, false);
         pthread_mutex_lock(&lock->mu);
-        /* Short: the callbacks only post to the mailbox. */
+        /* This wait is short, because the callbacks only post to the mailbox. */
         while (lock->n_in_callback > 0)
                 pthread_cond_wait(&lock->quiet, &lock->mu);
         pthread_mutex_unlock(&lock->mu);

@@ -3,10 +3,10 @@
  * Converts between a Lease object and a record.
  *
  * Invariants:
- *  - a Lease may have been written by anybody: reading accepts every JSON object, and what it
- *    cannot understand counts as absent;
+ *  - any program may have written the Lease: reading accepts every JSON object, and treats a field
+ *    that it cannot parse as absent;
  *  - writing changes only our own fields of the object, so that a Go process (client-go) and ours
- *    can contend for one Lease, and other people's labels survive.
+ *    can contend for one Lease, and foreign labels survive.
  */
 #include "leader/lease_record.h"
 
@@ -25,8 +25,9 @@
 /* ---- reading ---- */
 
 /*
- * A foreign string may be longer than any of ours. It is cut between two characters, because it may
- * be written again, and ends in a mark that no identity of ours can contain.
+ * Copies a string that another program wrote. If it is too long, it is cut between two UTF-8
+ * characters, because it may be written again and must stay valid. The cut string ends in an
+ * ellipsis, which no identity of ours can contain, so it never equals one of ours.
  */
 static void copy_text(char *to, size_t max, const char *from) {
         static const char mark[] = "\xe2\x80\xa6"; /* an ellipsis */
@@ -83,7 +84,7 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         copy_text(record.successor, sizeof record.successor,
                   annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
         const char *hand_over_to = annotation_of(lease, HF__HAND_OVER_ANNOTATION);
-        /* A longer one is no identity of ours and is ignored. Cut, it could become one. */
+        /* A longer string cannot be a valid identity. Ignore it, because it must not be cut. */
         if (hand_over_to && strlen(hand_over_to) < sizeof record.hand_over_to)
                 strcpy(record.hand_over_to, hand_over_to);
         record.preferred = spec && hf__json_string(spec, "preferredHolder") &&
@@ -107,8 +108,8 @@ static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
         return hf__json_set_string(spec, key, text);
 }
 
-/* The member `key` of object, as an object. If it is absent or of another type, it is replaced by
- * an empty object. NULL = out of memory. */
+/* Returns the member `key` of object. If it is not an object, it is replaced by an empty one. NULL
+ * = out of memory. */
 static struct hf__json *member_object(struct hf__json *object, const char *key) {
         if (!hf__json_is_object(hf__json_get(object, key)) &&
             hf__json_put(object, key, hf__json_object()) != 0)
@@ -116,8 +117,8 @@ static struct hf__json *member_object(struct hf__json *object, const char *key) 
         return hf__json_get(object, key);
 }
 
-/* Sets a label or an annotation. Their names contain dots, so they are keys, not paths. value NULL
- * removes. */
+/* Sets a label or an annotation; value NULL removes it. The name is a key, not a path, because it
+ * contains dots. */
 static int set_in_map(struct hf__json *metadata, const char *map, const char *key,
                       const char *value) {
         if (!value) {
@@ -170,7 +171,7 @@ static int fill_metadata(struct hf__json *metadata, const char *ns, const char *
                 r = set_labels(metadata, labels);
         if (r == 0)
                 r = set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION, successor);
-        /* A request to hand over was addressed to the record's previous state. */
+        /* A hand-over request applies only to the record that it was added to. */
         if (r == 0)
                 r = set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION, NULL);
         return r;

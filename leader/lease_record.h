@@ -3,9 +3,9 @@
 /*
  * The wire form of a record: a coordination.k8s.io/v1 Lease. Pure.
  *
- * A record does not carry everything that a Lease has: labels, annotations and owner references of
- * others, spec.strategy, spec.preferredHolder, fields of later versions. An update keeps all of it,
- * because it starts from the object as it was last seen.
+ * A Lease has more fields than a record: foreign labels, annotations and owner references,
+ * spec.strategy, spec.preferredHolder, fields of later versions. An update keeps them all, because
+ * it starts from the last object seen.
  */
 #include "leader/record.h"
 
@@ -15,8 +15,8 @@ struct hf__strbuf;
 #define HF__SUCCESSOR_ANNOTATION "holdfast.dev/successor"
 #define HF__HAND_OVER_ANNOTATION "holdfast.dev/hand-over-to"
 
-/* Every field of the spec may be absent, and the spec too: then nobody holds the Lease.
- * HF_E_INVALID: lease is not a JSON object. */
+/* The spec and each of its fields may be absent. Without a holderIdentity no process holds the
+ * Lease. HF_E_INVALID: lease is not a JSON object. */
 int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);
 /*
  * Prints the Lease to write. last: the object as last seen; NULL = none was ever seen. If

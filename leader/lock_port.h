@@ -2,11 +2,11 @@
 #pragma once
 /*
  * The lock port: how an elector reads, writes and watches its record. lease_lock.c implements it
- * with one Lease behind an API client, two_lease_lock.c with two of those.
+ * with one Lease behind an API client, two_lease_lock.c with two such locks.
  *
  * All operations are asynchronous. The elector loop starts them and they never block. Callbacks
  * come on any thread, exactly once per operation, possibly before the starting function has
- * returned. They must not block: the elector's only post a message to its loop.
+ * returned. They must not block. (The elector's callbacks only post a message to its loop.)
  */
 #include <holdfast/error.h>
 #include <holdfast/host.h>
@@ -19,7 +19,7 @@ struct hf__lock_reply {
         int result;               /* as in HF__EV_READ_DONE and HF__EV_WRITE_DONE */
         hf_nsec retry_after;      /* 0 = the server did not ask for one */
         struct hf__record record; /* if result is 0 */
-        struct hf_status status;  /* if it is not */
+        struct hf_status status;  /* if result is not 0 */
 };
 typedef void (*hf__lock_reply_fn)(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
 /* record: borrowed; NULL = the watch has ended */
@@ -30,15 +30,14 @@ struct hf__lock_ops {
         /* record.exists = false: create the Lease; true: update it at revision record.rv. */
         void (*write)(struct hf__lock *lock, uint32_t op_id, const struct hf__record *record,
                       hf_nsec deadline);
-        /* Opens the watch, or opens it anew; then the old one reports nothing more. */
+        /* Opens the watch. A watch that is already open is replaced and reports nothing more. */
         void (*watch)(struct hf__lock *lock);
         void (*unwatch)(struct hf__lock *lock);
         /* Cancels everything under way. After it has returned no callback runs. */
         void (*free)(struct hf__lock *lock);
         /*
-         * After a successful acquire: adds to the fence and to acquired_at what they need beyond
-         * the Lease's own name and the record's revision: a second Lease in the fence, the revision
-         * that a cache must reach. NULL: nothing.
+         * Called after a successful acquire, if not NULL. For a lock of two Leases: adds the second
+         * Lease to the fence, and replaces acquired_at by the revision that caches must reach.
          */
         void (*grant)(struct hf__lock *lock, struct hf_fence *fence,
                       char acquired_at[HF__REVISION_MAX]);
@@ -48,5 +47,5 @@ struct hf__lock {
         const struct hf__lock_ops *ops;
         hf__lock_reply_fn on_reply;  /* set by the elector before the first operation */
         hf__lock_watch_fn on_record; /* likewise */
-        void *ctx;                   /* of both */
+        void *ctx;                   /* passed to both */
 };

@@ -5,17 +5,17 @@
  * Threads: an informer's thread only adds keys. Workers take keys and reconcile them. Drain and
  * abort reach the queue through wakers, which only close it.
  *
- * The number of workers follows the load. The calling thread is a worker from beginning to end. As
- * long as more are allowed, one worker always waits for keys, so that a key that takes long holds
- * up no other: a worker that takes a key while no other one waits starts another worker. A worker
- * that has waited for LINGER beside another one leaves. Without keys only the calling thread
- * remains.
+ * The number of workers follows the load. The calling thread is a worker from beginning to end. Up
+ * to the configured maximum, one worker always waits for keys, so that a slow key does not delay
+ * the others: a worker that takes a key while no other worker waits starts a new one. A worker
+ * leaves when it has waited for LINGER and another worker waits too. Without keys only the calling
+ * thread remains.
  *
  * Invariants:
- *  - struct run is on the caller's stack. Before the function returns, all handlers are removed
- *    (after that none runs), all workers are joined and both wakers are removed.
- *  - No key is forgotten while the term lasts: a key that failed comes back after the queue's
- * delay. What is left at the term's end is replayed by the next leader's informers.
+ *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
+ *    are removed (then none runs any more), all workers are joined and both wakers are removed.
+ *  - While the term lasts, a key is lost only if memory runs out: a key that failed returns after
+ *    the queue's delay. Keys left at the term's end are replayed by the next leader's informers.
  */
 #include <holdfast/reconciler.h>
 
@@ -27,12 +27,12 @@
 #include "base/thread.h"
 #include "client/informer_barrier.h"
 
-#define LINGER (2 * HF_NSEC_PER_SEC) /* how long a worker waits beside others before it leaves */
+#define LINGER (2 * HF_NSEC_PER_SEC) /* an idle worker leaves after this time */
 
 struct worker {
         struct run *run;
         pthread_t thread;
-        enum { FREE, WORKING, LEFT } state; /* guarded by the run's mu; LEFT = to be joined */
+        enum { FREE, WORKING, LEFT } state; /* guarded by run->mu; LEFT = must be joined */
 };
 
 struct run {
@@ -44,10 +44,11 @@ struct run {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the calling thread */
-        unsigned n_waiting; /* workers in take_key, or about to be */
-        bool ending;        /* no further worker is started */
-        bool has_warned;    /* that no thread could be created */
+        struct worker
+                workers[HF_RECONCILER_WORKERS_MAX - 1]; /* in addition to the calling thread */
+        unsigned n_waiting;                             /* workers in take_key, or about to be */
+        bool ending;                                    /* no further worker is started */
+        bool has_warned;                                /* logged that no thread could be created */
 };
 
 struct feed {
@@ -57,7 +58,7 @@ struct feed {
         struct hf_informer_handler *handler; /* owned by the informer; NULL = not added */
 };
 
-/* ---- keys in ---- */
+/* ---- enqueueing keys ---- */
 
 static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                       const char *object, size_t n) {
@@ -67,7 +68,7 @@ static void on_object(void *ctx, enum hf_event_type type, const char *ns, const 
         if (feed->map)
                 feed->map(feed->run->reconciler.ctx, feed->run->queue, type, ns, name, object, n);
         else if (hf_key_make(key, ns, name) == 0)
-                /* If memory is short, the next event or the next leader's replay brings the key. */
+                /* If memory runs out, the next event or the next leader adds the key. */
                 (void)hf_workqueue_add(feed->run->queue, key);
 }
 
@@ -114,8 +115,8 @@ static void reconcile_key(struct run *run, const char *key) {
                 if (look_again_after > 0)
                         (void)hf_workqueue_add_after(run->queue, key, look_again_after);
         } else {
-                /* A conflict is normal: another process wrote first. The other three come from the
-                 * term's end, when the queue accepts nothing more anyway. */
+                /* A conflict is normal: another process wrote first. The other three are caused by
+                 * the term's end, when the queue accepts no more keys. */
                 bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER ||
                              r == HF_E_STALE_TERM;
                 hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING,
@@ -128,8 +129,8 @@ static void reconcile_key(struct run *run, const char *key) {
 
 static void *worker_main(void *ctx);
 
-/* Called with mu held, so that join_workers knows every worker. If no thread can be created, the
- * work is slower, not wrong. */
+/* Starts another worker, if the limit allows it. Called with mu held, so that join_workers sees
+ * every worker. A failure to create a thread only makes the work slower. */
 static void start_worker_locked(struct run *run) {
         hf__mutex_assert_held(&run->mu);
         const struct hf_host *host = hf_term_host(run->term);
@@ -140,7 +141,7 @@ static void start_worker_locked(struct run *run) {
                 worker++;
         if (worker == end || run->ending)
                 return;
-        /* A worker that has left takes no lock any more, so this join is short. */
+        /* A worker sets LEFT in its last critical section, so this join is short. */
         if (worker->state == LEFT)
                 (void)pthread_join(worker->thread, NULL);
         *worker = (struct worker){.run = run};
@@ -153,9 +154,10 @@ static void start_worker_locked(struct run *run) {
                 return;
         }
         worker->state = WORKING;
-        run->n_waiting++; /* it begins by waiting */
+        run->n_waiting++; /* counted from here, because it begins by waiting */
 }
 
+/* Waits for a key. lingers: for at most LINGER, then HF_E_CANCELED. */
 static int take_key(struct run *run, const char **ret_key, bool lingers) {
         struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 
@@ -167,8 +169,8 @@ static int take_key(struct run *run, const char **ret_key, bool lingers) {
         return r;
 }
 
-/* The caller has counted this worker as waiting; when it returns it is not counted any more.
- * lingers: it leaves after it has waited for LINGER beside another worker. */
+/* The caller has counted this worker in n_waiting. The worker removes itself from the count before
+ * it returns. lingers: it may leave before the term ends. */
 static void run_worker(struct run *run, bool lingers) {
         bool goes_on = true;
 
@@ -178,7 +180,7 @@ static void run_worker(struct run *run, bool lingers) {
                 (void)pthread_mutex_lock(&run->mu);
                 assert(run->n_waiting > 0);
                 if (r != 0) {
-                        /* LINGER is over, or the term ends. The last waiting worker stays. */
+                        /* LINGER has passed, or the term ends. The last waiting worker stays. */
                         goes_on = lingers && r == HF_E_CANCELED &&
                                   !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
                                   run->n_waiting == 1;

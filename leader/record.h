@@ -29,39 +29,39 @@ struct hf__record {
         bool exists;
 
         /* ---- of the Lease's spec and annotations ---- */
-        char holder[HF_IDENTITY_MAX + 1]; /* "" = nobody. A longer foreign one is cut, in a way that
-                                             makes it equal to no identity of ours */
+        char holder[HF_IDENTITY_MAX + 1]; /* "" = none. A foreign name that is too long is cut so
+                                             that it equals no identity of ours */
         int64_t duration_s;               /* leaseDurationSeconds; 0 = absent */
         int64_t acquire_us, renew_us;     /* microseconds since 1970; 0 = absent */
         int64_t transitions;
         char successor[HF_IDENTITY_MAX + 1]; /* annotation holdfast.dev/successor; "" = none */
         /* Annotation holdfast.dev/hand-over-to: asks the holder to hand the Lease over to this
-         * identity. Only read: no record that we write keeps it. */
+         * identity. Read only: our own writes remove it. */
         char hand_over_to[HF_IDENTITY_MAX + 1];
         bool preferred; /* spec.preferredHolder is set: a coordinator ends the holder's term */
 
         /* ---- of the object ---- */
-        char uid[40];              /* for references to it; "" = unknown. Nothing decides by it */
+        char uid[40];              /* only for references to the object; "" = unknown */
         char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
-        uint64_t rv_number;        /* the same as a number; 0 = it is not a number */
+        uint64_t rv_number;        /* rv as a number; 0 = rv is not a number */
 
-        /* ---- of a lock that consists of two Leases; false and 0 for one Lease ---- */
-        bool unsettled; /* only one of the two is ours, or may become ours: only a release settles
-                           that */
-        uint64_t beat;  /* changes with any change of either Lease, also with one that shows in no
-                           other field */
+        /* ---- only for a lock of two Leases; false and 0 otherwise ---- */
+        bool unsettled; /* one of the two is ours or may become ours, without the other: only a
+                           release settles that */
+        uint64_t beat;  /* changes with any change of either Lease, even if no other field shows
+                           it */
 
         /* ---- only in a record returned by the write that began a term ---- */
         uint64_t term; /* the term's number; 0 = it is rv_number */
 
-        /* ---- only in a record to be written that begins a term; nothing decides by these ---- */
+        /* ---- only in a record to be written that begins a term; used for the history ---- */
         enum hf__cause cause;
-        char previous[HF_IDENTITY_MAX + 1]; /* the last holder that was seen; "" = none */
+        char previous[HF_IDENTITY_MAX + 1]; /* the last holder seen; "" = none */
         int64_t gap_us; /* real time since the last renewal or the release; never negative */
 };
 
-/* Whether the two agree in every field that a holder changes. A difference shows that the holder is
- * alive. Labels and revisions do not count. */
+/* Whether the two records agree in every field that a holder changes. A difference shows that the
+ * holder is alive. Labels and revisions do not count. */
 static inline bool hf__record_same_fields(const struct hf__record *a, const struct hf__record *b) {
         return a->exists == b->exists && a->duration_s == b->duration_s &&
                a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The running controllers of one term. Each controller has a part of the term (struct hf_term) with
- * a thread and a drain token of its own. The thread waits until all controllers that come before it
- * have started, then calls run(). When run() fails while the term goes on, it is called again after
- * a growing pause.
+ * a thread and a drain token of its own. The thread waits until the controllers named in `after`
+ * have started, then calls run(). If run() fails while the term goes on, it is called again after a
+ * growing pause.
  *
  *      WAITING --all before it have started--> RUNNING --returned 0, or drained--> RETURNED
  *         +---------------------drained------------------------------------------>
  *
- * Order. Two counters per part keep it:
- *  - n_not_started counts the parts before it that have not started. Whoever brings it to zero
- *    fires the part's `begin` token.
- *  - n_after_alive counts the parts after it that have not returned. Once a planned end has begun,
- *    the part is drained when this is zero, by hf__term_fire_drain or by the last of those after
- * it. fire_drain sets `draining` before it reads the counters, and a returning part counts down
- * before it reads `draining`. So at least one of the two sees both. A part that has started counts
- * as started for the whole term, also between two runs: the parts after it are neither held up nor
- * stopped by a restart.
+ * Order. Each part has two counters:
+ *  - n_not_started: the parts before it that have not started. The thread that decrements it to
+ * zero fires the part's `begin` token.
+ *  - n_after_alive: the parts after it that have not returned. In a planned end the part is drained
+ *    when this is zero, either by hf__term_fire_drain or by the part that decrements it to zero.
+ *
+ * hf__term_fire_drain sets `draining` before it reads the counters, and a part that returns
+ * decrements them before it reads `draining`. So at least one of the two threads drains the part. A
+ * part that has started counts as started for the whole term: if its run() fails and is called
+ * again, the parts after it go on.
  *
  * Invariants:
  *  - `joined` is reported exactly once, only after a drain or an abort, and only when no thread
- *    runs controller code any more. n_alive counts the threads and one more, the hold, which the
- *    first drain or abort drops. Whoever brings n_alive to zero reports.
- *  - An abort reaches all controllers at once, in no order: all drain tokens are children of the
+ *    runs controller code any more. n_alive is the number of threads plus one hold. The first drain
+ *    or abort drops the hold. The thread that decrements n_alive to zero reports.
+ *  - An abort reaches all controllers at once, in any order: all drain tokens are children of the
  *    abort token, and each begin token is a child of its part's drain token. A thread that waits
  *    for begin is therefore woken by drain and by abort too.
  *  - The tokens and the parts live until hf__term_free, because other parts refer to them after
  *    their own thread has returned.
  *
- * The elector loop creates the threads and does not wait for them. hf__term_free joins them when
- * they have nothing left to do except to exit.
+ * The elector loop creates the threads and does not wait for them. It calls hf__term_free only
+ * after `joined`, so the joins there are short.
  */
 #include "leader/term.h"
 
@@ -49,7 +50,7 @@ struct hf_term {
         /* immutable once the threads have been created */
         struct hf__term *term;                  /* borrowed; the whole term */
         const struct hf_controller *controller; /* borrowed */
-        struct hf_cancel *drain, *begin;        /* owned; begin NULL = nothing comes before it */
+        struct hf_cancel *drain, *begin;        /* owned; begin NULL = no part comes before it */
         struct hf_term **before;                /* borrowed from term->edges; n_before of them */
         size_t n_before;
 
@@ -75,12 +76,12 @@ struct hf__term {
         void *ctx;
         struct hf_term *parts; /* owned; one per controller */
         size_t n_parts;
-        struct hf_term **edges; /* owned; what the parts' `before` point into */
+        struct hf_term **edges; /* owned; each part's `before` points into it */
 
         /* any thread */
-        atomic_bool ending;    /* the hold was dropped */
-        atomic_bool draining;  /* a planned end: a part is drained once nothing after it runs */
-        atomic_size_t n_alive; /* threads, and the hold */
+        atomic_bool ending;    /* a drain or an abort has dropped the hold */
+        atomic_bool draining;  /* a planned end: a part is drained once no part after it runs */
+        atomic_size_t n_alive; /* number of threads, plus one hold */
 };
 
 static const struct hf_clock *clock_of(const struct hf__term *term) {
@@ -92,7 +93,7 @@ static const struct hf_clock *clock_of(const struct hf__term *term) {
 static void drop_alive(struct hf__term *term) {
         void (*joined)(void *) = term->joined;
         void *ctx = term->ctx;
-        /* After the decrement the loop may free the term, so nothing of it is read any more. */
+        /* Read first: after the decrement the loop may free the term at any time. */
         size_t n_before = atomic_fetch_sub(&term->n_alive, 1);
 
         assert(n_before > 0);
@@ -113,7 +114,8 @@ void hf_term_started(struct hf_term *part) {
         }
 }
 
-/* The part's last step but one: in a planned end the parts before it may be drained now. */
+/* Called when the part's controller will not run again. In a planned end, drains each part before
+ * it that no other part keeps running. */
 static void part_returned(struct hf_term *part) {
         atomic_store(&part->returned, true);
         for (size_t i = 0; i < part->n_before; i++) {
@@ -134,11 +136,12 @@ static void run_until_drained(struct hf_term *part) {
                 hf_nsec began = hf_now(clock);
                 int r = controller->run(part, controller->ctx);
                 if (r == 0)
-                        hf_term_started(part); /* it has finished, so nothing need wait for it */
+                        hf_term_started(
+                                part); /* it has finished: the parts after it need not wait */
                 if (r == 0 || hf_cancel_fired(part->drain))
                         return;
                 if (hf_now(clock) - began >= RESTART_MAX)
-                        pause = RESTART_MIN; /* it ran well for a while: this is a new failure */
+                        pause = RESTART_MIN; /* it ran well for a while, so this is a new failure */
                 hf_log(&part->term->host->log, HF_LOG_WARNING, "controller",
                        "%s: controller %s failed (%s), restarting in %lld ms", part->term->label,
                        controller->name, hf_strerror(r), (long long)(pause / HF_NSEC_PER_MSEC));
@@ -148,6 +151,8 @@ static void run_until_drained(struct hf_term *part) {
         }
 }
 
+/* The thread of one part. After drop_alive the term may be freed as soon as the thread is joined.
+ */
 static void *part_main(void *ctx) {
         struct hf_term *part = ctx;
         if (part->n_before)
@@ -257,12 +262,12 @@ static void start_threads(struct hf__term *term) {
                                "%s: no thread for controller %s: %s", term->label,
                                part->controller->name, hf_strerror(r));
         }
-        /* Some of the controllers alone make no term: the caller ends it like any other. The parts
-         * without a thread count as returned. */
+        /* If a thread is missing, the caller aborts the term (hf__term_is_complete). The parts
+         * without a thread count as returned, so that this abort can complete. */
         for (size_t i = 0; i < term->n_parts; i++)
                 if (!term->parts[i].has_thread) {
                         part_returned(&term->parts[i]);
-                        atomic_fetch_sub(&term->n_alive, 1); /* not the last: the hold remains */
+                        atomic_fetch_sub(&term->n_alive, 1); /* never to zero: the hold remains */
                 }
 }
 
@@ -310,7 +315,7 @@ void hf__term_fire_drain(struct hf__term *term) {
 }
 
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason) {
-        /* The client first: what a controller tries after it was told is refused. */
+        /* The client first: a controller that sees the abort must not be able to write any more. */
         if (term->gate)
                 hf__leader_client_abort(term->client);
         hf_cancel_fire(term->abort, reason);
@@ -346,7 +351,7 @@ struct hf__term *hf__term_free(struct hf__term *term) {
         return NULL;
 }
 
-/* ---- what a controller may ask ---- */
+/* ---- for the controllers ---- */
 
 struct hf_cancel *hf_term_drain(struct hf_term *part) {
         return part->drain;

@@ -6,8 +6,8 @@
  * Two structs have nearly the same name:
  *  - struct hf__term (here) is the whole term: all its controllers with a thread each, one gated
  *    and fenced client, one abort token. The elector loop owns it.
- *  - struct hf_term (public, leader.h) is the part of one controller in it: what that controller's
- *    run() receives and may ask. It lives inside the struct hf__term and points back to it.
+ *  - struct hf_term (public, leader.h) is the part of one controller in it: that
+ *    controller's run() receives it. It lives inside the struct hf__term and points back to it.
  *
  * The controllers of class HF_EVERY_INSTANCE run in a struct hf__term too: without a gate and a
  * fence, with the embedder's own client, from the start of the electors to their stop.
@@ -25,7 +25,7 @@ struct hf__term_config {
         size_t n_controllers;
         enum hf_controller_class class; /* only these are run */
         const char *label;              /* "namespace/name" of the Lease, for the log; borrowed */
-        /* client.gate NULL = every instance: client.inner is used as it is. */
+        /* client.gate NULL = HF_EVERY_INSTANCE: the controllers use client.inner itself. */
         struct hf__leader_client_config client;
         const char *acquired_at; /* the acquire's resourceVersion; copied; NULL = "" */
         /* All controllers have returned after a drain or an abort. Called once, on any thread; must
@@ -43,15 +43,15 @@ int hf__term_new(const struct hf_host *host, const struct hf__term_config *confi
                  struct hf__term **ret_term);
 /* Whether every controller got its thread. */
 bool hf__term_is_complete(struct hf__term *term);
-/* Planned end: drains the controllers, the last ones of the order first. Idempotent. Thread: any.
- * Never blocks. */
+/* Planned end: drains each controller when the controllers after it have returned. Idempotent.
+ * Thread: any. Never blocks. */
 void hf__term_fire_drain(struct hf__term *term);
-/* From now on the client refuses everything, then all controllers are told at once. Otherwise as
- * hf__term_fire_drain. */
+/* Makes the client refuse all requests, then fires the abort token. Idempotent. Thread: any. Never
+ * blocks. */
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason);
 /* Whether all controllers have returned: `joined` was called, or is about to be. Thread: any. */
 bool hf__term_is_joined(struct hf__term *term);
 /* Writes the name of a controller that has not returned into name ("" = none). Thread: any. */
 void hf__term_stuck_name(struct hf__term *term, char *name, size_t max_name);
-/* Joins the threads and frees. Only when hf__term_is_joined. Accepts NULL, returns NULL. */
+/* Joins the threads and frees the term. Requires hf__term_is_joined. Accepts NULL, returns NULL. */
 struct hf__term *hf__term_free(struct hf__term *term);

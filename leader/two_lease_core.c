@@ -2,8 +2,8 @@
 /*
  * The decisions of the lock with two Leases. The rules are in the header.
  *
- * One operation is under way at a time. The elector's core starts reads and writes; the giving-back
- * that an event triggers is nobody's operation (op_id 0).
+ * One operation is under way at a time. The elector's core starts reads and writes. A watch event
+ * can start another operation: it gives the old Lease back, and no reply follows (op_id 0).
  *
  *      IDLE --read---> READING --both read--> replied to the elector, IDLE
  *                         +--half-held for too long--> GIVING_BACK --> replied, IDLE
@@ -12,11 +12,12 @@
  *      IDLE --event, half-held for too long--> GIVING_BACK --> IDLE
  *
  * Invariants:
- *  - Both Leases are written at the revisions that were known when the write was decided. If the
- *    watch reports a change of the new Lease while the old one is being written (another process
- *    has just taken it), the second write must be refused, not be based on the new revision.
- *  - Each Lease is learned by itself. A response counts whatever its revision (a restored backup
- *    makes revisions go back), unless the watch has reported a change since the request was sent.
+ *  - Both Leases are written at the revisions that were known when the write was decided. While the
+ *    old Lease is being written, the watch may report that another process has taken the new one.
+ *    Then the server must refuse the second write, so the write keeps the old revision.
+ *  - The state of each Lease is tracked separately. A response replaces it whatever its revision (a
+ *    restored backup makes revisions go back), unless the watch has reported a change since the
+ *    request was sent.
  *  - The sum of the two revisions orders the states of the pair: every change makes one of them
  *    greater and none smaller.
  */
@@ -29,6 +30,7 @@
 
 /* ---- what is known ---- */
 
+/* The acquire time distinguishes our records from those of another process with our identity. */
 static bool is_written_by_us(const struct hf__two_lease *two, const struct hf__record *record) {
         unsigned n = two->n_taken < HF__TWO_LEASE_TAKEN ? two->n_taken : HF__TWO_LEASE_TAKEN;
 
@@ -44,6 +46,7 @@ static bool is_ours(const struct hf__two_lease *two, enum hf__two_lease_side sid
         return two->part[side].known && is_written_by_us(two, &two->part[side].record);
 }
 
+/* Stores the newest state of one Lease and updates what the pair derives from it. */
 static void note(struct hf__two_lease *two, enum hf__two_lease_side side,
                  const struct hf__record *record, hf_nsec now) {
         struct hf__record *known = &two->part[side].record;
@@ -70,8 +73,8 @@ static bool is_older(const struct hf__record *record, const struct hf__record *k
                (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
-/* record NULL: the Lease does not exist. Its deletion has a revision of its own, greater than the
- * last one known. */
+/* record NULL: the Lease does not exist. The deletion has increased the revision by at least one,
+ * so the pair's revision increases too. */
 static void note_response(struct hf__two_lease *two, enum hf__two_lease_side side,
                           const struct hf__record *record, hf_nsec now) {
         const struct hf__record *known = &two->part[side].record;
@@ -83,11 +86,12 @@ static void note_response(struct hf__two_lease *two, enum hf__two_lease_side sid
         note(two, side, record ? record : &absent, now);
 }
 
-/* ---- what the two say together ---- */
+/* ---- the two as one record ---- */
 
 static int64_t longer_duration(const struct hf__two_lease *two, const struct hf__record *a,
                                const struct hf__record *b) {
-        int64_t fallback = two->lease_duration / HF_NSEC_PER_SEC; /* if a record has none */
+        int64_t fallback =
+                two->lease_duration / HF_NSEC_PER_SEC; /* for a record without a duration */
         int64_t x = a->duration_s > 0 ? a->duration_s : fallback;
         int64_t y = b->duration_s > 0 ? b->duration_s : fallback;
 
@@ -147,7 +151,7 @@ static void compose_pair(const struct hf__two_lease *two, struct hf__record *ret
 
 /* ---- commands ---- */
 
-/* Whether it follows from the result that the write was not applied. */
+/* Whether the result proves that the write was not applied. */
 static bool is_refusal(int result) {
         return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED;
 }
@@ -174,6 +178,7 @@ static void start_request(struct hf__two_lease *two, enum hf__two_lease_command_
         command->deadline = two->deadline;
 }
 
+/* Ends the operation under way, and replies if the elector waits for it (op_id not 0). */
 static void reply_to_elector(struct hf__two_lease *two, int result, hf_nsec retry_after,
                              struct hf__two_lease_commands *commands) {
         if (two->op_id) {
@@ -188,7 +193,7 @@ static void reply_to_elector(struct hf__two_lease *two, int result, hf_nsec retr
         two->part[HF__TWO_LEASE_OLD].asked = two->part[HF__TWO_LEASE_NEW].asked = 0;
 }
 
-/* Begins an operation of the elector. One that is still under way is given up. */
+/* Begins an operation of the elector. An operation that is still under way is given up. */
 static void begin_op(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
                      struct hf__two_lease_commands *commands) {
         commands->n = 0;
@@ -208,6 +213,7 @@ static void end_read(struct hf__two_lease *two, struct hf__two_lease_commands *c
         reply_to_elector(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
 }
 
+/* Releases the old Lease: writes our record without a holder. */
 static void give_back(struct hf__two_lease *two, enum hf__two_lease_stage stage,
                       struct hf__core_time now, struct hf__two_lease_commands *commands) {
         assert(stage == HF__TWO_LEASE_UNDOING || stage == HF__TWO_LEASE_GIVING_BACK);
@@ -220,6 +226,7 @@ static void give_back(struct hf__two_lease *two, enum hf__two_lease_stage stage,
         record->acquire_us = record->renew_us = now.real_us;
 }
 
+/* Whether the pair has been half-held for so long that no controller of a term can still run. */
 static bool is_half_for_long(const struct hf__two_lease *two, hf_nsec now) {
         return two->half_since && now - two->half_since >= two->lease_duration;
 }
@@ -253,7 +260,7 @@ static bool is_acquire(const struct hf__two_lease *two) {
 }
 static bool is_release(const struct hf__two_lease *two) { return two->record.holder[0] == '\0'; }
 
-/* Whether the record to be written is based on what is known now. */
+/* Whether the record to be written is based on the current state of the pair. */
 static bool is_current(const struct hf__two_lease *two) {
         struct hf__record now;
 
@@ -268,7 +275,8 @@ static void write_side(struct hf__two_lease *two, enum hf__two_lease_side side,
 
         two->stage =
                 side == HF__TWO_LEASE_OLD ? HF__TWO_LEASE_WRITING_OLD : HF__TWO_LEASE_WRITING_NEW;
-        /* If another process is known to have been faster, the write will be refused and leaves no
+        /* Until the response arrives, the acquire may be applied at any time. But if another
+         * process is known to have changed the Lease, the write will be refused, and there is no
          * doubt. */
         if (is_acquire(two) && known->exists == two->part[side].record.exists &&
             strcmp(known->rv, two->part[side].record.rv) == 0)
@@ -283,7 +291,7 @@ static void write_side(struct hf__two_lease *two, enum hf__two_lease_side side,
         record->unsettled = false;
 }
 
-/* Continues a write with this side, or with the next one that has to be written. */
+/* Continues a write with this side. A release skips a Lease that is neither ours nor in doubt. */
 static void write_from(struct hf__two_lease *two, enum hf__two_lease_side side,
                        struct hf__core_time now, struct hf__two_lease_commands *commands) {
         while (side < HF__TWO_LEASE_SIDES && is_release(two) && !is_ours(two, side) &&
@@ -329,8 +337,9 @@ static void on_old_written(struct hf__two_lease *two, int result, hf_nsec retry_
         write_from(two, HF__TWO_LEASE_NEW, now, commands);
 }
 
-/* The old Lease has been written by now. If it stays so although the new one failed, only a read
- * can settle the outcome: HF_E_TIMEOUT. */
+/* The old Lease has already been written. If the new one refuses an acquire, the old one is given
+ * back. If it clearly refuses another write, the elector gets that result. After any other failure
+ * only a read can settle the outcome: HF_E_TIMEOUT. */
 static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
                            const struct hf__record *record, struct hf__core_time now,
                            struct hf__two_lease_commands *commands) {
@@ -393,7 +402,8 @@ void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side si
         note(two, side, record, now.boot);
         if (two->part[HF__TWO_LEASE_OLD].known && two->part[HF__TWO_LEASE_NEW].known)
                 compose_pair(two, &push(ret_commands, HF__TWO_LEASE_EVENT)->record);
-        /* A follower with working watches does not read, so this is decided here too. */
+        /* As in on_read: a follower with working watches hardly ever reads, so check it here too.
+         */
         if (two->stage == HF__TWO_LEASE_IDLE && is_half_for_long(two, now.boot)) {
                 two->deadline = now.boot + two->lease_duration / 3;
                 give_back(two, HF__TWO_LEASE_GIVING_BACK, now, ret_commands);

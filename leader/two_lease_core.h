@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Two Leases that are held as one: the decisions of the lock by which a running fleet migrates from
- * an old Lease to a new one. Pure: the shell (two_lease_lock.c) and the tests drive the same code.
+ * Two Leases that are held as one, so that running processes can migrate from an old Lease to a new
+ * one without two leaders. This is the decision logic of that lock. Pure: the shell
+ * (two_lease_lock.c) and the tests drive the same code.
  *
  * To the elector's core the pair is one record. A read reads both Leases. An acquire writes the old
  * one and then the new one, and succeeds when both are written. So does a renewal; its validity
- * counts from before the first of the two writes. What the two records mean together:
+ * counts from before the first of the two writes. The two records combine as follows:
  *
  *      holder, acquire time, duration agree   that record
- *      only one of them has a holder          that holder; if it is this process, a half-held pair:
- *                                             it may be acquired, but it is no term
+ *      only one of them has a holder          that holder. If it is this process, the pair is
+ *                                             half-held: it may be acquired, but it is no term
  *      two different holders                  HF__TWO_LEASE_UNKNOWN. A standby waits as long as
  *                                             either of them renews
  *
@@ -24,9 +25,9 @@
  *  2. If the new Lease refuses the acquire, the old one is given back within the same operation. No
  *     controller has begun, so that is safe.
  *
- *  3. A pair that is held by half later on (a lost reply, a new Lease that another process took) is
- *     not renewed. The old Lease is given back a lease duration later, when the controllers of any
- *     term have certainly ended.
+ *  3. A pair may become half-held later (a reply was lost, or another process took the new Lease).
+ * It is not renewed. The old Lease is given back a lease duration later, when the controllers of
+ * any term have certainly ended.
  *
  *  4. A release writes only the Leases that are ours, and those to which an acquire of ours may
  *     still be applied: the write uses up the revision that the acquire expects.
@@ -83,7 +84,7 @@ struct hf__two_lease {
                 bool event_since_send;      /* the watch reported a change while a request was under
                                                way */
                 struct hf__record record;   /* the newest seen */
-                struct hf__record expected; /* by the write under way: its revision */
+                struct hf__record expected; /* the state that the write under way expects */
                 bool doubtful;              /* an acquire may still be applied at this revision */
                 uint32_t asked;             /* id of the request under way; 0 = none */
         } part[HF__TWO_LEASE_SIDES];
@@ -92,37 +93,37 @@ struct hf__two_lease {
         /* the pair */
         uint64_t version;   /* changes with either Lease's revision: the pair's resourceVersion */
         uint64_t beat;      /* changes with either Lease's fields: shows that the holder is alive */
-        hf_nsec half_since; /* boot time since which the old Lease is known to be ours and the new
-                               one not; 0 = it is not so */
+        hf_nsec half_since; /* boot time since which the pair is known to be half-held: the old
+                               Lease is ours, the new one is not; 0 = it is not half-held */
 
-        /* acquire times that this process wrote, a ring: they tell our records from those of
+        /* ring of acquire times that this process wrote: distinguishes our records from those of
          * another process with the same identity */
         int64_t taken[HF__TWO_LEASE_TAKEN];
         unsigned n_taken;
 
         /* the operation under way */
         enum hf__two_lease_stage stage;
-        uint32_t op_id; /* the elector's; 0 = no one waits for it */
+        uint32_t op_id; /* the elector's; 0 = the elector does not wait for it */
         hf_nsec deadline;
-        struct hf__record record;    /* to be written */
-        int refusal;                 /* the new Lease's, reported once the old one is given back */
+        struct hf__record record; /* to be written */
+        int refusal; /* the new Lease's result, reported after the old one is given back */
         hf_nsec refusal_retry_after; /* likewise */
 
-        /* of the last acquire that succeeded */
+        /* the last acquire that succeeded */
         uint64_t old_term;                  /* the old Lease's term */
         char acquired_at[HF__REVISION_MAX]; /* the new Lease's revision */
 };
 
 void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration);
 /* Each of the following overwrites ret_commands. op_id: not 0. An operation that is still under way
- * is given up: it is answered with HF_E_TIMEOUT. */
+ * is given up, and its reply is HF_E_TIMEOUT. */
 void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
                         struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
 void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,
                          hf_nsec deadline, struct hf__core_time now,
                          struct hf__two_lease_commands *ret_commands);
-/* The response to a command's request. record is read if result is 0. A response to another request
- * than the one under way does nothing. */
+/* The response to a command's request. record is read if result is 0. A response to a request that
+ * was given up is ignored. */
 void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side side, uint32_t op_id,
                             int result, hf_nsec retry_after, const struct hf__record *record,
                             struct hf__core_time now, struct hf__two_lease_commands *ret_commands);

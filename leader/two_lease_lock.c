@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock port with two Leases. two_lease_core.c decides; this file adds the mutex, the threads
- * and the lifetime.
+ * The lock port with two Leases. two_lease_core.c (the core) decides; this file adds the mutex, the
+ * handling of threads and the lifetime.
  *
- * Every reply and every event of one of the Leases is given to the pure part under `mu`. The pure
- * part returns commands. They are carried out after `mu` is unlocked, on the same thread: they
- * start the next request of a Lease lock, which may reply before it returns, or post to the
- * elector's mailbox. Neither blocks.
+ * Every reply and every event of the two Lease locks is passed to the core under `mu`. The core
+ * returns commands. The same thread carries them out after it has unlocked `mu`: it starts the next
+ * request of a Lease lock, which may reply before it returns, or posts to the elector's mailbox.
+ * Neither blocks.
  *
  * Invariants:
  *  - `mu` is not held while a Lease lock or the elector is called;
- *  - commands that several threads carry out at the same time may reach the mailbox in another
- *    order than they were decided in. That is harmless, because the elector's core orders records
+ *  - if several threads carry out commands at the same time, these may reach the mailbox in another
+ *    order than the core returned them. That is harmless, because the elector's core orders records
  *    by their revision numbers;
- *  - lock_free closes the lock, waits for threads that carry out commands, and only then frees the
- *    Lease locks. Their late callbacks find the lock closed.
+ *  - lock_free closes the lock, waits for the threads that carry out commands, and only then frees
+ *    the Lease locks. A late callback finds the lock closed.
  */
 #include "leader/two_lease_lock.h"
 
@@ -29,7 +29,7 @@
 #include "leader/lease_lock.h"
 #include "leader/two_lease_core.h"
 
-/* One of the two Leases: the context of its lock's callbacks. */
+/* One of the two Lease locks, and the context of its callbacks. */
 struct side {
         struct two_lease_lock *lock;
         enum hf__two_lease_side which;
@@ -84,7 +84,8 @@ static void reply_to_elector(struct two_lease_lock *lock,
         lock->base.on_reply(lock->base.ctx, command->op_id, &reply);
 }
 
-/* Unlocks mu and carries out the commands. why: of the reply that led to them; may be NULL. */
+/* Unlocks mu and carries out the commands. why: the status of the reply that caused them, or NULL.
+ */
 static void carry_out_unlocking(struct two_lease_lock *lock,
                                 const struct hf__two_lease_commands *commands,
                                 const struct hf_status *why) {
@@ -114,7 +115,7 @@ static void carry_out_unlocking(struct two_lease_lock *lock,
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* ---- from the Lease locks ---- */
+/* ---- callbacks of the Lease locks ---- */
 
 static void on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
         struct side *side = ctx;
@@ -141,13 +142,13 @@ static void on_record(void *ctx, const struct hf__record *record) {
                 return;
         }
         pthread_mutex_unlock(&lock->mu);
-        /* One watch alone is not enough: the elector opens both again. */
+        /* The pair needs both watches: report the loss, and the elector reopens both. */
         lock->base.on_record(lock->base.ctx, NULL);
         pthread_mutex_lock(&lock->mu);
         carry_out_unlocking(lock, &commands, NULL);
 }
 
-/* ---- from the elector ---- */
+/* ---- operations of the elector ---- */
 
 static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
@@ -184,8 +185,8 @@ static void lock_unwatch(struct hf__lock *base) {
                 lock->sides[i].lease->ops->unwatch(lock->sides[i].lease);
 }
 
-/* The fence names both Leases. The new Lease was written last, so its revision is what caches must
- * reach. */
+/* Adds the old Lease to the fence. The new Lease was written last, so caches must reach its
+ * revision. */
 static void lock_grant(struct hf__lock *base, struct hf_fence *fence,
                        char acquired_at[HF__REVISION_MAX]) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A candidate of a coordinated election (KEP-4355). It keeps a LeaseCandidate object up to date, by
- * which this process says that it can lead a Lease, and with which version.
+ * A candidate of a coordinated election (KEP-4355). It keeps a LeaseCandidate object up to date.
+ * The object declares that this process can lead a certain Lease, and which version it runs.
  *
- * A coordinator at the server checks that candidates are alive (it sets pingTime), chooses one, and
- * writes its name into the Lease. The elector that then leads is one with `coordinated` set
- * (leader.h); its identity is the candidate's name.
+ * A coordinator at the server chooses one candidate and writes its name into the Lease. Before that
+ * it sets pingTime in each LeaseCandidate, to learn which candidates are alive. A process that has
+ * a candidate also has an elector with `coordinated` set (leader.h). The elector's identity is the
+ * candidate's name, and it leads once the Lease contains that name.
  *
- * The candidate creates the object if it is missing, answers a ping (it sets renewTime to a later
- * time than pingTime), and renews it every five minutes, so that it stays valid. Failures are
- * retried with backoff. The object is not deleted at the end; the coordinator lets it expire.
+ * The candidate creates the object if it is missing. It responds to a ping by setting renewTime to
+ * a time later than pingTime. It renews the object every five minutes, so that it stays valid.
+ * Failures are retried with backoff. hf_candidate_stop does not delete the object: it expires.
  *
  * Each candidate has one thread of its own. The object is coordination.k8s.io/v1beta1.
  * Thread: any, for every function.
@@ -22,25 +23,26 @@
 struct hf_candidate;
 
 struct hf_candidate_config {
-        size_t size;              /* sizeof(struct hf_candidate_config) */
-        struct hf_client *client; /* required; borrowed until hf_candidate_free. Not a term's
-                                     client: every instance is a candidate */
-        const char *ns, *name;    /* of the LeaseCandidate; required; copied. name: the identity of
-                                     the elector */
-        const char *lease_name;   /* the Lease to lead, in ns; required; copied */
-        const char *binary_version;    /* of the program, semantic: "1.2.3"; required; copied */
-        const char *emulation_version; /* the version it behaves like; NULL = binary_version */
-        const char *strategy;          /* NULL = "OldestEmulationVersion" */
-        hf_nsec refresh;               /* between renewals, jittered; 0 = 5 min */
+        size_t size;                   /* sizeof(struct hf_candidate_config) */
+        struct hf_client *client;      /* required; borrowed until hf_candidate_free. Do not pass
+                                          a term's client: it refuses the writes of a standby */
+        const char *ns, *name;         /* the LeaseCandidate's; required; copied. name must be the
+                                          elector's identity */
+        const char *lease_name;        /* the Lease to lead, in namespace ns; required; copied */
+        const char *binary_version;    /* of this program, as "1.2.3"; required; copied */
+        const char *emulation_version; /* the version it emulates; NULL = binary_version; copied */
+        const char *strategy;          /* NULL = "OldestEmulationVersion"; copied */
+        hf_nsec refresh;               /* time between renewals, plus up to 20 %; 0 = 5 min */
 };
 
-/* Checks and copies config; starts nothing. 0, -ENOMEM, HF_E_INVALID: names what is missing,
- * -EINVAL: config->size is wrong. host is borrowed until hf_candidate_free. */
+/* Checks and copies config; starts nothing. host is borrowed until hf_candidate_free. 0 or -errno.
+ * HF_E_INVALID: a member is missing or invalid, and reterr_status names it. -EINVAL: config->size
+ * is wrong. */
 int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
                      struct hf_candidate **ret_candidate, struct hf_status *reterr_status);
-/* Returns at once. 0, -errno, HF_E_CLOSED: started or stopped before. */
+/* Starts the thread and returns at once. 0 or -errno. HF_E_CLOSED: already started or stopped. */
 int hf_candidate_start(struct hf_candidate *candidate);
 /* Cancels the requests under way and blocks until the thread has ended. */
 void hf_candidate_stop(struct hf_candidate *candidate);
-/* Stops first. Accepts NULL, returns NULL. */
+/* Stops the candidate if necessary, then frees it. Accepts NULL, returns NULL. */
 struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate);
