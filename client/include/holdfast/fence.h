@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #define HF_FENCE_HEADER "Holdfast-Fence"
-#define HF_IDENTITY_MAX                                                                            \
-        255 /* bytes of a holder identity that this library creates or uses in a fence */
-#define HF_NAME_MAX 253 /* bytes of an object's name or namespace */
+/* Bytes of a holder identity that this library creates or uses in a fence. */
+#define HF_IDENTITY_MAX 255
+#define HF_NAME_MAX     253 /* bytes of an object's name or namespace */
 /* The size of a buffer that holds any fence as text, with its NUL. */
 #define HF_FENCE_MAX (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64)
 
