@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bootstrap object: makes it, and gives its controllers and hooks to elector and hooks.
+ * The bootstrap object: creates it, and provides its controllers to the elector and its hooks to
+ * the hook runner.
  *
  * The model. All decisions are pure (plan.c, from ledger.c, steps.c and content.c). They are
  * carried out by one thread per phase and term (phase_run.c). Terms do not overlap, and each phase
- * begins after the one before. There is one exception: when a phase fails that some version has
- * completed already, the next phase runs beside it. Then the ledger's resourceVersion keeps their
- * writes apart. The hooks (ledger_wait.c) only watch the ledger. Both put what others may see into
- * the `info` of the phase, under one lock (report.c).
+ * begins after the previous one. There is one exception: when a phase fails that some version has
+ * completed already, the next phase runs in parallel. Then the ledger's resourceVersion keeps their
+ * writes apart. The hooks (ledger_wait.c) only watch the ledger. Both publish their state in the
+ * `info` of the phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -43,7 +44,7 @@ static bool is_phase_name(const char *text) {
 }
 
 /* Names become part of controllers, hooks, keys of the ledger and metrics, so they are checked
- * here, before anything is made. */
+ * here, before anything is created. */
 static int check_config(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
         if (!hf__version_valid(config->version))
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",
@@ -222,7 +223,8 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                         .name = phase->full_name,
                         .after = i ? phase->after : after,
                         .start = hf__ledger_wait,
-                        /* as good as none: it ends by its patience, or when the hooks shut down */
+                        /* no limit in practice: the hook ends by its patience or when the hooks
+                         * shut down */
                         .start_deadline = HF_NSEC_NEVER / 4,
                         .ctx = phase,
                 };

@@ -2,9 +2,9 @@
 /*
  * Contents of objects and their hashes.
  *
- * Invariant: the hash of a content is the same in every version of this program, because it is kept
- * in ledgers: a change of what is stripped, or of the canonical text, would make every object look
- * edited.
+ * Invariant: every version of this program computes the same hash of the same content, because
+ * ledgers keep the hashes. If the stripped fields or the canonical text changed, every object would
+ * look edited.
  */
 #include "bootstrap/content.h"
 
@@ -89,7 +89,8 @@ static int print_sorted(const struct hf__json *json, struct hf__strbuf *out) {
         hf__strbuf_putc(out, '[');
         for (const struct hf__json *m = hf__json_first(json); r == 0 && m; m = hf__json_next(m)) {
                 r = print_sorted(m, out);
-                hf__strbuf_putc(out, ','); /* also after the last: the text is only hashed */
+                hf__strbuf_putc(out,
+                                ','); /* also after the last element: the text is only hashed */
         }
         hf__strbuf_putc(out, ']');
         return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Contents of objects: the part of an object that a user or a manifest states, without what the
- * server keeps for itself; its hash; and the bodies of the writes. Pure.
+ * Contents of objects and their hashes. The content is the part of an object that a user or a
+ * manifest states, without the fields that the server manages. Pure.
  *
  * An object that bootstrap writes has the annotation HF__STAMP with the hash of the manifest's
  * content. It serves one purpose: after a crash between a write and its record, the next leader
@@ -19,17 +19,18 @@ typedef char hf__hash[HF__HASH_DIGITS + 1]; /* hexadecimal digits; "" = none */
 
 #define HF__STAMP "holdfast.dev/bootstrap"
 
-/* Removes what the server keeps for itself (uid, resourceVersion, times, managedFields, status ...)
- * and the stamp. */
+/* Removes the fields that the server manages (uid, resourceVersion, times, managedFields, status
+ * ...) and the stamp. */
 void hf__content_strip(struct hf__json *object);
 /* Computes the hash of any JSON; the order of keys does not matter. 0 or -ENOMEM. */
 int hf__content_hash(const struct hf__json *json, hf__hash ret_hash);
 
 struct hf__content_seen {
-        hf__hash stamp; /* "" = it has none */
-        /* of the content, without finalizers and ownerReferences, which belong to controllers */
+        hf__hash stamp; /* "" = the object has no stamp */
+        /* hash of the content, without finalizers and ownerReferences, which belong to
+         * controllers */
         hf__hash present;
 };
-/* Reads stamp and content of an object that the server sent. 0, -ENOMEM, or HF_E_INVALID: it is not
- * JSON. */
+/* Reads the stamp of an object that the server sent, and hashes its content. 0, -ENOMEM, or
+ * HF_E_INVALID: the text is not JSON. */
 int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_seen);

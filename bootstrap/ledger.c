@@ -2,9 +2,9 @@
 /*
  * Reads, changes and writes the ledger.
  *
- * Invariants: what this program does not know in the ConfigMap survives a write. A record is read
- * completely or the whole ledger is refused, because a record that is overlooked would have its
- * step done again. `completed` is read even from a ledger that is refused.
+ * Invariants: a write keeps the parts of the ConfigMap that this program does not know. If one
+ * record cannot be read, the whole ledger is rejected, because the step of a skipped record would
+ * be done again. `completed` is read even from a rejected ledger.
  */
 #include "bootstrap/ledger.h"
 
@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-#define MAX_TEXT (900u << 10) /* bytes of all records: a ConfigMap may have a mebibyte */
+#define MAX_TEXT (900u << 10) /* bytes of all records; a ConfigMap may have 1 MiB */
 
 static const char *const outcomes[_HF__OUTCOME_MAX] = {"created", "updated", "found", "kept",
                                                        "deleted"};
@@ -36,7 +36,8 @@ void hf__ledger_done(struct hf__ledger *ledger) {
 
 /* ---- reading ---- */
 
-/* Copies a string member; an absent one is "". False: it is not a string, or too long. */
+/* Copies a string member, or "" if it is absent. False: the member is not a string, or is too
+ * long. */
 static bool copy_member(const struct hf__json *object, const char *key, char *text, size_t max) {
         const struct hf__json *member = hf__json_get(object, key);
         const char *value = member ? hf__json_text(member) : "";
@@ -75,7 +76,8 @@ static bool read_outcome(const struct hf__json *line, struct hf__ledger_entry *e
         return false;
 }
 
-/* Fills the entry, except its step. NULL, or what is wrong with the line. */
+/* Fills the entry, except its step. Returns NULL, or a text that says what is wrong with the
+ * line. */
 static const char *read_entry(const struct hf__json *line, struct hf__ledger_entry *entry) {
         if (!hf__json_string(line, "step"))
                 return "has no step";
@@ -93,8 +95,8 @@ static const char *read_entry(const struct hf__json *line, struct hf__ledger_ent
         return read_outcome(line, entry) ? NULL : "has no known outcome";
 }
 
-/* Appends a copy of the entry with this step, of which it takes ownership in any case. step NULL:
- * the caller ran out of memory. */
+/* Appends a copy of the entry with this step. Takes ownership of step, also on failure. A NULL step
+ * means that the caller ran out of memory. */
 static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entry, char *step) {
         struct hf__ledger_entry *entries =
                 step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
@@ -109,8 +111,8 @@ static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entr
         return 0;
 }
 
-/* Reads one record and appends it. A step with two records would have two truths, so the second is
- * an error. */
+/* Reads one record and appends it. A second record of the same step is an error, because the two
+ * could contradict each other. */
 static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size_t number,
                      struct hf_status *reterr_status) {
         struct hf__ledger_entry entry = {0};
@@ -133,7 +135,8 @@ static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size
         return r;
 }
 
-/* Reads the records, a line each. The limit holds for what any client may write into the ledger. */
+/* Reads the records, one per line. Any client may write into the ConfigMap, so their number is
+ * limited. */
 static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {
@@ -156,7 +159,7 @@ static void completed_key(const char *phase, char key[MAX_KEY]) {
 }
 
 /* Reads the completion of a phase. Any value counts as complete, even one that cannot be read: a
- * later format, or a user, meant it so. */
+ * later format or a user has marked the phase as complete. */
 static void read_completed(struct hf__ledger *ledger, const struct hf__json *data,
                            const char *phase) {
         char key[MAX_KEY];
@@ -224,7 +227,7 @@ static int set_data(struct hf__json *data, const struct hf__ledger *ledger, cons
                 char key[MAX_KEY], value[128];
                 completed_key(completed->phase, key);
                 (void)snprintf(value, sizeof value, "%s %s", completed->version, completed->at);
-                if (completed->version[0]) /* a value that could not be read stays as it is */
+                if (completed->version[0]) /* an unreadable value is not overwritten */
                         r = hf__json_put_string(data, key, value);
         }
         if (r == 0)
@@ -251,8 +254,8 @@ int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *obj
         struct hf__json *copy = object ? hf__json_dup(object) : new_object(ns, name);
         int r = copy ? 0 : -ENOMEM;
 
-        assert(!ledger->newer_format); /* its records are not known, and would be lost */
-        hf__strbuf_puts(&steps, "");   /* without records it is "" and not NULL */
+        assert(!ledger->newer_format); /* its records were not read and would be lost */
+        hf__strbuf_puts(&steps, "");   /* without records, data is "" and not NULL */
         for (size_t i = 0; i < ledger->n_entries; i++)
                 print_entry(&ledger->entries[i], &steps);
         if (r == 0)
@@ -287,8 +290,9 @@ const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__le
         return NULL;
 }
 
-/* Collects the superseded contents of the new entry: those of the previous entry and its own
- * content, without the new content; the newest HF__SUPERSEDED_MAX of them. */
+/* Sets the superseded hashes of the new entry: the previous entry's list and its hash, without the
+ * new entry's own hash. Keeps only the newest HF__SUPERSEDED_MAX. Dropping the own hash matters
+ * when a manifest returns to an earlier content. */
 static void set_superseded(const struct hf__ledger_entry *previous,
                            struct hf__ledger_entry *entry) {
         entry->n_superseded = 0;

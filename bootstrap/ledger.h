@@ -7,8 +7,7 @@
  *      format              "1"
  *      steps               a line of JSON per record: step, phase, hash, applied, version, at,
  *                          outcome, superseded
- *      <phase>.completed   "<version> <time>": the newest version that completed the phase, and
- * when
+ *      <phase>.completed   "<version> <time>": the newest version that completed the phase
  *
  * A later format may change everything but <phase>.completed, which readiness depends on. Pure. A
  * ledger belongs to one thread.
@@ -41,25 +40,26 @@ struct hf__ledger_entry {
         char *step; /* owned */
         char phase[48];
         enum hf__outcome outcome;
-        hf__hash hash; /* of the manifest's content */
-        /* of the object as the server stored it when a content was last applied; "" = never */
+        hf__hash hash; /* hash of the manifest's content */
+        /* hash of the content that the server stored when the manifest was last applied; "" =
+         * never */
         hf__hash applied;
-        char version[HF__VERSION_MAX + 1]; /* of the program that wrote the record */
-        char at[32];                       /* when */
-        /* the manifest's earlier contents that have a record, the oldest first */
+        char version[HF__VERSION_MAX + 1]; /* version of the program that wrote the record */
+        char at[32];                       /* when it was written */
+        /* hashes of the manifest's earlier recorded contents, oldest first */
         hf__hash superseded[HF__SUPERSEDED_MAX];
         unsigned n_superseded;
 };
 
 struct hf__ledger_completed {
         char phase[48];
-        /* "" = the value cannot be read: the phase is complete, by an unknown version */
+        /* "" = the value cannot be read: an unknown version completed the phase */
         char version[HF__VERSION_MAX + 1];
         char at[32];
 };
 
 struct hf__ledger {
-        bool newer_format;                /* of a later program: only `completed` is known */
+        bool newer_format;                /* a later program wrote it: only `completed` was read */
         struct hf__ledger_entry *entries; /* owned; in the order in which they were added */
         size_t n_entries;
         struct hf__ledger_completed completed[HF_BOOTSTRAP_PHASES_MAX];
@@ -69,24 +69,26 @@ struct hf__ledger {
 /* Frees the contents. Accepts a zeroed struct. */
 void hf__ledger_done(struct hf__ledger *ledger);
 /*
- * Reads a ledger from its ConfigMap; of `completed` only the n_phases phases. 0, -ENOMEM,
- * HF_E_TOO_LARGE, or HF_E_INVALID: it is not a ledger, and the message says where. *ret_ledger is
- * set in any case, on failure to what was read until then, always with `completed`; the caller ends
- * it with hf__ledger_done.
+ * Reads a ledger from its ConfigMap, and from it the completions of the n_phases phases only. 0,
+ * -ENOMEM, HF_E_TOO_LARGE, or HF_E_INVALID: the object is not a ledger; the message names the
+ * place. Always sets *ret_ledger: on failure it has `completed` and the records read so far. The
+ * caller frees its contents with hf__ledger_done.
  */
 int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases,
                     struct hf__ledger *ret_ledger, struct hf_status *reterr_status);
-/* Appends the ConfigMap `object` with the ledger's records and completions; what else is in it
- * stays. object NULL = a new one, with this namespace and name. 0, -ENOMEM or HF_E_TOO_LARGE. */
+/* Appends to `out` the ConfigMap `object` with the ledger's records and completions. Everything
+ * else in it stays. If object is NULL, appends a new ConfigMap with this namespace and name. 0,
+ * -ENOMEM or HF_E_TOO_LARGE. */
 int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns,
                      const char *name, struct hf__strbuf *out);
 
-/* Both: NULL = there is none; borrowed until the ledger changes. */
+/* Both return NULL if the ledger has no such entry. The result is borrowed until the ledger
+ * changes. */
 const struct hf__ledger_entry *hf__ledger_find(const struct hf__ledger *ledger, const char *step);
 const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__ledger *ledger,
                                                              const char *phase);
-/* Adds a copy of a record, or replaces the step's record; then the content of the previous record
- * joins the superseded ones. 0 or -ENOMEM. */
+/* Adds a copy of a record. If the step has a record already, replaces it and adds the hash of the
+ * replaced content to the superseded ones. 0 or -ENOMEM. */
 int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *entry);
 /* Marks the phase complete. 0, or HF_E_TOO_LARGE: there are too many phases. */
 int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version,

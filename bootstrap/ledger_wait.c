@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hook of a phase: waits until the ledger says that some version has completed the phase. It
- * watches that one object, beginning with its present state. When a watch ends, it opens another
+ * The hook of a phase: waits until the ledger shows that some version has completed the phase. It
+ * watches that one object, beginning with its current state. When a watch ends, it opens another
  * after a pause that grows.
  *
  * Invariant: when the hook returns, its watch has ended and no callback of it runs any more,
@@ -24,14 +24,15 @@
 struct wait {
         struct hf__phase *phase; /* borrowed; immutable */
         pthread_mutex_t mu;
-        pthread_cond_t changed; /* one of these was set */
+        pthread_cond_t changed; /* signals that a flag below was set */
         /* guarded by mu */
-        bool complete; /* the ledger says so; stays true */
-        bool ended;    /* the present watch has ended */
+        bool complete; /* the ledger shows the phase as complete; stays true */
+        bool ended;    /* the current watch has ended */
         bool canceled; /* the hooks shut down; stays true */
 };
 
-/* Whether the ledger says that the phase is complete. Also notes if nothing is left to do. */
+/* Whether the ledger shows the phase as complete. Also sets phase->settled if nothing is left to
+ * do. */
 static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;
@@ -73,7 +74,8 @@ static void on_cancel(void *ctx) {
         set_flag(wait, &wait->canceled);
 }
 
-/* Watches until the phase is complete, the watch ends, the hooks shut down, or `until` comes. */
+/* Watches until the phase is complete, the watch ends, the hooks shut down, or the time `until` is
+ * reached. */
 static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec until) {
         struct hf_bootstrap *bootstrap = wait->phase->bootstrap;
         const struct hf_clock *clock = hf_host_clock(bootstrap->host);
@@ -92,14 +94,16 @@ static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec unti
         pthread_mutex_unlock(&wait->mu);
         if (!ended)
                 hf_client_watch_cancel(client, id);
-        /* The client guarantees the end, soon after the cancellation. */
+        /* Wait for the end, because the callbacks use this stack. The client guarantees it soon
+         * after the cancellation. */
         pthread_mutex_lock(&wait->mu);
         while (!wait->ended)
                 (void)clock->wait(clock->ctx, &wait->changed, &wait->mu, HF_NSEC_NEVER);
         pthread_mutex_unlock(&wait->mu);
 }
 
-/* 0, HF_E_CANCELED, or HF_E_TIMEOUT: the hook's patience is over. */
+/* Reopens the watch until the phase is complete. 0, HF_E_CANCELED, or HF_E_TIMEOUT: the hook's
+ * patience is over. */
 static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_cancel *token) {
         const struct hf_clock *clock = hf_host_clock(wait->phase->bootstrap->host);
         hf_nsec patience = wait->phase->hook_patience;

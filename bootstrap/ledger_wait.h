@@ -4,5 +4,6 @@
 #include "bootstrap/phase.h"
 
 /* The start function of the phase's hook; ctx is the struct hf__phase. Blocks until the phase is
- * complete, its hook_patience is over (0 as well), or the hooks shut down (HF_E_CANCELED). */
+ * complete or its hook_patience is over (0 in both cases), or until the hooks shut down
+ * (HF_E_CANCELED). */
 int hf__ledger_wait(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the leader's controller and the hook of a phase both ask: is there anything left to do? */
+/* Decides whether a phase has anything left to do, for the leader's controller and for the hook. */
 #include "bootstrap/phase.h"
 
 #include "bootstrap/plan.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The bootstrap object and its phases, which the shell of this module shares. bootstrap.c describes
- * the model.
+ * The bootstrap object and its phases: the state that the parts of this module with I/O share.
+ * bootstrap.c describes the model.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,20 +25,20 @@ struct hf__phase {
         /* immutable after new */
         struct hf_bootstrap *bootstrap; /* borrowed; owns the phase */
         char name[48];
-        char full_name[64];   /* "bootstrap-<name>": of the controller, the hook and the check */
-        const char *after[2]; /* the full name of the phase before; NULL-terminated */
+        char full_name[64];   /* "bootstrap-<name>": controller, hook and check */
+        const char *after[2]; /* the previous phase's full name; NULL-terminated */
         struct hf__steps steps;
         hf_nsec hook_patience;
         struct hf__phase_metrics metrics;
         bool has_check; /* the readiness check is registered */
 
-        /* the phase's thread of the present term only; terms do not overlap */
+        /* used only by the phase's thread in the current term; terms do not overlap */
         hf_nsec give_way_after;
 
         /*
-         * This process has seen in the ledger that nothing is left to do. It stays true: nothing
-         * brings an older content back, and if a user deletes the ledger, there is work to do, but
-         * nobody waits for it. Thread: any.
+         * Set once this process has seen in the ledger that nothing is left to do, and never
+         * cleared. An older content never returns. If a user deletes the ledger, there is work to
+         * do again, but nothing waits for it. Thread: any.
          */
         atomic_bool settled;
 

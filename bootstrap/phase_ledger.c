@@ -2,8 +2,8 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: what is written is what was read plus one change. After a conflict nothing that is
- * known is used any more.
+ * Invariant: a write contains what was read plus one change. After a conflict all known state is
+ * discarded.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -49,7 +49,8 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         size_t n = 0;
 
         assert(!run->has_ledger && !run->ledger_object);
-        /* What the last leader wrote is older than the write that acquired the Lease. */
+        /* The previous leader wrote everything before this term's Lease was acquired, so a read
+         * that is not older than that write shows it all. A consistent read is not needed. */
         if (bootstrap->one_revision && !run->doubts && *acquired_at)
                 (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
         const struct hf_request request = {.verb = HF_VERB_GET,
@@ -60,7 +61,7 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
                              &n, why);
         if (r == HF_E_NOT_FOUND) {
-                run->has_ledger = true; /* an empty one */
+                run->has_ledger = true; /* an empty ledger */
                 return 0;
         }
         if (r == 0)
@@ -88,9 +89,8 @@ static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body,
 }
 
 /*
- * Writes the ledger as it is in memory, and keeps the response as the object for the next write. If
- * another writer was faster, that is no failure: *ret_written is false, and what is known is
- * forgotten.
+ * Writes the ledger in memory to the server, and keeps the response as the object for the next
+ * write. A conflict is no failure: then *ret_written is false, and all known state is discarded.
  */
 static int write_ledger(struct hf__phase_run *run, bool *ret_written, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
@@ -162,15 +162,15 @@ int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) 
 
 /* ---- checking that it still exists ---- */
 
-/* Whether the text is a ledger that does not know of the phase. One that cannot be read, or that a
- * newer program wrote, is left alone. */
+/* Whether the text is a ledger that does not mention the phase. Returns false for a ledger that
+ * cannot be read or that a newer program wrote, so that such a ledger is left alone. */
 static bool lacks_phase(const struct hf__phase_run *run, const char *text, size_t n) {
         char key[64];
         int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);
         struct hf__ledger ledger = {0};
         struct hf__json *object = NULL;
 
-        /* The search spares the parsing in the usual case. */
+        /* Usually the search succeeds, and no parsing is needed. */
         if (memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
                 return false;
         int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases,
@@ -187,8 +187,8 @@ bool hf__phase_ledger_is_lost(const struct hf__phase_run *run) {
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
-        /* A read from any cache is enough here: before anything is done, the ledger is read again,
-         * consistently. */
+        /* An outdated response from a cache does no harm here: before anything is written, the
+         * ledger is read again, consistently. */
         const struct hf_request request = {.verb = HF_VERB_GET,
                                            .resource = hf__ledger_resource,
                                            .ns = bootstrap->ledger_ns,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests for the object of the present step of a phase in a term.
+ * The requests for the object of the current step of a phase in a term.
  *
- * Invariant: run->seen says what the last successful request showed. After a failure the caller
- * forgets all that is known, because a write may have happened.
+ * Invariant: run->seen holds the result of the last successful request. After a failure the caller
+ * discards all known state, because the server may have applied the write.
  */
 #include "bootstrap/phase_object.h"
 #include "bootstrap/step_body.h"
@@ -28,8 +28,8 @@ static struct hf_request request_for(const struct hf__phase_run *run, enum hf_ve
                                    .query = verb == HF_VERB_GET ? NULL : WRITE_QUERY};
 }
 
-/* Sends a write with this body. On success the content of the response becomes seen.result, in this
- * state. */
+/* Sends a write with this body. On success sets seen.state to `state` and seen.result to the hash
+ * of the response's content. */
 static int send_object(struct hf__phase_run *run, struct hf_request *request,
                        const struct hf__strbuf *body, enum hf__seen_state state,
                        struct hf_status *why) {
@@ -62,6 +62,7 @@ int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
         hf__strbuf_done(&body);
         if (r != HF_E_EXISTS)
                 return r;
+        /* The plan reads it next: it may be our own, from a write whose response was lost. */
         run->seen.state = HF__SEEN_EXISTS;
         return 0;
 }

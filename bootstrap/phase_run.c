@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A phase in a term: the shell around plan.c. It reads the ledger, asks the plan what is next, does
- * that one thing, and asks again. It reads from top to bottom: the loop first, then what it calls.
+ * A phase in a term: the shell around plan.c. It reads the ledger, gets the next action from the
+ * plan, does it, and gets the next one. The file begins with the loop; the functions that the loop
+ * calls follow.
  *
- * After any failure all that is known is forgotten and, after a pause that grows, read again. So a
- * write whose response was lost, a ledger that another writer changed, and a crash of the last
- * leader are one and the same case.
+ * After any failure it discards all known state and, after a pause that grows, reads it again. So
+ * the same code handles a lost response, a conflict with another writer, and a crash of the
+ * previous leader.
  *
- * When the phase is complete, it lets what comes after it begin, and stays. If a user deletes the
- * ledger then, it is written again in the same term, from what is there: instances that start later
- * need it to become ready. A phase that fails, but that some version has completed before, also
- * lets what comes after it begin.
+ * When the phase is complete, the controllers after it may start, and this one keeps running. If a
+ * user then deletes the ledger, it writes the ledger again from the objects that exist, because
+ * instances that start later need it to become ready. If a phase fails but some version has
+ * completed it before, the controllers after it may start, too.
  *
- * It ends when the term drains, between two steps; when the gate or the fence refuses a write; or,
- * after failing for give_way_after, by releasing the Lease, which drains the term. That time
- * doubles each time in a row, so that a fault that all instances share does not move the Lease
- * about.
+ * The run ends between two steps when the term drains, and at once when the gate or the fence
+ * refuses a write. After failing for give_way_after it releases the Lease, which drains the term.
+ * That time doubles with each release in a row, so that a fault that all instances share does not
+ * keep moving the Lease.
  *
- * Invariants: the ledger is written only at the resourceVersion at which it was read, so it says
- * what this leader saw plus one record. All writes go through the term's client, gated and fenced.
+ * Invariants: the ledger is written only at the resourceVersion at which it was read, so it
+ * contains what this leader read plus one change. All writes go through the term's client, gated
+ * and fenced.
  */
 #include "bootstrap/phase_run.h"
 
@@ -78,19 +80,21 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
 
 /* ---- until the phase is complete ---- */
 
-/* The term is over for this process, so no further try makes sense. */
+/* Whether the error means that the term is over for this process: then another attempt is
+ * useless. */
 static bool ends_term(int error) {
         return error == HF_E_NOT_LEADER || error == HF_E_STALE_TERM || error == HF_E_UNFENCED ||
                error == HF_E_CANCELED;
 }
 
-/* 0: there is nothing left to do. Otherwise why the term is over. */
+/* Returns 0 when nothing is left to do, else the error that ended the term. */
 static int run_to_completion(struct hf__phase_run *run) {
         for (;;) {
                 struct hf_status why = {0};
                 bool finished = false;
 
-                /* A drain ends the run between two steps: not while a write is not recorded yet. */
+                /* A drain ends the run between two steps, but not between a write and its
+                 * record. */
                 if (run->seen.state == HF__SEEN_NOTHING &&
                     hf_cancel_fired(hf_term_drain(run->term)))
                         return HF_E_CANCELED;
@@ -104,7 +108,7 @@ static int run_to_completion(struct hf__phase_run *run) {
         }
 }
 
-/* Does the one thing that is next. *ret_finished: there is nothing left to do. */
+/* Does the next action of the plan. *ret_finished: nothing is left to do. */
 static int take_step(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why) {
         struct hf__phase *phase = run->phase;
         struct hf__plan plan = {.action = HF__PLAN_FINISHED};
@@ -140,11 +144,11 @@ static int take_step(struct hf__phase_run *run, bool *ret_finished, struct hf_st
 
 /* ---- failures ---- */
 
-/* Of the server's message: what fits beside the source and the id of the step. */
+/* Bytes of the server's message that fit into ours, which also names the source and the step. */
 #define MAX_REASON 180
 
 /* The message of an invalid object begins with the object's name, which may be long and is in our
- * message already. Leaves it out if the field after it would be cut off otherwise. */
+ * message already. Skips the name if the rest of the message would be cut off otherwise. */
 static const char *without_name(const char *message) {
         static const char invalid[] = "\" is invalid: ";
         const char *at = strlen(message) > MAX_REASON ? strstr(message, invalid) : NULL;
@@ -166,7 +170,7 @@ static void describe_failure(const struct hf__phase_run *run, int error,
                               run->bootstrap->ledger_name, reason);
 }
 
-/* Reports the failure, and waits before the next try, or gives way. */
+/* Reports the failure, then waits before the next attempt or releases the Lease. */
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from) {
         hf_nsec pause = (hf_nsec)from->retry_after_s * HF_NSEC_PER_SEC;
         struct hf_status why;
@@ -178,8 +182,8 @@ static void handle_failure(struct hf__phase_run *run, int error, const struct hf
                 run->pause = RETRY_MIN;
         }
         hf__report_failure(run->phase, run->term, step_id(run), run->n_failures, &why);
-        /* As for readiness: some version has completed the phase, so what comes after it need not
-         * wait for what this version adds. */
+        /* The same rule as for readiness: if some version has completed the phase, the controllers
+         * after it need not wait for the steps that this version adds. */
         if (hf__ledger_find_completed(&run->ledger, run->phase->name))
                 hf_term_started(run->term);
         hf__phase_run_forget(run);
@@ -211,7 +215,8 @@ static void give_way(struct hf__phase_run *run) {
 
 /* ---- once the phase is complete ---- */
 
-/* True: the ledger is lost. False: the term drains. */
+/* Checks the ledger at intervals. Returns true when the ledger is lost, false when the term
+ * drains. */
 static bool wait_until_ledger_is_lost(const struct hf__phase_run *run) {
         struct hf_cancel *drain = hf_term_drain(run->term);
 

@@ -16,27 +16,28 @@ struct hf__phase_run {
         struct hf_term *term;           /* borrowed */
 
         bool restores; /* the phase was complete in this term, and then its ledger was deleted */
-        bool doubts;   /* something was not as it was read: from now on only consistent reads */
+        /* what was read may be outdated: from now on only consistent reads */
+        bool doubts;
 
-        /* what is known; forgotten after a failure */
+        /* the known state; discarded after a failure */
         bool has_ledger;
         struct hf__ledger ledger;
-        struct hf__json *ledger_object; /* owned; as it was read; NULL = there is none */
-        struct hf__seen seen;           /* of the step's object */
+        struct hf__json *ledger_object; /* owned; as it was read; NULL = not stored yet */
+        struct hf__seen seen;           /* what is known of the step's object */
         char *present;                  /* owned; the object as read, for HF__SEEN_PRESENT */
         size_t n_present;
 
-        const struct hf__step *step; /* being worked on; NULL = the ledger */
+        const struct hf__step *step; /* the current step; NULL = the ledger */
         bool begun;                  /* the phase has had something to do */
-        unsigned n_failures;         /* in a row */
-        hf_nsec failing_since;       /* boot time */
-        hf_nsec pause;               /* before the next try */
+        unsigned n_failures;         /* consecutive failures */
+        hf_nsec failing_since;       /* boot time of the first of them */
+        hf_nsec pause;               /* before the next attempt */
 };
 
 /* The run function of the phase's controller; ctx is the struct hf__phase. Blocks until the term
- * drains. 0, or why it ended. */
+ * drains. Returns 0, or the error that ended the run. */
 int hf__phase_run(struct hf_term *term, void *ctx);
 
-/* Forget what is known of the step's object, or all that is known. */
+/* Discard the known state of the step's object, or all known state. */
 void hf__phase_run_forget_object(struct hf__phase_run *run);
 void hf__phase_run_forget(struct hf__phase_run *run);

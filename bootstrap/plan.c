@@ -34,7 +34,7 @@ static void plan_record(struct hf__plan *plan, enum hf__outcome outcome, const c
         (void)snprintf(plan->applied, sizeof plan->applied, "%s", applied);
 }
 
-/* The object exists, and its record, if any, is of another content. */
+/* Plans for an object that exists and whose record, if there is one, has another content. */
 static void plan_present(const struct hf__ledger_entry *entry, const struct hf__step *step,
                          const struct hf__seen *seen, struct hf__plan *plan) {
         if (strcmp(seen->stamp, step->hash) == 0)
@@ -71,7 +71,7 @@ void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                    const struct hf__steps *steps, const char *version, const struct hf__seen *seen,
                    struct hf__plan *ret_plan) {
         const struct hf__ledger_completed *completed = hf__ledger_find_completed(ledger, phase);
-        int order = -1; /* no version, or an unknown one: as if an older one */
+        int order = -1; /* a missing or unknown version counts as older */
 
         assert(!ledger->newer_format);
         if (completed && completed->version[0])

@@ -2,27 +2,27 @@
 #pragma once
 /*
  * The core of bootstrap: decides what to do next, from the ledger, the steps, the version and what
- * is known of one object. Pure: no clock, no I/O, no memory. phase_run.c does what it says, one
- * thing at a time; the unit test stops that at every point and begins again.
+ * is known of one object. Pure: no clock, no I/O, no memory. phase_run.c carries out one action at
+ * a time. The unit test stops it at every point and starts again.
  *
  * Rules:
  *
- *  - Order is by version. A phase that a newer version completed is left alone, and so is a step
- *    whose record is of a newer version. Between equal versions with different contents (other
- *    directories), a content that was superseded never comes back: each change is made once,
- * however often leadership moves.
- *  - A step with a record of exactly its content is settled. Whatever happened to the object since,
- *    a user wanted it so.
- *  - Without a record the object is created. If it exists already, it is either bootstrap's own
- *    write, before a crash or a lost response, which its stamp shows; or it is a user's and stays
- * as it is (found).
- *  - With a record of another content the object is read. If it is gone, a user deleted it, and it
- *    stays deleted (deleted). If it is as the last applied content left it, it is replaced
- * (updated). Otherwise a user edited it, and it stays as it is (kept).
- *  - A record is written after the object, so a crash between the two leaves an object without its
- *    record. The next leader finds the stamp and learns by a dry run what the content alone looks
- *    like on this server. That goes into the record, not the present state, so that an edit made in
- *    between still counts as one.
+ *  - Newer versions win. A phase that a newer version completed is left alone, and so is a step
+ *    whose record is from a newer version. If versions are equal but contents differ (other
+ *    directories), a superseded content never returns. So each change is made once, however often
+ *    leadership moves.
+ *  - A step whose record has exactly its content is settled. If the object has changed since, a
+ *    user wanted that.
+ *  - A step without a record gets its object created. If the object exists already, there are two
+ *    cases. If it has the step's stamp, bootstrap wrote it before a crash or a lost response.
+ *    Otherwise it belongs to a user and stays as it is (found).
+ *  - If the record has another content, the object is read. If it is gone, a user deleted it, and
+ *    it stays deleted (deleted). If it still equals what was last applied, it is replaced
+ *    (updated). Otherwise a user edited it, and it stays as it is (kept).
+ *  - A record is written after its object, so a crash between the two leaves an object without a
+ *    record. The next leader finds the stamp and learns by a dry run how this server stores the
+ *    content. The record gets that result, not the object's current state, so that an edit made in
+ *    between still counts as an edit.
  */
 #include "bootstrap/ledger.h"
 #include "bootstrap/steps.h"
@@ -32,7 +32,7 @@ enum hf__plan_action {
         HF__PLAN_CREATE,   /* create the step's object */
         HF__PLAN_READ,     /* read the step's object */
         HF__PLAN_REPLACE,  /* replace its content, at the resourceVersion that was read */
-        HF__PLAN_TRY,      /* the same, as a dry run */
+        HF__PLAN_TRY,      /* like HF__PLAN_REPLACE, but as a dry run */
         HF__PLAN_RECORD,   /* write a record with outcome and applied into the ledger */
         HF__PLAN_COMPLETE, /* mark the phase complete in the ledger */
 };
@@ -50,12 +50,12 @@ enum hf__seen_state {
 struct hf__seen {
         enum hf__seen_state state;
         hf__hash stamp, present; /* as in struct hf__content_seen */
-        hf__hash result;         /* of the content that the server's response to our write has */
+        hf__hash result;         /* hash of the content in the server's response to our write */
 };
 
 struct hf__plan {
         enum hf__plan_action action;
-        size_t step;              /* of CREATE .. RECORD */
+        size_t step;              /* its index, for CREATE .. RECORD */
         enum hf__outcome outcome; /* of RECORD */
         hf__hash applied;         /* of RECORD */
 };
@@ -63,8 +63,8 @@ struct hf__plan {
 /* Whether there is nothing left to do for the step. */
 bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *step,
                       const char *version);
-/* Decides what is next. `seen` is of the step that the previous plan named. The ledger must not be
- * of a newer format. */
+/* Decides the next action. `seen` describes the object of the step that the previous plan named.
+ * The ledger must not have a newer format. */
 void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                    const struct hf__steps *steps, const char *version, const struct hf__seen *seen,
                    struct hf__plan *ret_plan);

@@ -61,7 +61,7 @@ static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         return complete;
 }
 
-/* ---- making and removing ---- */
+/* ---- metrics and registration ---- */
 
 /* Creates the series of all outcomes at once, so that rates are correct from the first step on. */
 static void make_metrics(struct hf__phase *phase) {
@@ -142,7 +142,7 @@ void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point,
         (void)snprintf(info->step, sizeof info->step, "%s", step ? step : "");
         if (n_settled != HF__UNCHANGED)
                 info->n_settled = n_settled;
-        /* Progress was made, so the failures in a row end here. */
+        /* The step succeeded, so the failures are no longer consecutive. */
         if (point == HF_BOOTSTRAP_RECORDED || point == HF_BOOTSTRAP_COMPLETE) {
                 info->failing = false;
                 info->n_failures = 0;

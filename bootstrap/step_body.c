@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of creates and updates. Each carries the stamp, the hash of the manifest's content: by it
- * a later run tells whether a user has changed the object since.
+ * Bodies of creates and updates. Each body has the stamp, the hash of the manifest's content. After
+ * a crash or a lost response the next leader recognises bootstrap's own write by it.
  */
 #include "bootstrap/step_body.h"
 
@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* Sets the stamp, and makes the annotations if there are none. */
+/* Sets the stamp, and adds the annotations if there are none. */
 static int set_stamp(struct hf__json *object, const struct hf__step *step) {
         struct hf__json *metadata = hf__json_get(object, "metadata");
         int r = 0;

@@ -18,7 +18,7 @@ int hf__steps_append(struct hf__steps *steps, struct hf__step *step) {
         return 0;
 }
 
-/* The first of the steps before `end` with that id; NULL = none. */
+/* Returns the step with that id among the first `end` steps; NULL = there is none. */
 static const struct hf__step *find_step(const struct hf__steps *steps, size_t end, const char *id) {
         for (size_t i = 0; i < end; i++)
                 if (strcmp(steps->list[i].id, id) == 0)

@@ -10,14 +10,14 @@
 #include "bootstrap/kinds.h"
 
 struct hf__step {
-        /* owned; names the object whatever its content is: "ConfigMap/default/a",
+        /* owned; identifies the object, independently of its content: "ConfigMap/default/a",
          * "ClusterRole.rbac.authorization.k8s.io/view" */
         char *id;
         const struct hf__kind *kind; /* borrowed from the kinds */
         char *ns, *name;             /* owned; ns NULL = cluster scope */
-        char *content;               /* owned; JSON without what the server keeps for itself */
+        char *content;               /* owned; JSON without server-managed fields */
         size_t n_content;            /* bytes; a NUL follows */
-        hf__hash hash;               /* of the content */
+        hf__hash hash;               /* hash of the content */
         /* owned; for messages: "phase-0/10-admin.json: document 1, line 1" */
         char *source;
 };
@@ -27,8 +27,8 @@ struct hf__steps {
         size_t n;
 };
 
-/* Appends a step and takes over its contents, which leaves *step zeroed. 0, -ENOMEM, or
- * HF_E_TOO_LARGE: there are too many; then *step is unchanged. */
+/* Appends a step. 0: *step is zeroed, and its contents belong to steps. -ENOMEM, HF_E_TOO_LARGE
+ * (too many steps): *step is unchanged. */
 int hf__steps_append(struct hf__steps *steps, struct hf__step *step);
 /* 0, or HF_E_INVALID: a step is in `earlier` too, or twice in steps; the message names both. */
 int hf__steps_check_unique(const struct hf__steps *earlier, const struct hf__steps *steps,

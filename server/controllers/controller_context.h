@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the controllers share: the ctx of each of them. Made and freed by controllers.c; a
- * controller uses the fields that it needs.
+ * The state that the controllers share. Each controller gets it as its ctx and uses the members
+ * that it needs. controllers.c creates and frees it.
  */
 #include <stdatomic.h>
 
@@ -13,7 +13,7 @@
 #include "server/controllers/kinds.h"
 
 struct hfd_controller_context {
-        /* Immutable once made. The informers themselves may be used from any thread. */
+        /* Immutable after construction. The informers themselves may be used from any thread. */
         const struct hf_host *host;          /* borrowed */
         const struct hfd_identity *identity; /* borrowed; read only once the election runs */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
@@ -27,6 +27,6 @@ struct hfd_controller_context {
         struct hf_informer *identity_leases;
 
         /* Shared by the identity-lease controller and the shutdown, which waits for it. */
-        atomic_bool has_identity_lease;     /* that controller has begun */
+        atomic_bool has_identity_lease;     /* that controller has started */
         struct hf_cancel *identity_deleted; /* owned; fired when that controller has ended */
 };

@@ -2,8 +2,8 @@
 /*
  * The table of holdfastd's controllers and their shared informers.
  *
- * Invariant: an informer is made only if a selected controller needs it, because each one holds a
- * copy of a collection and a watch on every instance.
+ * Invariant: an informer is created only if a selected controller needs it, because each one holds
+ * a copy of a collection and a watch on every instance.
  */
 #include "server/controllers/controllers.h"
 
@@ -56,6 +56,7 @@ static const struct {
 
 /* ---- informers ---- */
 
+/* Whether a selected controller needs the shared informer of a resource. */
 static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         bool core = *resource->group == '\0';
 
@@ -67,6 +68,8 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         return needs & NEEDS_EVENTS && core && strcmp(resource->plural, "events") == 0;
 }
 
+/* Creates the shared informers of the needed kinds. Sets the shortcuts to three of them, NULL for
+ * each that is not needed. */
 static int make_kinds(struct hfd_controller_context *context,
                       const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
@@ -85,6 +88,8 @@ static int make_kinds(struct hfd_controller_context *context,
         return r;
 }
 
+/* Creates all informers. Two of them select objects by label, so that no instance caches all
+ * ConfigMaps or Leases of the namespace for a few of them. */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {
         struct hf_informer_config initializers = {

@@ -12,14 +12,14 @@
  *      identity-lease-collector  the leader        lease_collector
  *      identity-lease            every instance    identity_lease
  *
- * Each leader-only controller is a reconciler (holdfast/reconciler.h): informers report which keys
- * to look at, a queue holds them, workers take them. A new controller is a file with a function of
- * the type of hf_controller.run, and a row of the table in controllers.c.
+ * Each leader-only controller is a reconciler (holdfast/reconciler.h): informers add keys to a
+ * queue, and workers process them. A new controller is a file with a function of the type of
+ * hf_controller.run, and a row of the table in controllers.c.
  *
  * The informers run on every instance, leading or not, so that a new leader begins with what its
- * instance has already seen. The table goes to the elector as one set (holdfast/leader.h).
+ * instance has already seen. The elector gets the whole table as one set (holdfast/leader.h).
  *
- * Thread: one thread at a time for all functions here.
+ * Thread: any, but only one thread at a time may call these functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ struct hfd_controllers_config {
         void *ctx;
 };
 
-/* Makes the informers that the selected controllers need; starts nothing. host is borrowed. 0,
+/* Creates the informers that the selected controllers need; starts nothing. host is borrowed. 0,
  * -errno, HF_E_TOO_LARGE: more than HFD_KINDS_MAX kinds. */
 int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config,
                         struct hfd_controllers **ret_controllers);
@@ -56,10 +56,10 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
 int hfd_controllers_start(struct hfd_controllers *controllers);
 
 /*
- * To be called in a shutdown once `stopping` has fired, and before the leader's work drains. Blocks
- * until the identity Lease is deleted, for half a second at most: its delete must not come between
- * the release of the leader's Lease and the first writes of the next leader, where it would
- * lengthen the hand-over.
+ * Call this in a shutdown after `stopping` has fired and before the leader's work drains. It blocks
+ * until the identity Lease is deleted, for half a second at most. A later delete could fall between
+ * the release of the leader's Lease and the first writes of the next leader, and would lengthen the
+ * hand-over.
  */
 void hfd_controllers_leave(struct hfd_controllers *controllers);
 

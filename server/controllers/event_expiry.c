@@ -3,12 +3,12 @@
  * Event expiry: deletes an Event that has not been reported again for --event-ttl. (kube-apiserver
  * leaves this to etcd, by storing Events with a lease.)
  *
- * The informer has metadata only, so the first look at an Event is due when its creation is that
- * long ago. Only then the whole Event is read: a series of occurrences updates the times in one
- * object, and may give it more time.
+ * The informer has metadata only, so an Event is first checked when it was created --event-ttl ago.
+ * Only then is the whole Event read: a repeated occurrence updates the times in the same object,
+ * which extends its life.
  *
  * Invariant: the delete names the uid and the resourceVersion that the decision was made on, so an
- * Event that is written in between stays.
+ * Event that is updated in between is kept.
  *
  * Ages are differences between the real-time clocks of two machines, the one that wrote the Event
  * and this one. With a time to live of an hour the difference of their clocks does not matter.
@@ -38,7 +38,7 @@ static hf_nsec time_left(struct hfd_controller_context *context, struct hf_term 
                now * HF_NSEC_PER_SEC;
 }
 
-/* Reads the whole Event; deletes it if it has expired, else says when to look again. */
+/* Reads the whole Event. Deletes it if it has expired, else sets when to check it again. */
 static int expire_event(struct hfd_controller_context *context, struct hf_term *term,
                         const char *ns, const char *name, hf_nsec *ret_again) {
         struct hf__json *event;
@@ -83,7 +83,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_event_expiry_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        assert(context->events); /* controllers.c makes what the table says is needed */
+        assert(context->events); /* controllers.c has created it */
         const struct hf_reconciler_source source = {.informer = context->events->informer};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

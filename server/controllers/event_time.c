@@ -3,7 +3,7 @@
  * The time at which an Event was last reported.
  *
  * Invariant: only the server's own timestamp may lie in the future (its clock may be ahead of
- * ours); a client's time that does is ignored.
+ * ours); a client's time in the future is ignored.
  */
 #include "server/controllers/event_time.h"
 

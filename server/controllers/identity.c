@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the identity of one incarnation of a process.
+ * Creates the identity of one incarnation of a process.
  *
  * Invariant: the random part alone makes an identity unique. Host, instance and boot are there for
  * people who read it, and `holdfastd status` parses this form (status/render.c).
@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Leaves only what the name of an object may have: lower-case letters, digits and '-'. */
+/* Makes the text valid in an object name: lower-case letters, digits and '-' only. */
 static void tame_name(char *text) {
         for (; *text; text++) {
                 if (*text >= 'A' && *text <= 'Z')
@@ -23,14 +23,15 @@ static void tame_name(char *text) {
         }
 }
 
-/* "noboot" if the kernel does not tell, for example without /proc. */
+/* Reads a short boot id, or "noboot" if the kernel does not provide one, for example without
+ * /proc. */
 static void read_boot_id(char *text, size_t n) {
         FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
         (void)snprintf(text, n, "noboot");
         if (!file)
                 return;
-        /* The first group of the UUID tells one boot from another well enough for a reader. */
+        /* The first group of the UUID is enough for a reader to distinguish two boots. */
         if (fgets(text, (int)n, file))
                 text[strcspn(text, "\n-")] = '\0';
         (void)fclose(file);

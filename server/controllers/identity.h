@@ -4,12 +4,12 @@
  * The identity of one incarnation of a holdfastd process, and how its identity Lease is marked.
  *
  * An identity is never used twice: neither a restart nor a second process with the same instance
- * name on the same host can take its predecessor's record for its own.
+ * name on the same host can mistake its predecessor's record for its own.
  */
 #include <holdfast/error.h>
 #include <holdfast/leader.h>
 
-/* The label of identity Leases, as kube-apiserver has it, and our value of it. */
+/* The label of identity Leases, which kube-apiserver uses too, and the value for holdfastd. */
 #define HFD_IDENTITY_LABEL "apiserver.kubernetes.io/identity"
 #define HFD_IDENTITY_VALUE "holdfastd"
 
@@ -18,14 +18,14 @@
 
 struct hfd_identity {
         char identity[HF_IDENTITY_MAX + 1]; /* <host>_<instance>_<boot>_<16 hex digits> */
-        char lease_name[64];                /* of its identity Lease; unique likewise */
+        char lease_name[64];                /* name of its identity Lease; also unique */
         char host[128], instance[64];
         char endpoint[160]; /* URL that this instance serves at: https://127.0.0.1:6443 */
 };
 
 /*
  * Fills identity, lease_name, host and instance from the instance's name, the machine's host name,
- * its boot id and random bytes. Characters that object names must not have become '-'. endpoint
- * stays empty; the caller knows it once it listens. 0 or -errno.
+ * its boot id and random bytes. Replaces characters that object names must not have by '-'.
+ * endpoint stays empty: the caller sets it once it listens. 0 or -errno.
  */
 int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity);

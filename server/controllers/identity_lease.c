@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity Lease: says that this incarnation of an instance is alive, and where it serves.
- * Every instance keeps one, leading or not. It is created at the start, renewed every
+ * The identity Lease shows that this incarnation of an instance is alive, and where it serves.
+ * Every instance has one, leading or not. It is created at the start, renewed every
  * HFD_IDENTITY_RENEW_SECONDS, and deleted on a clean stop. If the leader's identity-lease-collector
  * has deleted it, which happens after a long pause of this process, it is created again.
  *
  * It is deleted as soon as the process begins to stop, before the leader's work drains; see
  * hfd_controllers_leave for the reason.
  *
- * Invariants. The Lease is updated only from the object that the server returned last, so a renewal
- * is one PUT with its resourceVersion. After any error that object is dropped, and the next attempt
- * begins with a create, which reads the Lease if it exists. And each request has a deadline of its
- * own: a store that hangs must not hold up the shutdown.
+ * Invariants. Each update is based on the object that the server returned last, so a renewal is one
+ * PUT with its resourceVersion. After any error that object is dropped, and the next attempt begins
+ * with a create, which reads the Lease if it exists. And each request has a deadline of its own: a
+ * store that hangs must not hold up the shutdown.
  */
 #include "server/controllers/identity_lease.h"
 
@@ -26,7 +26,7 @@
 
 #define RETRY_PERIOD    (1 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (3 * HF_NSEC_PER_SEC)
-#define DELETE_PATIENCE (500 * HF_NSEC_PER_MSEC) /* of hfd_identity_lease_wait_deleted */
+#define DELETE_PATIENCE (500 * HF_NSEC_PER_MSEC) /* limit of hfd_identity_lease_wait_deleted */
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
@@ -47,8 +47,8 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
         int r = lease && labels && annotations ? 0 : -ENOMEM;
 
         format_now(term, now);
-        /* hf__json_set takes a dot for a path separator, so these two objects, whose keys have
-         * dots, are filled first. */
+        /* hf__json_set treats a dot as a path separator. The keys of these two objects contain
+         * dots, so the objects are filled separately. */
         if (r == 0)
                 r = hf__json_put_string(labels, HFD_IDENTITY_LABEL, HFD_IDENTITY_VALUE);
         if (r == 0)
@@ -164,7 +164,7 @@ static void delete_lease(struct hf_term *term, const struct hfd_identity *identi
                            &status);
 }
 
-/* Keeps the Lease until leave fires, then deletes it, unless the term was aborted meanwhile. */
+/* Renews the Lease until leave fires, then deletes it unless the term was aborted meanwhile. */
 static void keep_lease(struct hf_term *term, const struct hfd_controller_context *context,
                        struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));

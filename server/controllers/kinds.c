@@ -2,8 +2,8 @@
 /*
  * The controllers' kinds and their informers.
  *
- * Invariant: an index function tells the same values of the same object and looks at nothing else;
- * the garbage collector finds an owner's dependents by HFD_OWNER_INDEX alone.
+ * Invariant: an index function returns the same values for the same object and depends on nothing
+ * else; the garbage collector finds an owner's dependents by HFD_OWNER_INDEX alone.
  */
 #include "server/controllers/kinds.h"
 
@@ -41,7 +41,7 @@ static void index_held(void *ctx, const char *ns, const char *name, const char *
                 (void)hf_informer_value(values, ns);
 }
 
-/* The controllers decide by the spec and the status of these two. */
+/* For these two kinds the controllers also need spec and status. */
 static bool is_kept_whole(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
                strcmp(resource->plural, "workspaces") == 0;

@@ -2,10 +2,10 @@
 #pragma once
 /*
  * The server's resources as the controllers see them, each with one shared informer. The informers
- * run on every instance. Those of namespaces and workspaces keep whole objects, all others keep
- * metadata only: such an object must not be written back.
+ * run on every instance. The informers of namespaces and workspaces keep whole objects. All others
+ * keep metadata only, so their objects must not be written back.
  *
- * Thread: any once hfd_kinds_init has returned; until hfd_kinds_done.
+ * Thread: any, between the return of hfd_kinds_init and the call of hfd_kinds_done.
  */
 #include <stdbool.h>
 
@@ -16,8 +16,9 @@
 
 #define HFD_KINDS_MAX 32
 
-/* Indexes of the informers. "owner", of all kinds: the uids of an object's owners. "held", of
- * namespaced kinds: the namespace of an object that has finalizers. */
+/* Indexes of the informers. HFD_OWNER_INDEX exists for all kinds: its values are the uids of an
+ * object's owners. HFD_HELD_INDEX exists for namespaced kinds: its value is the namespace of an
+ * object that has finalizers. */
 #define HFD_OWNER_INDEX "owner"
 #define HFD_HELD_INDEX  "held"
 
@@ -38,21 +39,21 @@ struct hfd_kinds {
         size_t n;
 };
 
-/* Copies rows and makes the informers; starts nothing. host and client are borrowed. On failure
+/* Copies rows and creates the informers; starts nothing. host and client are borrowed. On failure
  * nothing is left to free. HF_E_TOO_LARGE: more than HFD_KINDS_MAX rows. */
 int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,
                    const struct hfd_kind_row *rows, size_t n);
 int hfd_kinds_start(struct hfd_kinds *kinds);
 
-/* Stops and frees the informers. Accepts a zeroed struct, and leaves one. */
+/* Stops and frees the informers. Accepts a zeroed struct, and zeroes *kinds. */
 void hfd_kinds_done(struct hfd_kinds *kinds);
 
-/* By group and plural; NULL = there is no such kind. Borrowed from kinds, as below. */
+/* Finds a kind by group and plural; NULL = there is no such kind. Borrowed from kinds, as below. */
 const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char *group,
                                       const char *plural);
 
-/* By apiVersion ("v1", "group/version") and kind, as objects and owner references name it; NULL =
- * there is no such kind, or an argument is NULL. The version is ignored: a kind is served in one.
- */
+/* Finds a kind by apiVersion ("v1", "group/version") and kind, the names in objects and owner
+ * references. NULL = there is no such kind, or an argument is NULL. The version is ignored, because
+ * each kind is served in one version only. */
 const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version,
                                        const char *kind);

@@ -3,10 +3,10 @@
  * The collector of dead identity Leases: deletes the Lease of an instance that has ended without
  * deleting it, once the Lease has not been renewed for its recorded duration.
  *
- * Invariant: only this process's own observation counts, that is how long its boot clock has run
- * since it saw renewTime change. Clocks of two machines are never compared. So a new leader waits a
- * full duration before it deletes anything. The delete names uid and resourceVersion: a Lease that
- * is renewed in between stays.
+ * Invariant: a Lease is dead only if this process has seen no new renewTime for the whole duration
+ * on its own boot clock. Clocks of two machines are never compared. So a new leader waits a full
+ * duration before it deletes anything. The delete names uid and resourceVersion, so a Lease that is
+ * renewed in between is kept.
  *
  * Threads. The observations are one entry per Lease, in key order. `mu` guards the index; the
  * fields of an entry are changed only by the worker that has its key, and no two workers have one
@@ -31,15 +31,16 @@
 
 #define N_WORKERS        8
 #define MAX_OBSERVATIONS 16384 /* at a time; further Leases are tried again until there is room */
-/* After the duration has passed, so that a timer that is a little early does not look too early. */
+/* Added to the duration, so that a timer that fires a little early does not check too early. */
 #define MARGIN (50 * HF_NSEC_PER_MSEC)
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
 struct observation {
         struct hf__keyed keyed; /* its key is text */
-        char renewed[40];       /* renewTime as it was written */
-        hf_nsec at;             /* boot time at which it was first seen so; 0 = not seen yet */
+        char renewed[40];       /* renewTime, as the Lease has it */
+        /* boot time at which this renewTime was first seen; 0 = not seen yet */
+        hf_nsec at;
         char text[];
 };
 
@@ -49,7 +50,8 @@ struct collector {
         struct hf__key_index observations; /* owns its entries; guarded by mu */
 };
 
-/* The key's entry, made if there is none; NULL = out of memory, or there are too many. */
+/* Returns the key's entry, and adds one if there is none. NULL = out of memory, or too many
+ * entries. */
 static struct observation *observation_of(struct collector *collector, const char *key) {
         size_t n = strlen(key) + 1;
 
@@ -93,7 +95,7 @@ static int delete_lease(struct hf_term *term, const struct hf__json *lease, cons
         return hfd_object_client_ignore_stale(r); /* deleted by its owner, or renewed */
 }
 
-/* Compares the Lease with the last observation; deletes it, or says when to look again. */
+/* Compares the Lease with the last observation. Deletes it, or sets when to check it again. */
 static int check_lease(struct collector *collector, struct hf_term *term, const char *key,
                        const struct hf__json *lease, hf_nsec *ret_again) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
@@ -150,7 +152,7 @@ int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
                 .reconcile = reconcile,
                 .ctx = &collector,
         };
-        assert(source.informer); /* controllers.c makes what the table says is needed */
+        assert(source.informer); /* controllers.c has created it */
         int r = hf__mutex_init(&collector.mu);
         if (r != 0)
                 return r;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The namespace lifecycle: empties a namespace that is marked for deletion, and lets it go when
- * nothing is left in it.
+ * The namespace lifecycle: empties a namespace that is marked for deletion, and removes its
+ * finalizer when nothing is left in it.
  *
  *      1. The namespace is marked; from then on the server creates nothing in it.
- *      2. Of every namespaced kind, all objects in it are deleted as a collection.
+ *      2. For every namespaced kind, all objects in it are deleted as a collection.
  *      3. If something is left, because finalizers hold it or its deletion failed, the conditions
- *         of the namespace say what. The end of each of its objects brings the key back.
+ *         of the namespace say what. When one of its objects ends, the key is added again.
  *      4. If nothing is left, "kubernetes" is removed from spec.finalizers by /finalize.
  *
- * All of this is in the objects, so a new leader goes on from whatever it finds.
+ * All state is in the objects, so a new leader continues where the previous one stopped.
  *
  * Invariants:
  *
  * Completeness. The transaction of every create compares the revision of the namespace
- * (server/registry/write/namespace.c), so whatever will ever be in a marked namespace was there
- * before the mark. A list that is not older than the mark therefore shows all of it, and the
- * server's cache can answer it. What remains after the deletion is asked by a consistent read.
+ * (server/registry/write/namespace.c), so a marked namespace gets no further objects. A list that
+ * is not older than the mark therefore shows all of them, and the server can respond from its
+ * cache. After the deletion, a consistent read shows what remains.
  *
- * Identity. A later namespace of the same name must lose nothing, however outdated the informers
- * are and however long this process was paused. So the contents are listed first, then a consistent
- * read confirms that the namespace is still the marked one, and then exactly the listed versions
- * are deleted.
+ * Identity. A later namespace of the same name must not lose objects, however outdated the
+ * informers are and however long this process was paused. So the contents are listed first, then a
+ * consistent read confirms that the namespace is still the marked one, and then exactly the listed
+ * versions are deleted.
  *
  * Objects without a namespace exist if another client finalizes a namespace that is not empty. They
  * are listed, then a consistent read confirms that the namespace does not exist, then they are
- * deleted by uid. So nothing of a namespace that was created again is touched.
+ * deleted by uid. So a namespace that was created again loses no object.
  */
 #include "server/controllers/namespace_lifecycle.h"
 
@@ -45,19 +45,19 @@
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
-/* While something is left; usually its events come sooner. */
+/* The delay before the next check while something is left; usually an event triggers it sooner. */
 #define LOOK_AGAIN         (15 * HF_NSEC_PER_SEC)
-#define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* for the deletion of one collection */
+#define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
 #define PAGE_QUERY         "limit=500"
-/* Two kinds of keys: a namespace's name, and this character before a name, for a namespace that has
- * got contents and may not exist. */
+/* There are two kinds of keys: a namespace's name; and this character followed by a name, if an
+ * object appeared in that namespace and the namespace may not exist. */
 #define CONTENT_KEY '+'
 
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 /* ---- requests for collections ---- */
 
-/* Lists a page of a kind. *ret_n is the number of objects in it and beyond it. */
+/* Lists one page of a kind. *ret_n is the number of all objects, on the page and after it. */
 static int list_objects(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                         const char *query, struct hf__json **ret_list, size_t *ret_n) {
         struct hf_request request = {.verb = HF_VERB_LIST,
@@ -82,8 +82,8 @@ static int list_objects(struct hf_term *term, const struct hfd_kind *kind, const
         return 0;
 }
 
-/* Counts the objects of a kind in ns. since: a revision; the list is that one or a later one. NULL
- * = a consistent read. at gets the revision of the list. */
+/* Counts the objects of a kind in ns. since: the list is at this revision or a later one; NULL = a
+ * consistent read. Stores the revision of the list in `at`. */
 static int count_objects(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                          const char *since, size_t *ret_n, char at[32]) {
         struct hf__json *page;
@@ -101,8 +101,8 @@ static int count_objects(struct hf_term *term, const struct hfd_kind *kind, cons
         return *at ? 0 : HF_E_INVALID;
 }
 
-/* Deletes what there was in ns at the revision `at`. An object that was created later is not
- * touched, even if it has the name of one that existed then. */
+/* Deletes the objects of a kind that were in ns at the revision `at`. An object created later is
+ * not touched, even if an object of the same name existed then. */
 static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                              const char *at, struct hf_status *reterr_status) {
         char query[128];
@@ -135,7 +135,7 @@ static void report_held(void *ctx, const char *ns, const char *name, const char 
         hf__json_free(json);
 }
 
-/* Whether the namespace of that name is the one with that uid. HF_E_CONFLICT: not any more. */
+/* Checks that the namespace still has that uid. HF_E_CONFLICT: it is gone, or was created again. */
 static int check_namespace(struct hf_term *term, const char *name, const char *uid) {
         struct hf__json *ns;
         int r = hfd_object_client_get(term, &namespaces, NULL, name, &ns);
@@ -148,13 +148,14 @@ static int check_namespace(struct hf_term *term, const char *name, const char *u
         return r;
 }
 
-/* Deletes what there is of one kind and reports what is left. An error ends the round: either the
- * term is ending, or it is not known what is left. */
+/* Deletes the objects of one kind and reports those that are left. An error ends the round: either
+ * the term is ending, or it is not known what is left. */
 static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
                       const struct hf__json *object, struct hfd_namespace_report *report) {
         const char *ns = hf__json_string(object, "metadata.name"),
                    *uid = hf__json_string(object, "metadata.uid");
-        /* This version of the namespace is marked, so its revision is not older than the mark. */
+        /* This version of the namespace has the mark, so its revision is not older than the
+         * mark. */
         const char *since = hf__json_string(object, "metadata.resourceVersion");
         struct hf_status status = {0};
         struct held held = {ns, report};
@@ -182,12 +183,13 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
         hfd_namespace_report_remaining(report, kind->row.resource.plural, kind->row.resource.group,
                                        n);
         /* The finalizers come from the informer, which may be outdated. That is good enough for a
-         * message, and its next event brings a better one. */
+         * message, which the next event corrects. */
         (void)hf_informer_by_index(kind->informer, HFD_HELD_INDEX, ns, report_held, &held);
         return 0;
 }
 
-/* Writes the namespace. If it has changed meanwhile, that event brings the key back. */
+/* Writes the namespace. If it has changed meanwhile, the event of that change adds the key
+ * again. */
 static int write_namespace(struct hf_term *term, const char *name, const char *subresource,
                            const struct hf__json *ns) {
         return hfd_object_client_ignore_stale(
@@ -210,7 +212,7 @@ static int write_conditions(struct hf_term *term, struct hf__json *ns, const cha
         return r != 0 || !changed ? r : write_namespace(term, name, "status", ns);
 }
 
-/* Steps 2 to 4 of the head of this file. */
+/* Does steps 2 to 4 of the list at the top of this file. */
 static int empty_namespace(struct hfd_controller_context *context, struct hf_term *term,
                            struct hf__json *ns, const char *name, hf_nsec *ret_again) {
         struct hfd_namespace_report report = {0};
@@ -291,8 +293,8 @@ static int sweep_namespace(struct hfd_controller_context *context, struct hf_ter
 
 /* ---- the controller ---- */
 
-/* The server creates these namespaces while it starts, and its first Leases may be in kube-system
- * before that exists. */
+/* The server creates these namespaces while it starts. Its first Leases may be in kube-system
+ * before that namespace exists, and must not be deleted. */
 static bool is_system_namespace(const char *name) {
         return strcmp(name, "default") == 0 || strcmp(name, HFD_SYSTEM_NAMESPACE) == 0 ||
                strcmp(name, "kube-public") == 0 || strcmp(name, "kube-node-lease") == 0;
@@ -317,7 +319,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-/* A modification of an object cannot matter here: it neither fills nor empties its namespace. */
+/* Ignores modifications of objects, because they neither fill nor empty a namespace. */
 static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                         const char *ns, const char *name, const char *object, size_t n) {
         char key[HF_NAME_MAX + 2];
@@ -328,8 +330,8 @@ static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
         (void)hf_workqueue_add(queue, type == HF_EVENT_DELETED ? ns : key);
 }
 
-/* A namespace was deleted: if an informer knows an object in it, a worker has to look. An object
- * that no informer knows yet brings the key by its own event. */
+/* Called when a namespace was deleted. If an informer knows an object in it, a worker must check
+ * it. An object that no informer knows yet adds the key by its own event. */
 static void map_deleted_namespace(struct hfd_controller_context *context,
                                   struct hf_workqueue *queue, const char *name) {
         char key[HF_NAME_MAX + 2];
@@ -358,7 +360,7 @@ int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {
         struct hf_reconciler_source sources[HFD_KINDS_MAX];
         size_t n = 0;
 
-        assert(context->namespaces); /* controllers.c makes what the table says is needed */
+        assert(context->namespaces); /* controllers.c has created it */
         for (size_t i = 0; i < context->kinds.n; i++) {
                 const struct hfd_kind *kind = &context->kinds.kinds[i];
                 if (kind->row.namespaced)

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The leader-only controller namespace-lifecycle: empties namespaces that are being deleted, then
- * lets them go; deletes objects whose namespace does not exist.
+ * removes their finalizer; deletes objects whose namespace does not exist.
  */
 #include <holdfast/leader.h>
 

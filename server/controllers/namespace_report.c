@@ -3,7 +3,7 @@
  * The report about a terminating namespace, and its conditions.
  *
  * Invariant: the same report gives the same conditions, byte for byte, so that a round that finds
- * nothing new writes nothing (its own write would bring the key back). lastTransitionTime therefore
+ * nothing new writes nothing (its own write would add the key again). lastTransitionTime therefore
  * changes only with a condition's status. The texts are Kubernetes' own; clients print them.
  */
 #include "server/controllers/namespace_report.h"
@@ -34,7 +34,7 @@ static void count_finalizer(struct hfd_namespace_report *report, const char *nam
                                                    sizeof report->finalizers[i].name - 1) != 0)
                 i++;
         if (i == HFD_NAMESPACE_REPORT_FINALIZERS)
-                i--; /* the table is full: count it with the last one */
+                i--; /* the table is full: count it under the last entry */
         if (i == report->n_finalizers) {
                 (void)snprintf(report->finalizers[i].name, sizeof report->finalizers[i].name, "%s",
                                name);
@@ -135,8 +135,8 @@ static void print_finalizers(const struct hfd_namespace_report *report, struct h
 static int set_conditions(struct hf__json *conditions, const struct hfd_namespace_report *report,
                           const char *now, bool *ret_changed) {
         struct hf__strbuf failed = {0}, left = {0}, held = {0};
-        /* As they are when nothing is left. The first two cannot fail here: the kinds are built in,
-         * so there is no discovery. */
+        /* The conditions if nothing is left. The first two never change here: the kinds are built
+         * in, so there is no discovery that could fail. */
         struct condition all[N_CONDITIONS] = {
                 [DISCOVERY] = {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
                                "All resources successfully discovered", false},

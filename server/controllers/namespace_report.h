@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is left of a terminating namespace, and how its status says so. Pure.
+ * Collects what is left in a terminating namespace, and sets the conditions in its status. Pure.
  *
  * The conditions are those of Kubernetes' namespace controller, with its types, reasons and
  * messages: NamespaceDeletionDiscoveryFailure, NamespaceDeletionGroupVersionParsingFailure,
@@ -17,12 +17,12 @@ struct hf__json;
 /* The finalizer in spec.finalizers that this controller removes when a namespace is empty. */
 #define HFD_NAMESPACE_FINALIZER "kubernetes"
 
-/* Different finalizers that a report names; further ones are counted with the last of them. */
+/* How many finalizers a report names; further ones are counted under the last one. */
 #define HFD_NAMESPACE_REPORT_FINALIZERS 16
 
 /* What one round over the contents of a namespace has found. A zeroed struct is an empty report. */
 struct hfd_namespace_report {
-        struct hf__strbuf failures, remaining; /* owned; in the form of the messages */
+        struct hf__strbuf failures, remaining; /* owned; parts of the messages */
         size_t n_failures, n_remaining;
         struct {
                 char name[256];
@@ -31,7 +31,8 @@ struct hfd_namespace_report {
         size_t n_finalizers;
 };
 
-/* Adds an error of the deletion. Out of memory sticks in the report, as below. */
+/* Adds an error of the deletion. If memory runs out, the report remembers that, and
+ * hfd_namespace_report_set_conditions returns it. The same holds for the next function. */
 void hfd_namespace_report_failure(struct hfd_namespace_report *report, const char *text);
 
 /* Adds n objects of a kind that still exist; nothing if n is 0. */
@@ -48,10 +49,10 @@ bool hfd_namespace_report_is_clean(const struct hfd_namespace_report *report);
 /* Frees what the report owns and empties it. */
 void hfd_namespace_report_done(struct hfd_namespace_report *report);
 
-/* Whether a namespace is to be emptied: it is being deleted, and our finalizer is in its spec. */
+/* Whether a namespace must be emptied: it is being deleted, and our finalizer is in its spec. */
 bool hfd_namespace_report_is_due(const struct hf__json *ns);
 
-/* Sets status.conditions of the namespace to what the report says. now: a metav1.Time.
- * *ret_changed: the status has to be written. 0, -ENOMEM. */
+/* Sets status.conditions of the namespace from the report. now: a metav1.Time. *ret_changed: the
+ * status differs and must be written. 0, -ENOMEM. */
 int hfd_namespace_report_set_conditions(const struct hfd_namespace_report *report,
                                         struct hf__json *ns, const char *now, bool *ret_changed);

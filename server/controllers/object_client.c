@@ -3,7 +3,7 @@
  * The requests that controllers send.
  *
  * Invariant: everything goes through hf_term_client with the term's abort as its token. A request
- * that bypassed either could be applied after the term has ended, or could hold up its end.
+ * without them could be applied after the term has ended, or could delay the end of the term.
  */
 #include "server/controllers/object_client.h"
 
@@ -83,6 +83,8 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
         return send_object(term, &request, object);
 }
 
+/* Preconditions protect a newer object of the same name: the server refuses the delete if the uid
+ * or the resourceVersion differs. */
 static void print_delete_options(const struct hfd_object_client_delete_options *options,
                                  struct hf__strbuf *out) {
         hf__strbuf_puts(out, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"");

@@ -10,7 +10,7 @@ struct hf__json;
 
 bool hfd_string_list_has(const struct hf__json *object, const char *path, const char *text);
 
-/* Appends text unless the list has it; makes the list if it is absent. 0, -ENOMEM. */
+/* Appends text unless the list has it; creates the list if it is absent. 0, -ENOMEM. */
 int hfd_string_list_add(struct hf__json *object, const char *path, const char *text);
 
 /* Removes all entries equal to text. A list that becomes empty is removed as a whole. 0, -ENOMEM:

@@ -2,8 +2,8 @@
 /*
  * The state machine of a workspace.
  *
- * Invariant: everything a step depends on is in the object itself, so that any leader can go on
- * from where another one stopped.
+ * Invariant: everything a step depends on is in the object itself, so that any leader can continue
+ * where another one stopped.
  */
 #include "server/controllers/workspace_core.h"
 
@@ -24,7 +24,7 @@ enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
 
         if (hf__json_string(workspace, "metadata.deletionTimestamp")) {
                 /* A workspace deleted with the policy Orphan leaves its namespace behind: the
-                 * garbage collector first takes the owner reference out of the namespace and then
+                 * garbage collector first removes the owner reference from the namespace and then
                  * removes its finalizer here. Until then nothing may be deleted. */
                 bool orphaning = has_finalizer(workspace, HFD_ORPHAN);
                 return held && !orphaning ? HFD_WS_END_NAMESPACE : HFD_WS_NOTHING;

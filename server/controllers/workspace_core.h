@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The life of a workspace, as the next step for its object. Pure.
+ * The life cycle of a workspace: decides the next step for its object. Pure.
  *
  *      phase          next phase     when
  *      (none)         Scheduling     at once
@@ -13,8 +13,8 @@
  *      any            (deleted)      the workspace is marked for deletion: its namespace is
  *                                    deleted, and when that is gone, the finalizer is removed
  *
- * Invariant: the finalizer is there before anything is made for the workspace. The server puts it
- * into every new workspace; one without it (stored by other means) gets it first.
+ * Invariant: the workspace has the finalizer before anything is created for it. The server adds it
+ * to every new workspace. A workspace without it (stored by other means) gets it as the first step.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct hf__json;
 #define HFD_WS_FINALIZER        "tenancy.holdfast.dev/workspace"
 #define HFD_WS_INITIALIZER      "system:namespace" /* our own */
 #define HFD_WS_INITIALIZERS     "status.initializers"
-#define HFD_WS_MAX_INITIALIZERS 64 /* of one workspace; further ones are left out */
+#define HFD_WS_MAX_INITIALIZERS 64 /* per workspace; further ones are ignored */
 
 enum hfd_ws_step {
         HFD_WS_NOTHING,
@@ -35,13 +35,15 @@ enum hfd_ws_step {
         HFD_WS_READY,
         HFD_WS_END_NAMESPACE,
 };
-/* What to do next. HFD_WS_NOTHING: it is Ready, or others have to act first. */
+/* Decides the next step. HFD_WS_NOTHING: the workspace is Ready, or another program must act
+ * first. */
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace);
 
-/* HFD_WS_INITIALIZE: sets the list and the phase Initializing. registered: n names. 0, -ENOMEM. */
+/* Does HFD_WS_INITIALIZE: sets the list and the phase Initializing. registered: n names. 0,
+ * -ENOMEM. */
 int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered, size_t n);
-/* The end of HFD_WS_MAKE_NAMESPACE: removes our own name from the list, and if that was the last
- * one, sets the phase Ready. 0, -ENOMEM. */
+/* Completes HFD_WS_MAKE_NAMESPACE: removes our own name from the list, and sets the phase Ready if
+ * the list is empty now. 0, -ENOMEM. */
 int hfd_ws_namespace_made(struct hf__json *workspace);
 /* 0, -ENOMEM. */
 int hfd_ws_set_phase(struct hf__json *workspace, const char *phase);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workspace initializer: takes every workspace from its creation to Ready, and a deleted one to
- * its end. workspace_core.h decides which step is next.
+ * The workspace initializer: initializes every new workspace until it is Ready, and cleans up after
+ * a deleted one. workspace_core.h decides which step is next.
  *
  * Invariants. Each step is recorded in the object by one fenced write at the resourceVersion that
- * the step was decided on, so that a new leader goes on where the previous one stopped; after a
- * conflict the event of the other change brings the key back. And one controller does both the
- * beginning and the end, keyed by the workspace's name, so that they never run side by side.
+ * the step was decided on, so that a new leader continues where the previous one stopped. After a
+ * conflict, the event of the other change adds the key again. And one controller does both
+ * initialization and cleanup, keyed by the workspace's name, so that the two never run in parallel
+ * for one workspace.
  *
  * The namespace ws-<name> belongs to one incarnation of the workspace: its owner reference has the
- * uid. A namespace that belongs to a previous incarnation, or that is being deleted, is waited for
- * until it is gone. A namespace that no workspace owns existed before: it is used as it is, and
- * outlives the workspace.
+ * uid. If the namespace belongs to a previous incarnation or is being deleted, the workspace waits
+ * until it is gone. If no workspace owns the namespace, it existed before: the workspace uses it
+ * unchanged, and it outlives the workspace.
  *
  * Other programs register initializers by a ConfigMap in kube-system with the label
- * HFD_INITIALIZER_LABEL. Before the list of a workspace is written, the informer of those
- * ConfigMaps is brought up to the workspace's own revision: whatever was registered before the
- * workspace was created is on the list.
+ * HFD_INITIALIZER_LABEL. Before the controller writes the list of a workspace, it waits until the
+ * informer of those ConfigMaps has reached the workspace's revision. So the list has every
+ * initializer that was registered before the workspace was created.
  */
 #include "server/controllers/workspace_initializer.h"
 
@@ -36,8 +37,8 @@
 
 #define NAMESPACE_PREFIX "ws-"
 #define N_WORKERS        8
-/* While a namespace of another incarnation is in the way, or ours is ending. Its deletion brings
- * the key back sooner. */
+/* The delay while a namespace of another incarnation blocks ours, or while ours is terminating.
+ * Usually the event of its deletion triggers the next check sooner. */
 #define LOOK_AGAIN (10 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
@@ -64,7 +65,7 @@ static enum ownership namespace_ownership(const struct hf__json *ns, const char 
         return ownership;
 }
 
-/* Whether the workspace can use the namespace now; otherwise it waits until that is gone. */
+/* Whether the workspace can use the namespace now. If not, it waits until the namespace is gone. */
 static bool is_usable(const struct hf__json *ns, const char *uid) {
         return !hf__json_string(ns, "metadata.deletionTimestamp") &&
                namespace_ownership(ns, uid) != OWNED_BY_ANOTHER;
@@ -106,8 +107,8 @@ static struct hf__json *new_namespace(const char *full, const char *name, const 
         return r == 0 ? ns : hf__json_free(ns);
 }
 
-/* *ret_made: the namespace exists and is usable. It first tries to create it, because that is one
- * request in the usual case. */
+/* *ret_made: the namespace exists and is usable. Tries the create first, because in the usual case
+ * that is the only request. */
 static int make_namespace(struct hf_term *term, const char *full, const char *name, const char *uid,
                           bool *ret_made) {
         struct hf__json *ns = new_namespace(full, name, uid), *there;
@@ -130,10 +131,10 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
 }
 
 /*
- * What the informer knows is enough to delete the namespace, because the delete is for that
- * revision: in a later one it may have no owner, if the workspace is deleted with the policy
- * Orphan. It is also enough to wait for its end. But that no namespace of ours exists, the server
- * must say, for it may have been created a moment ago.
+ * The informer's version is enough to delete the namespace, because the delete names that revision.
+ * (A later version may have no owner, if the workspace is deleted with the policy Orphan.) It is
+ * also enough to wait for the end of the namespace. But only a consistent read can show that no
+ * namespace of ours exists, because it may have been created a moment ago.
  */
 int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *context,
                                             struct hf_term *term, const char *full, const char *uid,
@@ -156,7 +157,8 @@ int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *conte
                         {.uid = hf__json_string(ns, "metadata.uid"),
                          .resource_version = hf__json_string(ns, "metadata.resourceVersion")};
                 r = hfd_object_client_delete(term, &namespaces, NULL, full, &options);
-                /* Its event brings the key back. A conflict is returned: then it is tried again. */
+                /* The event of the deletion adds the key again. A conflict is returned, so that the
+                 * queue tries again. */
                 if (r == HF_E_NOT_FOUND)
                         r = 0;
         }
@@ -245,7 +247,7 @@ static int end_workspace(struct hfd_controller_context *context, struct hf_term 
         return r != 0 ? r : write_workspace(term, name, NULL, workspace);
 }
 
-/* Takes the next step of a workspace. */
+/* Does the next step of a workspace. */
 static int take_step(struct hfd_controller_context *context, struct hf_term *term,
                      struct hf__json *workspace, const char *name, hf_nsec *ret_again) {
         char full[HF_NAME_MAX + sizeof NAMESPACE_PREFIX];
@@ -281,7 +283,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-/* The end of a namespace may be what its workspace waits for. */
+/* A workspace may be waiting for the deletion of a namespace. */
 static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                           const char *ns, const char *name, const char *object, size_t n) {
         if (type == HF_EVENT_DELETED &&
@@ -291,7 +293,7 @@ static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_t
 
 int hfd_workspace_initializer_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
-        /* controllers.c makes what the table says is needed. */
+        /* controllers.c has created them */
         assert(context->workspaces && context->namespaces && context->initializers);
         const struct hf_reconciler_source sources[] = {
                 {.informer = context->workspaces->informer},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The leader-only controller workspace-initializer: takes workspaces from their creation to Ready,
- * and through their deletion.
+ * The leader-only controller workspace-initializer: initializes new workspaces until they are
+ * Ready, and cleans up after deleted ones.
  */
 #include <stdbool.h>
 
@@ -20,8 +20,8 @@ struct hfd_controller_context;
 int hfd_workspace_initializer_run(struct hf_term *term, void *context);
 
 /*
- * A step of that function, declared for its unit test: deletes the namespace `full` if the
- * workspace with this uid owns it. *ret_gone: no such namespace of the workspace exists any more.
+ * One step of the controller, declared for its unit test: deletes the namespace `full` if the
+ * workspace with this uid owns it. *ret_gone: the workspace owns no such namespace (any more).
  * HF_E_CONFLICT: the namespace has changed meanwhile.
  */
 int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *context,

@@ -29,7 +29,8 @@
 
 #define LIST_TIMEOUT (3 * HF_NSEC_PER_SEC)
 #define ASK_TIMEOUT  (2 * HF_NSEC_PER_SEC)
-#define SKIP_ROUNDS  4 /* for which an instance that did not respond is not asked */
+/* rounds in which an instance that did not respond is skipped */
+#define SKIP_ROUNDS  4
 #define MAX_RESPONSE ((size_t)64 << 10)
 
 static const struct hf_resource lease_resource = {"coordination.k8s.io", "v1", "leases"};
@@ -73,11 +74,12 @@ static int connect_to(struct hfd_status_collector *collector, const char *server
         config.timeout = LIST_TIMEOUT;
         config.user_agent = "holdfastd-status";
         if (!is_own)
-                config.server_name = NULL; /* this name is of the kubeconfig's server only */
+                config.server_name = NULL; /* this name belongs to the kubeconfig's server only */
         int r = hf_rest_client_new(collector->host, &config, &client, reterr_status);
         if (r != 0)
                 return r;
-        collector->client = hf_client_free(collector->client); /* ends its watch, by on_end */
+        collector->client =
+                hf_client_free(collector->client); /* ends its watch, which calls on_end */
         collector->client = client;
         (void)snprintf(collector->server, sizeof collector->server, "%s", server);
         return 0;
@@ -102,7 +104,7 @@ static int list_leases(struct hfd_status_collector *collector, struct hf_cancel 
         return r;
 }
 
-/* Whether an endpoint from a Lease may get a request of ours: only if TLS verifies the server. */
+/* Whether a request may be sent to an endpoint from a Lease: only if TLS verifies that server. */
 static bool may_ask(const struct hfd_status_collector *collector, const char *endpoint) {
         return collector->tls && !collector->config.rest.insecure &&
                strncmp(endpoint, "https://", 8) == 0;
@@ -128,8 +130,8 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                     list_leases(collector, token, model, &other) == 0)
                         r = 0;
         }
-        /* No server responds. The next attempt begins with the kubeconfig's again: that is where a
-         * restarted server is found most likely. */
+        /* No server responds. The next attempt begins with the kubeconfig's server again, because a
+         * restarted server is most likely found there. */
         if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) &&
             strcmp(collector->server, collector->config.rest.server) != 0)
                 (void)connect_to(collector, collector->config.rest.server, true, &other);
@@ -200,7 +202,7 @@ static void on_response(void *ctx, const struct hf__http_result *result) {
         (void)pthread_mutex_unlock(&collector->mu);
 }
 
-/* Submits one request. It ends by on_response in any case, also if it cannot be submitted. */
+/* Submits one request. It always ends with on_response, even if it cannot be submitted. */
 static void ask_instance(struct hfd_status_collector *collector, struct ask *ask) {
         char url[sizeof ask->instance->endpoint + 16];
         const char *headers[] = {"Accept: application/json", "User-Agent: holdfastd-status",

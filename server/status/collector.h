@@ -9,7 +9,7 @@
  * with verification, and sends a bearer token only to a verified server. A client certificate is
  * safe to present: the server that receives it cannot use it elsewhere.
  *
- * Thread: owner only, except for the callback of hfd_status_collector_watch.
+ * Thread: the owner's, except for the callback of hfd_status_collector_watch.
  */
 #include <stdbool.h>
 

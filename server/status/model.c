@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the JSON that servers send to the model that is shown.
+ * Fills the model from the JSON that servers send.
  *
- * Two invariants. Every text is tamed when it enters the model (take_text), never later. And a list
- * that cannot be read changes nothing: the model keeps the previous contents, so that a live view
- * can go on showing them.
+ * Two invariants. Every text is made printable when it enters the model (take_text), never later.
+ * And a list that cannot be read changes nothing: the model keeps its previous contents, so that a
+ * live view can still show them.
  */
 #include "server/status/model.h"
 

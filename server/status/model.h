@@ -4,11 +4,11 @@
  * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
  *
  * A model has two sources. The list of Leases of one API server: identity Leases name the
- * instances, all others are Leases that something leads by. And each instance's own response to
- * GET /debug/leader, which has its state and its term.
+ * instances, all others are Leases of elections. And each instance's own response to GET
+ * /debug/leader, which has its state and its term.
  *
- * All texts in a model are printable ASCII: other bytes that a server sent are '?' here, so that
- * nothing in a Lease can control the terminal.
+ * All texts in a model are printable ASCII. Other bytes are replaced by '?', so that nothing in a
+ * Lease can control the terminal.
  *
  * Thread: a model belongs to one thread, except that hfd_status_model_take_response changes one
  * instance of it only (collector.c calls it with a lock held).
@@ -20,7 +20,7 @@
 
 #include "leader/lease_history.h"
 
-#define HFD_STATUS_MAX_INSTANCES 32 /* kept in the model, and asked; further ones are counted */
+#define HFD_STATUS_MAX_INSTANCES 32 /* kept and queried; further ones are only counted */
 #define HFD_STATUS_MAX_LEASES    32 /* likewise */
 
 struct hfd_status_instance {
@@ -48,8 +48,8 @@ struct hfd_status_lease {
 
 struct hfd_status_model {
         char server[160];          /* URL that the Leases were read from */
-        char trouble[256];         /* why the last attempt to read them failed; "" = it did not */
-        char resource_version[40]; /* of the list; a watch goes on from it */
+        char trouble[256];         /* why the last read of the Leases failed; "" = it succeeded */
+        char resource_version[40]; /* of the list; a watch starts from it */
         unsigned n_instances, n_leases;
         unsigned n_more_instances, n_more_leases; /* beyond the limits, not kept */
         struct hfd_status_instance instances[HFD_STATUS_MAX_INSTANCES]; /* sorted by name */
@@ -57,9 +57,9 @@ struct hfd_status_model {
 };
 
 /*
- * Replaces everything that comes from Leases by the contents of a LeaseList (n bytes of JSON). What
- * an instance responded stays while its identity and endpoint stay. HF_E_INVALID, -ENOMEM: the
- * model is unchanged.
+ * Replaces everything that comes from Leases by the contents of a LeaseList (n bytes of JSON). An
+ * instance's response is kept while its identity and endpoint are the same. HF_E_INVALID, -ENOMEM:
+ * the model is unchanged.
  */
 int hfd_status_model_take_leases(struct hfd_status_model *model, const char *list, size_t n);
 

@@ -19,11 +19,12 @@
 #include "server/status/model.h"
 
 #define MAX_COLUMNS    8
-#define MAX_HAND_OVERS 10 /* shown; the newest of all Leases */
+#define MAX_HAND_OVERS 10 /* rows shown: the newest of all Leases */
 
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
-        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery. All in seconds: below an
-         * age, the unit that it is counted in, and the unit of the remainder (0 = not shown). */
+        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery. All in seconds. A row is
+         * for ages below `below`; they are shown in `unit`, the remainder in `rest` (0 = not
+         * shown). */
         static const struct {
                 int64_t below, unit, rest;
                 char unit_letter, rest_letter;

@@ -16,13 +16,13 @@ struct hfd_status_model;
 void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
                        struct hf__strbuf *out);
 
-/* Appends what changes neither with time nor with a renewal. If this text is the same for two
- * models, printing the second one would tell nothing new. */
+/* Appends the facts that change neither with time nor with a renewal. If this text is the same for
+ * two models, printing the second one would show nothing new. */
 void hfd_status_render_facts(const struct hfd_status_model *model, struct hf__strbuf *out);
 
 /* An age in microseconds, in kubectl's form: "12s", "3m4s", "5h". Negative ages are "0s". */
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]);
 
 /* "a/91d0" for host_a_boot_91d0123456789abc, the form of holdfastd's own identities; any other
- * identity as it is, cut to 40 characters. */
+ * identity unchanged, but cut to 40 characters. */
 void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]);

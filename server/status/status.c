@@ -38,8 +38,7 @@
 
 #define ROUND     (1 * HF_NSEC_PER_SEC)    /* ages are printed anew, instances asked again */
 #define MIN_ROUND (100 * HF_NSEC_PER_MSEC) /* collects many changes at once into one round */
-/* The Leases are read again after this time even without a change, in case the watch has stalled.
- */
+/* After this time the Leases are read again even without a change: the watch may have stalled. */
 #define MAX_AGE (10 * HF_NSEC_PER_SEC)
 
 struct live {
@@ -47,7 +46,7 @@ struct live {
         struct hf_cancel *stop;       /* owned */
         bool on_terminal;
         unsigned n_drawn;        /* lines of the previous drawing on the terminal */
-        struct hf__strbuf facts; /* of the model that was printed last; empty = none was */
+        struct hf__strbuf facts; /* of the last printed model; empty = nothing printed yet */
 
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -120,7 +119,7 @@ static bool draw_model(struct live *live, const struct hfd_status_model *model) 
         return good;
 }
 
-/* False: the output cannot be written, or memory has run out. */
+/* Returns false if the output cannot be written or memory has run out. */
 static bool show_model(struct live *live, const struct hfd_status_model *model) {
         struct hf__strbuf facts = {0};
 
@@ -175,7 +174,8 @@ static bool wait_for_change(struct live *live, hf_nsec until) {
         return changed;
 }
 
-/* Reads the Leases again. False: the model keeps the previous ones, and its trouble says why. */
+/* Reads the Leases again. Returns false on failure: the model keeps the previous ones, and its
+ * `trouble` has the reason. */
 static bool refresh_leases(struct live *live, struct hfd_status_collector *collector,
                            struct hfd_status_model *model) {
         struct hf_status status;
@@ -186,8 +186,8 @@ static bool refresh_leases(struct live *live, struct hfd_status_collector *colle
         return r == 0;
 }
 
-/* Runs until the stop, or until the output cannot be written. The model has been read once. Returns
- * the exit status. */
+/* Runs until a stop signal, or until the output cannot be written. The caller has filled the model
+ * once. Returns the exit status. */
 static int run_live(struct live *live, struct hfd_status_collector *collector,
                     struct hfd_status_model *model) {
         bool stale = false, written = true;
@@ -201,7 +201,7 @@ static int run_live(struct live *live, struct hfd_status_collector *collector,
                         if (hf_cancel_fired(live->stop))
                                 break;
                         /* Shows the new Leases before the instances are asked, which may take 2 s.
-                         * In a file that would be a second print of one change. */
+                         * In a file, one change would then be printed twice. */
                         if (live->on_terminal)
                                 (void)show_model(live, model);
                 }
@@ -285,7 +285,7 @@ int hfd_status_main(const struct hfd_status_options *options) {
         sigset_t set;
         int r = model ? hf_cond_init(&live.cond) : -ENOMEM;
 
-        if (options->watch) { /* before any thread is made: threads inherit the mask */
+        if (options->watch) { /* before any thread is created: threads inherit the mask */
                 stop_signals(&set);
                 (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
         }

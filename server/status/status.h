@@ -10,8 +10,8 @@
 
 struct hfd_status_options {
         const char *kubeconfig; /* path of the file whose server the Leases are read from */
-        bool watch;             /* go on until SIGINT or SIGTERM, showing changes */
-        struct hf_log log;      /* of the HTTP clients; zero = silent */
+        bool watch;             /* show changes until SIGINT or SIGTERM */
+        struct hf_log log;      /* for the HTTP clients; zero = silent */
 };
 
 /*

@@ -7,9 +7,9 @@
  * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built into the program or
  * in directories. The leader applies them, gated and fenced, before its other controllers run: each
  * phase is a leader-only controller `bootstrap-<phase>` of the elector. A *ledger*, a ConfigMap,
- * has one record per manifest, and what is recorded is never done again. Each phase is also a
+ * has one record per manifest, and a recorded manifest is never applied again. Each phase is also a
  * post-start hook `bootstrap-<phase>` on every instance, leading or not. The hook is done once the
- * ledger says that *any* version has completed the phase, so that a rolling upgrade cannot block
+ * ledger shows that *any* version has completed the phase, so that a rolling upgrade cannot block
  * itself.
  *
  * docs/semantics.md, "Bootstrap", has the rules for upgrades, edits and mixed versions. In short:
@@ -17,12 +17,13 @@
  * it; a newer version replaces what an older one applied and nobody edited; an older version undoes
  * nothing.
  *
- * Use: call hf_bootstrap_new; put hf_bootstrap_controllers into the elector's set, and let the
- * other leader-only controllers come `after` the last of them; call hf_bootstrap_set_elector and
- * hf_bootstrap_install; then run the hooks. A host with hooks of its own leaves out the install and
- * reads hf_bootstrap_info.
+ * Use: call hf_bootstrap_new; add hf_bootstrap_controllers to the elector's set, and let the other
+ * leader-only controllers run `after` the last of them; call hf_bootstrap_set_elector and
+ * hf_bootstrap_install; then run the hooks. A program with its own kind of hooks skips
+ * hf_bootstrap_install and reads hf_bootstrap_info.
  *
- * Thread: the owner's, before elector and hooks run, except where a function says otherwise.
+ * Thread: the owner's, before the elector and the hooks run, unless a function's comment names
+ * another.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,19 +56,19 @@ struct hf_bootstrap_manifest {
 /* Copied by hf_bootstrap_new; the directories are read there, and not again. */
 struct hf_bootstrap_phase {
         const char *name; /* required: a DNS label of up to 40 bytes, "phase-0" */
-        /* n_manifests; applied in this order, before those of the directories */
+        /* an array of n_manifests, applied in this order before the manifests of the directories */
         const struct hf_bootstrap_manifest *manifests;
         size_t n_manifests;
         /*
-         * Directories, NULL-terminated; NULL = none. Of each the regular files *.yaml, *.yml and
-         * *.json are read, in the order of their names, without those that begin with a dot. A file
-         * may have up to 1 MiB.
+         * Directories, NULL-terminated; NULL = none. The regular files *.yaml, *.yml and *.json of
+         * each are read in the order of their names. Files whose names begin with a dot are
+         * skipped. A file may have up to 1 MiB.
          */
         const char *const *directories;
         /*
-         * How long the phase's hook waits for the ledger to say that the phase is complete. 0 = for
-         * as long as it takes: the phase is part of being ready. Otherwise the hook logs a warning
-         * after that time and is done.
+         * How long the phase's hook waits until the ledger shows the phase as complete. 0 = no
+         * limit: the instance becomes ready only when the phase is complete. Otherwise the hook
+         * logs a warning after that time and is done.
          */
         hf_nsec hook_patience;
 };
@@ -77,9 +78,9 @@ enum hf_bootstrap_point {
         HF_BOOTSTRAP_BEGUN,    /* the leader has begun a phase that has something to do */
         HF_BOOTSTRAP_APPLIED,  /* a step's object is as it should be, but not recorded yet */
         HF_BOOTSTRAP_RECORDED, /* the ledger has the step's record */
-        HF_BOOTSTRAP_COMPLETE, /* the ledger says that the phase is complete */
+        HF_BOOTSTRAP_COMPLETE, /* the ledger shows the phase as complete */
         HF_BOOTSTRAP_FAILING,  /* a step failed; it will be tried again */
-        HF_BOOTSTRAP_GAVE_WAY, /* it kept failing, and the elector releases the Lease */
+        HF_BOOTSTRAP_GAVE_WAY, /* the phase kept failing, and the elector releases the Lease */
 };
 
 /* The state of a phase, as this process last knew it. */
@@ -87,10 +88,10 @@ struct hf_bootstrap_info {
         char phase[48];      /* its name */
         size_t n_steps;      /* manifests */
         size_t n_settled;    /* steps for which there is nothing left to do */
-        bool complete;       /* the ledger says that some version has completed the phase */
+        bool complete;       /* the ledger shows that some version has completed it */
         bool running;        /* this process leads and works on the phase */
-        bool failing;        /* and its last try failed */
-        unsigned n_failures; /* in a row; 0 unless failing */
+        bool failing;        /* running, and the last attempt failed */
+        unsigned n_failures; /* consecutive failures; 0 unless failing */
         char step[128];      /* running: the step, "ConfigMap/default/a"; may be cut */
         char message[464];   /* failing: one line that names manifest, object and reason */
 };
@@ -100,8 +101,8 @@ struct hf_bootstrap_config {
         size_t size; /* sizeof(struct hf_bootstrap_config) */
         /* required: this program's version, "1.2.3" or "1.2.3-rc.1", ordered as semver orders it */
         const char *version;
-        const struct hf_bootstrap_kind
-                *kinds; /* n_kinds, required: the kinds that the server has */
+        /* required: n_kinds, the kinds that the server has */
+        const struct hf_bootstrap_kind *kinds;
         size_t n_kinds;
         const struct hf_bootstrap_phase *phases; /* n_phases, required, in order */
         size_t n_phases;
@@ -110,8 +111,9 @@ struct hf_bootstrap_config {
         struct hf_client *client;
         /* as in <holdfast/informer.h>: a read "not older than" the acquiring write is enough */
         bool one_revision;
-        /* When the bootstrap of a leader has failed for so long, it releases the Lease, so that
-         * another instance may try; the time doubles each time, up to 10 minutes. 0 = 15 s */
+        /* A leader whose bootstrap has failed for this long releases the Lease, so that another
+         * instance can try. The time doubles with each release in a row, up to 10 minutes. 0 = 15
+         * s */
         hf_nsec give_way_after;
         /* Called on the phase's thread, without a lock; the phase waits until it returns. info is
          * borrowed until then. NULL = none */
@@ -130,20 +132,20 @@ struct hf_bootstrap_config {
  */
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *config,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status);
-/* After the electors and hooks are freed. Accepts NULL; returns NULL. */
+/* Call it after the electors and hooks are freed. Accepts NULL; returns NULL. */
 struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap);
 
-/* One leader-only controller per phase, each `after` the one before, for
- * hf_elector_config.controllers. Borrowed until hf_bootstrap_free. */
+/* Returns one leader-only controller per phase for hf_elector_config.controllers, each `after` the
+ * previous one. Borrowed until hf_bootstrap_free. */
 const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootstrap, size_t *ret_n);
-/* Sets the elector that releases the Lease when a phase keeps failing; borrowed. Before the elector
- * is started. Without an elector the phase goes on trying. */
+/* Sets the elector that releases the Lease when a phase keeps failing; borrowed. Call it before the
+ * elector is started. Without an elector, a failing phase keeps the Lease and tries again. */
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector);
 /*
- * Registers a post-start hook bootstrap-<phase> per phase: the first after the hooks `after`
- * (NULL-terminated names, copied; may be NULL), each further one after
- * the one before. The election must not wait for them, so the hook start-controllers must come
- * before. 0, or an error of hf_hooks_add or of registering the health checks.
+ * Registers a post-start hook bootstrap-<phase> per phase. The first one runs after the hooks named
+ * in `after` (NULL-terminated, copied; may be NULL), each further one after the previous one. The
+ * election must not wait for these hooks, so the hook start-controllers must run before them. 0, or
+ * an error of hf_hooks_add or of registering the health checks.
  */
 int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                          const char *const *after, struct hf_status *reterr_status);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The garbage collector. It deletes an object that has lost its last owner; it keeps an owner that
- * is deleted in the foreground until its dependents are gone; and it takes the references out of
- * the dependents of an owner that is deleted with the policy Orphan. See
+ * The garbage collector. It deletes an object that has lost its last owner. It keeps an owner that
+ * is being deleted in the foreground until its dependents are gone. And if an owner is deleted with
+ * the policy Orphan, it removes the references to that owner from the dependents. See
  * https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
  *
- * An event of an informer only enqueues keys; a worker then decides by what the informers know at
+ * An event of an informer only enqueues keys. A worker then decides from the informers' state at
  * that time. The keys of an event:
  *
  *      object added or changed    its own, if it has owners or is being deleted;
@@ -13,22 +13,22 @@
  *      object deleted             its dependents', which have lost an owner;
  *                                 its owners', which may have waited for it
  *
- * The informers are not in step, so a worker may miss what one of them does not know yet. That does
- * no harm, because the late informer's own event brings the same key again. Two decisions would be
- * final, though, and need more:
+ * The informers are not synchronized, so a worker may miss an object that one of them does not know
+ * yet. That does no harm, because the late informer's own event adds the same key again. But two
+ * decisions cannot be undone and need more:
  *
  *      "this owner is absent"         rests on a consistent read of the server (gc_owners.c)
  *      "no dependent is left"         is made only after every informer has reached the revision
  *                                     at which the object was marked for deletion, so that all
  *                                     dependents created before are known (look_at_deleted)
  *
- * And every delete names the uid and the resourceVersion of the object that was looked at.
+ * And every delete names the uid and the resourceVersion of the object that was judged.
  *
  * An owner in another namespace counts as absent, as in Kubernetes: the object is deleted, and an
  * Event (gc_notice.c) says why. Events (the kind) own nothing and are owned by nothing.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
- * worker at a time. They share the graph, which is immutable, and the memory of absent owners,
+ * worker at a time. They share the graph, which is immutable, and the list of known absent owners,
  * which has its own lock.
  */
 #include "server/controllers/garbage/garbage_collector.h"
@@ -50,8 +50,8 @@
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
-/* While an owner waits for its dependents. Their deletions bring its key back sooner, but a
- * dependent that only clears blockOwnerDeletion does not. */
+/* The delay while an owner waits for its dependents. Their deletions add its key again sooner, but
+ * a dependent that only clears blockOwnerDeletion does not. */
 #define LOOK_AGAIN (2 * HF_NSEC_PER_SEC)
 
 struct collector {
@@ -59,7 +59,7 @@ struct collector {
         struct hfd_gc_owners owners;
 };
 
-/* What a worker has in hand. */
+/* The state of one worker for one key. */
 struct job {
         struct collector *collector; /* borrowed */
         struct hf_term *term;        /* borrowed */
@@ -71,9 +71,9 @@ struct job {
 typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 
 /*
- * Reads an object, applies change and writes it back. (The informers keep metadata only, so what
- * they have must not be written.) The object is left alone unless it still has that uid, and that
- * revision if revision is not NULL. HF_E_CONFLICT: it changed between read and write.
+ * Reads an object, applies change and writes it back. (The informers keep metadata only, so their
+ * copy must not be written.) Skips the write unless the object still has that uid and, if revision
+ * is not NULL, that revision. HF_E_CONFLICT: it changed between read and write.
  */
 static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                        const char *name, const char *uid, const char *revision, edit_fn change,
@@ -93,8 +93,8 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
                                                      object);
         }
         hf__json_free(object);
-        /* A conflict is returned, so that the key is tried again: something waits for this edit,
-         * and the other writer's change need not bring the key of what waits. */
+        /* A conflict is returned, so that the queue tries the key again. The event of the other
+         * change is not enough: it may not add the key of the object that waits for this edit. */
         return r == HF_E_NOT_FOUND ? 0 : r;
 }
 
@@ -129,8 +129,8 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 
 /* ---- an object with owners ---- */
 
-/* Removes from "uids" the uids that are in "solid" too: an object may have two references with one
- * uid, and an owner that exists by one of them stays an owner. */
+/* Removes from "uids" the uids that are also in "solid". An object may have two references with one
+ * uid; if one of them names an existing owner, both are kept. */
 static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
@@ -144,8 +144,8 @@ static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
         return r;
 }
 
-/* Counts the owners by what became of them. uids is an object that gets two lists: "solid", and
- * "uids" with the others. */
+/* Counts the owners by their state. Adds two lists to the object uids: "solid", and "uids" with all
+ * other uids. */
 static int look_at_owners(struct job *job, struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
@@ -169,9 +169,9 @@ static int look_at_owners(struct job *job, struct hfd_gc_view *view, struct hf__
 }
 
 /*
- * Every write here is for the revision that the owners were looked at with. If owners were judged
- * again at the time of the write, the one that kept the object at the look might be gone by then,
- * and the object would lose all its references without being deleted.
+ * Every write here names the revision whose owners were judged. With a later revision, a reference
+ * that kept the object might be gone, and the object would lose its last references without being
+ * deleted.
  */
 static int carry_out(struct job *job, enum hfd_gc_verdict verdict, struct hf__json *uids) {
         const char *revision = job->node.resource_version;
@@ -238,14 +238,14 @@ static void collect_orphan(void *ctx, const struct hfd_kind *kind, const char *n
         hfd_gc_graph_key(orphans->graph, kind, ns, name, orphans->keys[orphans->n++]);
 }
 
-/* Takes the references to the uids out of one dependent. */
+/* Removes the references to the uids from one dependent. */
 static int orphan_one(struct job *job, const char *key, struct hf__json *uids) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], uid[HFD_GC_UID_MAX];
         const char *rest;
         const struct hfd_kind *kind = hfd_gc_graph_kind(&job->collector->graph, key, &rest);
         struct hf__json *dependent;
 
-        assert(kind); /* collect_orphan made the key */
+        assert(kind); /* the key is from collect_orphan */
         int r = hf_key_split(rest, ns, name);
         if (r == 0)
                 r = hfd_object_client_get_cached(kind->informer, ns, name, &dependent);
@@ -281,7 +281,7 @@ static int look_at_deleted(struct job *job, hf_nsec *ret_again) {
         if (!orphan && !hfd_string_list_has(object, "metadata.finalizers", HFD_FOREGROUND))
                 return 0;
         /* From here on the informers know all dependents that existed when the object was marked;
-         * see the head of this file. */
+         * see the top of this file. */
         int r = hf_informer_wait_all(graph->informers, graph->n, job->node.resource_version,
                                      hf_term_abort(job->term));
         if (r != 0)
@@ -326,7 +326,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-/* The table of keys in the head of this file. */
+/* Enqueues the keys according to the table at the top of this file. */
 static void map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                       const char *ns, const char *name, const char *object, size_t n) {
         const struct hfd_gc_graph *graph = &((struct collector *)ctx)->graph;

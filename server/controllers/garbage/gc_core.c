@@ -16,7 +16,7 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
         if (view->n_solid > 0)
                 return view->n_waiting + view->n_absent > 0 ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP;
         if (view->n_waiting > 0 && view->has_dependents) {
-                /* In a cycle of owners each would wait for the next one for ever. */
+                /* In a cycle of owners each would wait for the next one forever. */
                 bool cycle = view->dependent_waits && view->blocks;
                 return cycle ? HFD_GC_UNBLOCK : HFD_GC_DELETE_FOREGROUND;
         }

@@ -5,12 +5,12 @@
  * dependents; and the edits of an object that follow from it. Pure.
  *
  *      its owners                               decision
- *      at least one is solid                    keep it, and take the references to other owners
- *                                               out of it
+ *      at least one is solid                    keep it, and remove the references to other
+ *                                               owners
  *      none is solid, one waits for its         delete it: in the foreground if it has dependents,
  *      dependents                               else as below. But if one of its dependents waits
- *                                               too, this may be a cycle: then it stops blocking
- *                                               its owners first
+ *                                               too, this may be a cycle: then first clear
+ *                                               blockOwnerDeletion in its references
  *      all are absent                           delete it, with the policy of its own finalizers
  *      none is named                            keep it
  *
@@ -40,25 +40,25 @@ enum hfd_gc_verdict {
         HFD_GC_DELETE_BACKGROUND,
         HFD_GC_DELETE_FOREGROUND,
         HFD_GC_DELETE_ORPHAN,
-        /* Clear blockOwnerDeletion. The event of that write brings the object back, and then it is
-         * deleted. */
+        /* Clear blockOwnerDeletion. The event of that write adds the object's key again, and then
+         * it is deleted. */
         HFD_GC_UNBLOCK,
 };
-/* The table above. */
+/* Applies the table above. */
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view);
 /* The propagationPolicy of a deletion; NULL = the verdict is not a deletion. Static. */
 const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
 
 /* Whether an object may have owners or be marked for deletion: a quick search of its n bytes of
- * JSON. True may be wrong, false never is. */
+ * JSON. True may be wrong, false is always right. */
 bool hfd_gc_concerns(const char *object, size_t n);
 
 /* Whether the object is being deleted in the foreground. */
 bool hfd_gc_waits(const struct hf__json *object);
 /* Whether one of its owner references has blockOwnerDeletion set. */
 bool hfd_gc_blocks(const struct hf__json *object);
-/* Removes the references to the owners whose uids are in the list "uids" of the object uids; with
- * the last reference the list of references. 0, -ENOMEM. */
+/* Removes the references to the owners whose uids are in the list "uids" of the object uids.
+ * Removes the list of references if it becomes empty. 0, -ENOMEM. */
 int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids);
 /* Sets blockOwnerDeletion to false in all owner references. 0, -ENOMEM. */
 int hfd_gc_unblock(struct hf__json *object);

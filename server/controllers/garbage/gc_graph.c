@@ -3,8 +3,8 @@
  * The ownership graph, read from the informers' indexes.
  *
  * Invariant: dependents are found by uid, but a reference counts as an edge only if its kind, name
- * and namespace mean the owner too (is_reference_to). An object with a wrong reference that happens
- * to have the right uid would otherwise make its owner wait for something that never comes.
+ * and namespace match the owner too (is_reference_to). An object with a wrong reference that
+ * happens to have the right uid would otherwise make its owner wait forever.
  */
 #include "server/controllers/garbage/gc_graph.h"
 
@@ -66,7 +66,7 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
                        void *ctx) {
         for (size_t i = 0; i < graph->n; i++) {
                 struct each call = {.fn = each, .ctx = ctx, .kind = graph->members[i]};
-                /* Fails only for an index that does not exist; hfd_kinds_init made this one. */
+                /* Fails only if the index does not exist; hfd_kinds_init created it. */
                 (void)hf_informer_by_index(graph->informers[i], HFD_OWNER_INDEX, uid, call_each,
                                            &call);
         }
@@ -78,7 +78,7 @@ struct look {
         struct hfd_gc_dependents found;
 };
 
-/* Whether a reference of an object in ns means the owner, and does not only have its uid. */
+/* Whether a reference of an object in ns matches the owner in all parts, not only by uid. */
 static bool is_reference_to(const struct look *look, const struct hf__json *reference,
                             const char *ns) {
         const struct hfd_gc_node *owner = look->owner;
@@ -99,9 +99,9 @@ static void look_at_dependent(void *ctx, const struct hfd_kind *kind, const char
         bool depends = false;
 
         if (found->any && found->waits && found->blocks)
-                return; /* more cannot be found */
+                return; /* nothing more can be found */
         if (hf__json_parse(object, n, &json, NULL) != 0) {
-                /* Out of memory. Assume the case that keeps the owner: the next look decides. */
+                /* Out of memory. Assume the case that keeps the owner; the next check decides. */
                 found->any = true;
                 found->blocks = true;
                 return;

@@ -3,10 +3,9 @@
 /*
  * The ownership graph of the garbage collector: nodes are objects, edges their ownerReferences.
  *
- * Nothing is stored here but the list of kinds. The shared informers are the graph: each has an
- * index from an owner's uid to its dependents (HFD_OWNER_INDEX). A node's key in the work queue is
- * "<kind's place in the table>:<namespace>/<name>", without namespace and slash for kinds that have
- * none.
+ * Only the list of kinds is stored here. The shared informers are the graph: each has an index from
+ * an owner's uid to its dependents (HFD_OWNER_INDEX). A node's key in the work queue is "<index of
+ * the kind>:<namespace>/<name>", or "<index of the kind>:<name>" for kinds without a namespace.
  *
  * Thread: any; immutable after init.
  */
@@ -19,12 +18,12 @@
 struct hf__json;
 
 #define HFD_GC_KEY_MAX (2 * HF_NAME_MAX + 8)
-#define HFD_GC_UID_MAX 64 /* bytes of a uid that we follow, with its NUL */
+#define HFD_GC_UID_MAX 64 /* bytes of a uid, with its NUL; longer ones are not followed */
 
 struct hfd_gc_graph {
         const struct hfd_kinds *kinds;                 /* borrowed */
         const struct hfd_kind *members[HFD_KINDS_MAX]; /* the kinds in the graph; borrowed */
-        struct hf_informer *informers[HFD_KINDS_MAX];  /* theirs, in the same order; borrowed */
+        struct hf_informer *informers[HFD_KINDS_MAX];  /* of members, same order; borrowed */
         size_t n;
 };
 
@@ -32,7 +31,7 @@ struct hfd_gc_graph {
 struct hfd_gc_node {
         const struct hfd_kind *kind;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1]; /* ns "" = the kind has no namespace */
-        struct hf__json *object; /* as cached; owned by the function that filled the node */
+        struct hf__json *object; /* from the cache; owned by the function that filled the node */
         const char *uid, *resource_version; /* borrowed from object */
 };
 
@@ -43,7 +42,7 @@ struct hfd_gc_dependents {
         bool blocks; /* one of them has blockOwnerDeletion set in its reference to the node */
 };
 
-/* All kinds but `without`, which may be NULL. */
+/* Puts all kinds except `without`, which may be NULL, into the graph. */
 void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds,
                        const struct hfd_kind *without);
 
@@ -51,21 +50,23 @@ void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds
 void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *kind, const char *ns,
                       const char *name, char key[HFD_GC_KEY_MAX]);
 
-/* The kind of a key, and the rest of the key as hf_key_split reads it. NULL = not a key of ours. */
+/* Returns the kind of a key, and in *ret_rest the rest, which hf_key_split parses. NULL = not a key
+ * of this graph. */
 const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const char *key,
                                          const char **ret_rest);
 
 /*
- * Calls each for every object that names uid in an owner reference, rightly or not. It runs under
- * the lock of an informer, so it must not block and must not call an informer.
+ * Calls `each` for every object that names uid in an owner reference, even if the reference has the
+ * wrong kind, namespace or name. The callback runs under the lock of an informer, so it must not
+ * block and must not call an informer.
  */
 typedef void (*hfd_gc_graph_each_fn)(void *ctx, const struct hfd_kind *kind, const char *ns,
                                      const char *name, const char *object, size_t n);
 void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc_graph_each_fn each,
                        void *ctx);
 
-/* Looks at the dependents of owner: the objects whose references really mean it, by namespace, name
- * and kind, not only by uid. */
+/* Describes the dependents of owner: the objects whose references match it by namespace, name and
+ * kind, not only by uid. */
 void hfd_gc_graph_look(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
                        struct hfd_gc_dependents *ret_dependents);
 
@@ -73,6 +74,6 @@ void hfd_gc_graph_look(const struct hfd_gc_graph *graph, const struct hfd_gc_nod
 void hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
                                      struct hf_workqueue *queue);
 
-/* Adds the keys of the owners that object, which is in ns, names. */
+/* Adds the keys of the owners that `object` names. ns: the namespace of `object`. */
 void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
                                  const char *ns, struct hf_workqueue *queue);

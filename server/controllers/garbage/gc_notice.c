@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Event OwnerRefInvalidNamespace. Reason, message, type and source component are those of
- * kube-controller-manager's garbage collector, so that tools which know that Event find it here.
+ * kube-controller-manager's garbage collector, so that tools for that Event work here, too.
  *
- * Invariant: the name of the Event is made of the object's name and uid only. A second Event for
- * the same object therefore fails as existing, however often the object is looked at.
+ * Invariant: the Event's name consists of the object's name and uid only. However often the object
+ * is checked, the create of a second Event therefore fails, because the first one exists.
  */
 #include "server/controllers/garbage/gc_notice.h"
 
@@ -69,7 +69,7 @@ void hfd_gc_notice(struct hf_term *term, const struct hfd_gc_node *node,
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *event = hf__json_object();
         char name[HF_NAME_MAX + 1], now[HF__MICROTIME_MAX];
-        const char *ns = *node->ns ? node->ns : "default"; /* Events have a namespace always */
+        const char *ns = *node->ns ? node->ns : "default"; /* Events always have a namespace */
 
         assert(node->uid);
         (void)snprintf(name, sizeof name, "%.180s.%.40s", node->name, node->uid);

@@ -2,10 +2,10 @@
 /*
  * The owners of objects, present or absent.
  *
- * Invariants. ABSENT rests on a consistent read of the server, now or earlier: a uid is never used
- * again, so an owner that was absent once stays absent, and the result may be remembered. What is
- * remembered is the kind, namespace, name and uid together, not the uid alone: a dependent that
- * names an owner wrongly must not make that owner absent for others that name it rightly.
+ * Invariants. ABSENT is returned only after a consistent read of the server, now or earlier. A uid
+ * is never used again, so an absent owner stays absent, and the result may be remembered. It is
+ * remembered by kind, namespace, name and uid together: a dependent with a wrong reference must not
+ * make an owner absent for dependents with a correct one.
  */
 #include "server/controllers/garbage/gc_owners.h"
 
@@ -54,7 +54,7 @@ static bool is_known_absent(struct hfd_gc_owners *owners, const char *owner) {
         return known;
 }
 
-/* An owner that is not remembered, for want of memory, costs another request next time. */
+/* If memory runs out, the owner is not remembered, and the next check costs another request. */
 static void remember_absent(struct hfd_gc_owners *owners, const char *owner) {
         char *copy = strdup(owner);
 
@@ -77,7 +77,8 @@ static enum hfd_gc_owner judge_owner(const struct hf__json *owner, const char *u
         return hfd_gc_waits(owner) ? HFD_GC_OWNER_WAITING : HFD_GC_OWNER_SOLID;
 }
 
-/* The informer's word is enough to keep an object. That an owner is absent, the server must say. */
+/* An owner in the informer's cache is enough to keep an object. Only the server can show that an
+ * owner is absent. */
 static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term,
                          const struct hfd_kind *kind, const char *ns, const char *name,
                          const char *uid, enum hfd_gc_owner *ret_owner) {
@@ -115,7 +116,7 @@ struct search {
         bool found;
 };
 
-/* The owner's dependents contain its uid as well, so a hit in the text is checked. */
+/* The text of the owner's dependents contains its uid too, so a hit is checked by parsing. */
 static void search_one(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct search *search = ctx;
         struct hf__json *json;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Finds out what became of an owner that an object names, and remembers the owners that are absent.
+ * Determines the state of an owner that an object names, and remembers the owners that are absent.
  *
- * A wrong "absent" would delete an object that is still needed. So an informer is believed when it
- * says that an owner is there, never when it says that it is not: then the server is asked, by a
- * consistent read.
+ * A wrong "absent" would delete an object that is still needed. So an owner in an informer's cache
+ * counts as existing. If it is not in the cache, a consistent read of the server decides.
  *
  * Thread: any worker; the memory of absent owners has a lock of its own.
  */
@@ -21,12 +20,12 @@ struct hfd_gc_owners {
         const struct hfd_gc_graph *graph; /* borrowed */
         pthread_mutex_t mu;
         /* guarded by mu */
-        char *absent[HFD_GC_OWNERS_MAX]; /* a ring; owned texts, see owner_key */
-        size_t n_absent;                 /* ever added */
+        char *absent[HFD_GC_OWNERS_MAX]; /* a ring of owned texts, see owner_key */
+        size_t n_absent;                 /* all ever added, also forgotten ones */
 };
 
 enum hfd_gc_owner {
-        HFD_GC_OWNER_SOLID,   /* it exists, or nothing can be known of it: it keeps the object */
+        HFD_GC_OWNER_SOLID,   /* it exists or cannot be checked: it keeps the object */
         HFD_GC_OWNER_WAITING, /* it exists and is being deleted in the foreground */
         HFD_GC_OWNER_ABSENT,  /* no object of that kind, namespace and name has that uid */
 };
@@ -38,8 +37,8 @@ void hfd_gc_owners_done(struct hfd_gc_owners *owners);
 /*
  * Judges the owner that one reference of node names. A reference to a kind that is not served, or
  * to a namespaced owner from an object without a namespace, is SOLID: nothing can be known of such
- * an owner. May block for a request, and may create an Event beside node (gc_notice.h). Errors as
- * hfd_object_client_get.
+ * an owner. May block for a request, and may create an Event for node (gc_notice.h). Errors: those
+ * of hfd_object_client_get.
  */
 int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
                        const struct hfd_gc_node *node, const struct hf__json *reference,
