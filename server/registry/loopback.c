@@ -356,8 +356,7 @@ static void on_watch_end(void *ctx, int error, const struct hfd_response *respon
 
 static const struct hfd_watcher_sink sink = {on_watch_events, on_watch_end};
 
-/* Builds a query from spec and parses it like that of an HTTP request. False: response is filled.
- */
+/* Parses the options of spec as a query, like those of HTTP. False: response is filled. */
 static bool parse_watch_options(struct pending *p, const struct hf_watch_spec *spec,
                                 struct hfd_response *response) {
         struct hf__strbuf query = {0};

@@ -49,8 +49,7 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
                 hfd_read_finish_too_large(read);
                 return;
         }
-        /* Unlike a write, a read that timed out has changed nothing: the client may simply retry.
-         */
+        /* Unlike a write, a read that timed out has changed nothing: the client may retry. */
         if (error == HF_E_TIMEOUT)
                 hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
                                     "Timeout: request did not complete within the allotted time",
