@@ -272,7 +272,7 @@ static int copy_value(struct patching *p, const char *from, struct hf__json **re
 
 /* ---- operations ---- */
 
-/* The document gets a copy: the patch stays as it is. */
+/* Puts a copy of the value into the document, because the patch must not change. */
 static int put_copy(struct patching *p, const struct operation *operation, bool replace) {
         struct hf__json *copy = hf__json_dup(operation->value);
 

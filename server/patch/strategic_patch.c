@@ -54,7 +54,7 @@ static int refuse(struct merging *p, const char *what, const char *where) {
         return HF_E_INVALID;
 }
 
-/* The path of a member. "" stands for a path that is longer than any of a merged list. */
+/* Builds the path of a member; "" if it is too long to be the path of a merged list. */
 static void join_path(char out[PATH_MAX_BYTES], const char *path, const char *key) {
         int n = snprintf(out, PATH_MAX_BYTES, "%s%s%s", path, *path ? "." : "", key);
 
@@ -265,7 +265,7 @@ static int merge_list(struct merging *p, const struct hfd_merged_list *list,
         return r;
 }
 
-/* Removes from target, a list of scalars, those that are in patch. key is for messages. */
+/* Removes the scalars in patch from target, a list of scalars. key is used in messages. */
 static int delete_scalars(struct merging *p, struct hf__json *target, const struct hf__json *patch,
                           const char *key) {
         if (!hf__json_is_array(patch) || hf__json_count(patch) > ELEMENTS_MAX ||
@@ -315,7 +315,7 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
         struct hf__json *target = hfd_members_find(members, key), *made;
         int r;
 
-        /* If the value is not merged here, merge_member handles it. */
+        /* If the value is not merged here, merge_value handles it. */
         if (!list || !hf__json_is_array(order) || (value && !hf__json_is_array(value)))
                 return value || !target ? 0 : refuse(p, "no list that is ordered", key);
         if (hf__json_is_array(target))

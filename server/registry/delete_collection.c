@@ -123,8 +123,8 @@ static void respond_failure(struct sweep *sweep) {
 }
 
 /*
- * If no object was selected, no delete has compared the fence of the request. Then a transaction of
- * its own compares the fence, because a deposed leader must learn that its term is over.
+ * If no delete has compared the fence of the request, a separate transaction compares it, because a
+ * deposed leader must learn that its term is over even if there is nothing to delete.
  */
 
 static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {

@@ -61,7 +61,7 @@ void hfd_write_reply_stale_term(struct hfd_write *w) {
 static int success_code(const struct hfd_write *w) {
         const struct hfd_options *o = &w->request->options;
 
-        /* As Kubernetes: a delete with orphanDependents=false has more work to come. */
+        /* As in Kubernetes: with orphanDependents=false the dependents are deleted later. */
         if (w->request->verb == HFD_DELETE_ONE && o->has_orphan && !o->orphan)
                 return 202;
         return w->created ? 201 : 200;

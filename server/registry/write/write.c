@@ -39,8 +39,7 @@ int hfd_write_make_key(struct hfd_write *w) {
         return w->key ? 0 : -ENOMEM;
 }
 
-/* The namespaces of the system cannot be deleted, whatever their state. True: response is filled.
- */
+/* The system's namespaces can never be deleted. True: response is filled. */
 static bool refuse_system_namespace(const struct hfd_request *request,
                                     struct hfd_response *response) {
         if (request->verb != HFD_DELETE_ONE || request->resource != hfd_resource_namespaces() ||

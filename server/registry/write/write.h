@@ -63,7 +63,7 @@ struct hfd_write {
 
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *sent;
-        struct hf__json *object; /* owned; the object as it is to be stored */
+        struct hf__json *object; /* owned; the object that will be stored */
 
         /*
          * What the transaction does. One of: put `stored`; delete and reply with `last`; delete (if
@@ -96,7 +96,7 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
 
 /* Each of the following functions may end the write, or pass it to another thread. */
 
-/* Tries once more, based on w->current as it is now. */
+/* Makes one more attempt, based on the present w->current. */
 void hfd_write_attempt(struct hfd_write *w);
 /* Asks the store for the newest version and attempts again with it. w must not be fresh. */
 void hfd_write_refetch(struct hfd_write *w);
