@@ -23,7 +23,7 @@
 
 #include "server/cacher/cacher_private.h"
 
-#define CONSISTENT_WAIT (100 * HF_NSEC_PER_MSEC) /* for the cache, before asking the store */
+#define CONSISTENT_WAIT (100 * HF_NSEC_PER_MSEC) /* for the cache; then the store is asked */
 #define LATE_IN_A_ROW   3
 #define DIRECT_FOR      (10 * HF_NSEC_PER_SEC)
 #define PROBE_DEADLINE  (5 * HF_NSEC_PER_SEC)

@@ -12,7 +12,7 @@
 #include "server/resources/object.h"
 
 #define HFD_EVENT_HISTORY_EVENTS 4096
-#define HFD_EVENT_HISTORY_BYTES  (16u << 20) /* total size of the objects */
+#define HFD_EVENT_HISTORY_BYTES  (16u << 20) /* the objects' own bytes */
 
 /* What happened to one object. */
 struct hfd_change {

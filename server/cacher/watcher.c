@@ -26,7 +26,7 @@
 #include "server/cacher/cacher_private.h"
 
 #define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC)
-#define QUEUE_MAX         8192 /* in addition to the initial events; checked when the queue grows */
+#define QUEUE_MAX         8192 /* beyond the initial changes; checked only when the queue grows */
 #define BOOKMARK_EVERY    (60 * HF_NSEC_PER_SEC)
 #define BOOKMARK_BEFORE   (2 * HF_NSEC_PER_SEC)
 #define DEFAULT_SECONDS   1800
