@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cacher's life, its timer thread, and reading from its trees.
+ * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
- * The timer only keeps time: reads that have waited too long, bookmarks and ends of watches, the
- * reflector's next try, the next audit. It sleeps until the first of these is due, and whoever
- * makes something due earlier wakes it. A change must not break this: the timer collects what is
- * due under the lock, and acts on it after it has released the lock.
+ * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
+ * reflector after a backoff, and starts audits. It sleeps until the first of these is due. A thread
+ * that makes something due earlier must wake it.
+ *
+ * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
 #include "server/cacher/cacher.h"
 
@@ -20,7 +21,7 @@
 
 /* ---- the timer ---- */
 
-/* What the timer found due, collected under the lock. */
+/* The work that is due, which the timer collects under the lock. */
 struct due {
         struct hfd_consistent_read *late;
         struct hfd_watcher *dirty;
@@ -32,7 +33,7 @@ static bool is_anything_due(const struct due *due) {
         return due->late || due->dirty || due->reflector || due->audit || due->hung_watch;
 }
 
-/* Lowers *next to the next instant at which one of the late reads is due. */
+/* Collects the due work. Lowers *next to the instant at which the next waiting read times out. */
 static struct due collect_due_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *next) {
         struct due due = {0};
 
@@ -58,6 +59,7 @@ static void carry_out(struct hfd_cacher *cacher, const struct due *due) {
                 cacher->store->ops->watch_cancel(cacher->store, due->hung_watch);
 }
 
+/* The timer thread. It looks again before it sleeps, because more may have become due meanwhile. */
 static void *keep_time(void *ctx) {
         struct hfd_cacher *cacher = ctx;
         const struct hf_clock *clock = hf_host_clock(cacher->host);
@@ -85,7 +87,7 @@ static void *keep_time(void *ctx) {
         return NULL;
 }
 
-/* ---- life ---- */
+/* ---- create, start, free ---- */
 
 static void init_metrics(struct hfd_cacher *cacher) {
         struct hf_metrics *metrics = cacher->host->metrics;
@@ -154,6 +156,7 @@ void hfd_cacher_end_watches(struct hfd_cacher *cacher) {
 struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         if (!cacher)
                 return NULL;
+        /* Stop the sources of new work first, so that no read can begin to wait after the sweep. */
         hfd_cacher_end_watches(cacher);
         hfd_reflector_stop(cacher);
         if (cacher->timer_running)
@@ -162,7 +165,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         struct hfd_consistent_read *left = hfd_consistent_reads_all_locked(cacher, HF_E_CANCELED);
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_go(left);
-        /* This ends: every request to the store ends by its deadline. */
+        /* This wait is bounded, because every request to the store has a deadline. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->requests.n > 0)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);
@@ -190,6 +193,7 @@ bool hfd_cacher_synced(struct hfd_cacher *cacher) {
         return synced;
 }
 
+/* Taking the lock ensures that no waiter misses the wake-up between its check and its wait. */
 static void wake_waiters(void *ctx) {
         struct hfd_cacher *cacher = ctx;
 
@@ -283,6 +287,7 @@ void hfd_cacher_note_write(struct hfd_cacher *cacher, struct hfd_object *object)
         struct hfd_object_node *node =
                 hfd_object_tree_find(&cacher->trees[hfd_resource_index(object->resource)],
                                      object->path);
+        /* Writes finish in any order, and the watch may be faster: keep only the newest version. */
         if (node && node->object->revision < object->revision &&
             (!node->newer || node->newer->revision < object->revision)) {
                 old = node->newer;

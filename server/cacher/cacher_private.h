@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The inside of the cacher, for the files of server/cacher only. Lock and invariants: cacher.h. */
+/* Private to the files of server/cacher. cacher.h describes the lock and the invariants. */
 #include <pthread.h>
 
 #include <holdfast/host.h>
@@ -22,24 +22,24 @@ struct hfd_cacher {
         struct hfd_store *store;    /* borrowed */
         char prefix[HFD_CACHER_PREFIX_MAX];
 
-        /* the creator's: start and free */
+        /* used by the thread that calls start and free */
         pthread_t timer_thread;
         bool timer_running;
 
         /* guarded by mu */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* wakes the timer, wait_synced, and who waits for the last request */
+        pthread_cond_t cond; /* wakes the timer, wait_synced, reflector_stop and free */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
         /*
-         * By key: stored values that are not valid objects. They are not served, but the audit
-         * expects them.
+         * By key: placeholders for stored values that are not valid objects (stored_value.h). They
+         * are not served, but the audit needs them.
          */
         struct hfd_object_tree unreadable;
         uint64_t revision;
-        bool synced;   /* the trees were filled once */
+        bool synced;   /* the trees have been filled at least once */
         bool stopping; /* free has begun */
 
-        /* the parts; each header says what of it the lock guards */
+        /* the parts; each header documents which of its members the lock guards */
         struct hfd_event_history history;
         struct hfd_reflector reflector;
         struct hfd_consistent_reads reads;

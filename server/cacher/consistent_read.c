@@ -2,19 +2,19 @@
 /*
  * Reads that wait for the cache.
  *
- * A consistent read must see every write that was acknowledged before it came. It asks the store
- * for its revision (a probe), and waits until the cache has reached it. Reads share probes, but a
- * read joins only a probe that is not sent yet: one that is under way may have been answered before
- * the read came. A cache that does not get there within 100 ms is not waited for any longer, and
- * the read goes to the store itself.
+ * A consistent read must see every write that was acknowledged before the read arrived. It asks the
+ * store for its revision (a probe), and waits until the cache has reached that revision. Reads
+ * share probes, but a read joins only a probe that was not sent yet. A probe that is under way may
+ * already have been answered with an older revision. If the cache does not reach the revision
+ * within 100 ms, the read asks the store directly.
  *
  *      start -> to_probe -> probing -> waiting -> ready(0), or ready(HF_E_TIMEOUT): ask the store
  *      after ---------------------------^
  *
- * When other programs write to the same store, outside our prefix, its revision runs ahead of what
- * our watch delivers. After three late reads in a row, reads go to the store directly for ten
- * seconds. It may also be that our watch hangs: it is opened again from where it is, which costs
- * one request in ten seconds and loses nothing.
+ * If other programs write to the same store, outside our prefix, the store's revision runs ahead of
+ * the events that our watch delivers. So when reads time out three times in a row, all reads go
+ * directly to the store for ten seconds. The cause may also be a watch that hangs. The watch is
+ * therefore reopened at its current position, which loses nothing and is rare enough to be cheap.
  */
 #include "server/cacher/consistent_read.h"
 
@@ -42,7 +42,7 @@ void hfd_consistent_reads_go(struct hfd_consistent_read *reads) {
         }
 }
 
-/* ---- leaving the list of those that wait ---- */
+/* ---- removing reads from the waiting lists ---- */
 
 struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher) {
         struct hfd_consistent_read *passed = NULL, **link = &cacher->reads.waiting;
@@ -77,7 +77,7 @@ struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *
                 *link = read->next;
                 read->outcome = HF_E_TIMEOUT;
                 push(&late, read);
-                /* Those that are late together count once. */
+                /* Reads that time out together have one cause, so they count once. */
                 if (read->by_client || counted)
                         continue;
                 counted = true;
@@ -106,16 +106,16 @@ struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *c
 
 /* ---- waiting ---- */
 
-/* Lets the read wait for the cache. One that need not, or cannot, is linked into *passed. */
+/* Lets the read wait for the cache. If it need not or cannot wait, links it into *passed. */
 static void wait_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                         hf_nsec timeout, struct hfd_consistent_read **passed) {
         hf_nsec until = hfd_cacher_now(cacher) + timeout;
 
         read->outcome = 0;
         if (cacher->stopping)
-                read->outcome = HF_E_CANCELED; /* no one would wake it */
+                read->outcome = HF_E_CANCELED; /* nothing would wake it */
         else if (cacher->identity.replaced)
-                read->outcome = HF_E_TIMEOUT; /* the cache shows another history */
+                read->outcome = HF_E_TIMEOUT; /* the cache still has the replaced history */
         if (read->outcome != 0 || read->revision <= cacher->revision) {
                 push(passed, read);
                 return;
@@ -125,10 +125,10 @@ static void wait_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *r
         pthread_cond_broadcast(&cacher->cond);
 }
 
-/* The probe has failed for this read. False: it joins the next probe. */
+/* Handles a failed probe for one of its reads. False: the read joins the next probe. */
 static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                               const struct hfd_store_reply *reply) {
-        /* The probe had the earliest deadline of all its reads; this one has time left. */
+        /* The probe had the earliest deadline of all its reads, but this read has time left. */
         if (reply->error == HF_E_TIMEOUT && read->deadline > hfd_cacher_now(cacher) &&
             !cacher->stopping) {
                 push(&cacher->reads.to_probe, read);
@@ -157,6 +157,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         }
         cacher->reads.probe_running = false;
         pthread_mutex_unlock(&cacher->mu);
+        /* Send the next probe first: the callbacks below may take time. */
         send_probe(cacher);
         hfd_consistent_reads_go(go);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Waiting until the cache shows at least a certain revision: the store's present one (a consistent
- * read), or one that a client names. The model is at the head of consistent_read.c.
+ * Waits until the cache has reached a revision: either the store's current revision (a consistent
+ * read), or a revision that a client names. The head of consistent_read.c describes the model.
  *
  * Thread: any; never under the cacher's lock, except where a name ends in _locked.
  */
@@ -14,17 +14,21 @@
 
 struct hfd_cacher;
 
-/* One read that waits. The caller's memory until ready is called. */
+/* One waiting read. The caller owns the memory, which must live until ready is called. */
 struct hfd_consistent_read {
-        struct hfd_consistent_read *next; /* the cacher's while it waits */
+        struct hfd_consistent_read *next; /* used by the cacher while the read waits */
         uint64_t revision;                /* the revision that the cache must have reached */
-        hf_nsec until;                    /* boot time: when it stops waiting for the cache */
-        hf_nsec deadline;                 /* boot time: the request's */
-        /* A client named the revision. It may never come: then the cache is not to blame. */
+        hf_nsec until;                    /* boot time at which it stops waiting for the cache */
+        hf_nsec deadline;                 /* boot time of the request's deadline */
+        /*
+         * A client named the revision, which may lie in the far future. So if this read times out,
+         * it does not count as a sign of a slow cache.
+         */
         bool by_client;
         /*
-         * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: it has not in time,
-         * ask the store. Other: the store failed, and status says how.
+         * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: it did not reach it
+         * in time, so the caller must ask the store. HF_E_CANCELED: the cacher is being freed.
+         * Other: the store failed, and status contains its message.
          */
         int outcome;
         struct hf_status status;
@@ -32,30 +36,33 @@ struct hfd_consistent_read {
         void (*ready)(struct hfd_consistent_read *read);
 };
 
-/* The state, a part of the cacher. Guarded by its lock. */
+/* The cacher's state for waiting reads. Guarded by the cacher's lock. */
 struct hfd_consistent_reads {
-        struct hfd_consistent_read *probing;  /* those whose probe is under way */
-        struct hfd_consistent_read *to_probe; /* those that the next probe is for */
-        struct hfd_consistent_read *waiting;  /* those that know their revision */
+        struct hfd_consistent_read *probing;  /* their probe is under way */
+        struct hfd_consistent_read *to_probe; /* they share the next probe */
+        struct hfd_consistent_read *waiting;  /* they know their revision */
         bool probe_running;
-        unsigned n_late;      /* reads in a row for which the cache was too late */
+        unsigned n_late;      /* consecutive times that the cache was too late */
         hf_nsec direct_until; /* boot time; until then reads go to the store at once */
-        bool rewatch;         /* the store's watch may hang: the cacher's timer opens it again */
+        bool rewatch;         /* the store's watch may hang: the timer must reopen it */
 };
 
-/* Waits for the revision that the store has now. */
+/* Waits until the cache has reached the store's current revision. */
 void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read);
-/* Waits for a revision that a client names, for at most timeout. */
+/* Waits, for at most timeout, until the cache has reached a revision that a client names. */
 void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                uint64_t revision, hf_nsec timeout);
 
 /*
- * The following take reads out of the waiting lists, linked by next. The caller lets them go with
- * hfd_consistent_reads_go, after it has released the lock.
+ * Each of the following functions removes reads from the waiting lists and returns them, linked by
+ * next. After the caller has released the lock, it passes them to hfd_consistent_reads_go.
  */
+/* Removes the reads whose revision the cache has reached. */
 struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher);
-/* Those whose time is over at `now`; *ret_next is lowered to the next such instant. */
+/* Removes the reads that have waited too long at `now`. Lowers *ret_next to the next timeout. */
 struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *cacher, hf_nsec now,
                                                              hf_nsec *ret_next);
+/* Removes all reads but those whose probe is under way, and sets their outcome. */
 struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *cacher, int outcome);
+/* Calls ready of each read in the list. The caller must not hold the lock. */
 void hfd_consistent_reads_go(struct hfd_consistent_read *reads);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring of the last changes. It is bounded by a number of changes and by the bytes of their
- * objects, so that a burst of large objects does not grow the process. Dropping the oldest change
- * raises `floor` to its revision: that keeps the invariant of event_history.h.
+ * The ring of the most recent changes. Both the number of changes and the size of their objects are
+ * limited, so that a burst of large objects does not exhaust memory. Dropping the oldest change
+ * raises `floor` to the revision of that change, which keeps the invariant of event_history.h.
  */
 #include "server/cacher/event_history.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The last changes of all objects, oldest first, in a ring: a watch that begins at an earlier
+ * A ring of the most recent changes to all objects, oldest first. A watch that begins at an earlier
  * resourceVersion is served from it. Pure. Guarded by the cacher's lock.
  *
  * Invariant: every change after `floor` is in the ring. A watch from an older resourceVersion
- * cannot be served without a gap, and gets 410.
+ * cannot be served without a gap, so the client gets 410.
  */
 #include <holdfast/client.h>
 
@@ -17,21 +17,21 @@
 /* What happened to one object. */
 struct hfd_change {
         enum hf_event_type type;
-        /* owned; of a deletion: the last state of the object, at the deletion's revision */
+        /* owned; after a deletion, the object's last state with the revision of the deletion */
         struct hfd_object *object;
-        struct hfd_object *before; /* owned; the state before the change; NULL when added */
+        struct hfd_object *before; /* owned; the state before the change; NULL if it was added */
 };
 
 struct hfd_event_history {
         struct hfd_change ring[HFD_EVENT_HISTORY_EVENTS];
-        size_t first, n; /* the oldest change, and how many there are */
+        size_t first, n; /* index of the oldest change, and the number of changes */
         size_t n_bytes;
-        uint64_t floor;
+        uint64_t floor; /* the ring contains every change after this revision */
 };
 
-/* Takes the references of change. The oldest changes make room for it. */
+/* Takes the references in change. If the ring is full, drops the oldest changes. */
 void hfd_event_history_add(struct hfd_event_history *history, struct hfd_change change);
-/* Drops all changes. The caller sets floor to the revision from which changes are added again. */
+/* Drops all changes. The caller sets floor: only later changes may be added afterwards. */
 void hfd_event_history_clear(struct hfd_event_history *history);
-/* The change number i, 0 the oldest, i < n. Borrowed until the next add or clear. */
+/* Returns change number i < n; 0 is the oldest. Borrowed until the next add or clear. */
 const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *history, size_t i);

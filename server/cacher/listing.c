@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A listing page by page. The first page tells the revision, and all further ones are asked for at
- * that revision: together they are one state of the store, however long they take.
+ * Lists the store page by page. The reply to the first page contains the revision at which all
+ * further pages are requested. So the pages show one state of the store, however long they take.
+ *
+ * Invariant: one page is under way at a time, and `done` is called exactly once, after the last.
  */
 #include "server/cacher/listing.h"
 
@@ -19,7 +21,10 @@
 
 static void request_page(struct hfd_listing *listing);
 
-/* Puts one stored value into the trees. False: out of memory. */
+/*
+ * Puts one stored value into the trees. A value that is not a valid object gets a placeholder
+ * (stored_value.h), and values of unknown resources are skipped. False: out of memory.
+ */
 static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         const char *path;
         const struct hfd_resource *resource =
@@ -43,7 +48,7 @@ static int add_page(struct hfd_listing *listing, const struct hfd_store_reply *r
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (!add_value(listing, &reply->kvs[i]))
                         return -ENOMEM;
-        /* The next page begins right behind the last key: no key contains a byte below 1. */
+        /* The next page begins right after the last key: no key contains a lower byte. */
         if (reply->more && reply->n_kvs)
                 (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
                                reply->kvs[reply->n_kvs - 1].key);

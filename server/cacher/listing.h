@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One listing of everything that the store holds: pages, all at the revision of the first one, from
- * which trees are built. The reflector publishes them when the last page has arrived.
+ * One listing of everything in the store. It reads page after page, all at the revision of the
+ * first page, and builds trees from them. The reflector publishes the trees after the last page.
  *
- * Thread: only one operation of a listing is under way at a time, so it needs no lock; the store's
- * threads hand it over.
+ * Thread: a listing needs no lock, because only one of its operations is under way at a time. The
+ * thread that runs the callback of an operation owns the listing.
  */
 #include <holdfast/error.h>
 
@@ -17,16 +17,16 @@ struct hfd_cacher;
 struct hfd_listing {
         struct hfd_cacher *cacher; /* borrowed */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
-        struct hfd_object_tree unreadable; /* by key; cacher_private.h */
+        struct hfd_object_tree unreadable; /* by key; see cacher_private.h */
         uint64_t revision;                 /* of the first page; 0 = no page has arrived */
-        unsigned long replacement_epoch;   /* when it began; store_identity.h */
+        unsigned long replacement_epoch;   /* its value at the start; see store_identity.h */
         char start[HFD_KEY_MAX];           /* the next page's first key; "" = the first page */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 };
 
 /*
- * Lists, and calls done once, on any thread: error 0, or why it failed; status may be NULL. done
- * frees the listing. -ENOMEM: done is not called.
+ * Starts a listing. When it has ended, done is called once, on any thread, and frees the listing.
+ * error is 0 or the reason for the failure; status may be NULL. -ENOMEM: done is not called.
  */
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
                       void (*done)(struct hfd_listing *listing, int error,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects of one resource: a treap, a binary search tree whose nodes are also a heap by a
- * random priority. It is ordered by path, as the store orders its keys, so that a list and its
- * continuation are one walk. Its depth is logarithmic with overwhelming probability, so the
- * recursions below are bounded by it.
+ * The objects of one resource in a treap: a binary search tree by path, which is at the same time a
+ * heap by a random priority. The store sorts its keys in the same order, so a list can continue
+ * after any path. The depth is logarithmic with overwhelming probability, which bounds the
+ * recursions below.
  */
 #include "server/cacher/object_tree.h"
 
@@ -24,7 +24,7 @@ struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree,
         return NULL;
 }
 
-/* Splits the tree at node into the nodes that sort before path, and all others. */
+/* Splits the subtree of node into the nodes that sort before path and all others. */
 static void split_tree(struct hfd_object_node *node, const char *path,
                        struct hfd_object_node **ret_left, struct hfd_object_node **ret_right) {
         if (!node) {
@@ -38,7 +38,7 @@ static void split_tree(struct hfd_object_node *node, const char *path,
         }
 }
 
-/* All of left sorts before all of right. */
+/* Joins two trees. Every node of left must sort before every node of right. */
 static struct hfd_object_node *join_trees(struct hfd_object_node *left,
                                           struct hfd_object_node *right) {
         if (!left || !right)
@@ -52,8 +52,8 @@ static struct hfd_object_node *join_trees(struct hfd_object_node *left,
 }
 
 /*
- * Clients must not be able to choose priorities, or they could make the tree deep. The address of
- * the node, which they do not know, is enough beside a hash of the path.
+ * Clients must not be able to choose priorities, or they could make the tree deep. So the hash
+ * covers the path and the address of the node, which clients do not know.
  */
 static uint32_t priority_of(const struct hfd_object_node *node, const char *path) {
         uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
@@ -127,7 +127,7 @@ static bool walk_node(const struct hfd_object_node *node, const struct walk *w) 
         int order = strncmp(path, w->prefix, w->n_prefix);
         if (!below && order <= 0 && !walk_node(node->left, w))
                 return false;
-        if (!below && order > 0) /* beyond the prefix: only the left side can have it */
+        if (!below && order > 0) /* this node sorts after the prefix: only the left side matters */
                 return walk_node(node->left, w);
         if (!below && !w->visit(w->ctx, node->object))
                 return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The objects of one resource, by path, in the order in which the store sorts keys. Pure. The
- * cacher's trees are guarded by its lock.
+ * The objects of one resource, sorted by path as the store sorts its keys. Pure. The cacher's lock
+ * guards the cacher's trees.
  */
 #include <stdbool.h>
 
@@ -10,11 +10,11 @@
 
 struct hfd_object_node {
         struct hfd_object_node *left, *right;
-        uint32_t priority;         /* of a treap: larger than those of both children */
+        uint32_t priority;         /* orders the treap: never below a child's priority */
         struct hfd_object *object; /* owned; the version that the store's watch has delivered */
         /*
-         * owned; a later version that a write of ours has stored already; NULL = none is known.
-         * For the next write only: readers must not see it before the watch has delivered it.
+         * owned; a later version, which a write of this instance has stored; NULL = none is known.
+         * Only writes use it: readers must not see it before the watch has delivered it.
          */
         struct hfd_object *newer;
 };
@@ -26,12 +26,12 @@ struct hfd_object_tree {
 
 struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path);
 /*
- * Takes object. *ret_old is the object that it replaces, with its reference, or NULL. 0, or
- * -ENOMEM: object is dropped.
+ * Adds or replaces; takes the reference to object. The caller gets the replaced object with its
+ * reference in *ret_old, or NULL. 0, or -ENOMEM: object is dropped.
  */
 int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
                         struct hfd_object **ret_old);
-/* The removed object, with its reference. NULL: it was not there. */
+/* Returns the removed object with its reference. NULL: the tree does not contain the path. */
 struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path);
 /*
  * Visits, in order, the objects whose path begins with prefix and sorts after `after` ("" = all),

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeping the cache equal to the store: one list of everything, then one watch of everything below
- * the prefix and of the term records beside it, for ever.
+ * Keeps the cache equal to the store. It lists all objects, and then watches the objects below
+ * PREFIX/ and the term records and the epoch below PREFIX.holdfast/.
  *
  *      IDLE --run--> RUNNING: read the epoch, [list,] watch --failure--> BACKOFF --timer--> RUNNING
  *
- * When the watch ends because the store is unavailable, the next one goes on from the last
- * revision + 1. When the store has compacted that revision, or was replaced, everything is listed
- * again: the watches of clients then end with 410, and a new history begins.
+ * Each operation starts the next one from its callback; this is the chain. If the watch ends
+ * because the store is unavailable, the next watch resumes at `revision` + 1. If the store has
+ * compacted that revision or was replaced, everything is listed again. Then the watches of clients
+ * end with 410, and a new history begins.
  *
- * Invariants. Only one operation of the chain is under way at a time. `revision` rises to that of
- * an event only with the last event of that revision, so that a list never contains an object newer
- * than the revision it names. A listing that began before a replacement of the store was noticed is
- * never published.
+ * Invariants: only one operation of the chain is under way at a time. `revision` rises to the
+ * revision of an event only with the last event of that revision, so a list at a revision contains
+ * all of its changes. A listing that began before a replacement of the store was noticed is never
+ * published.
  */
 #include "server/cacher/reflector.h"
 
@@ -32,7 +33,10 @@
 static void read_epoch(struct hfd_cacher *cacher);
 static void begin_watch(struct hfd_cacher *cacher);
 
-/* The chain has broken. The timer starts it again after the backoff. status may be NULL. */
+/*
+ * Ends the chain after a failure. The timer restarts it after the backoff, unless the cacher is
+ * being freed. status may be NULL.
+ */
 static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_status *status,
                        bool relist) {
         struct hfd_reflector *reflector = &cacher->reflector;
@@ -65,7 +69,10 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
         *b = tree;
 }
 
-/* False: the store was replaced since the listing began. */
+/*
+ * Makes the listing the contents of the cache. The old trees go into the listing, so that they are
+ * freed after the lock is released. False: the store was replaced since the listing began.
+ */
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
         if (listing->replacement_epoch != cacher->identity.replacement_epoch)
                 return false;
@@ -101,7 +108,7 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_go(passed);
         hfd_watchers_deliver(dirty);
-        hfd_listing_free(listing); /* with the trees that were replaced */
+        hfd_listing_free(listing); /* it now contains the replaced trees */
         if (published)
                 begin_watch(cacher);
         else
@@ -111,8 +118,8 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
 /* ---- events of the watch ---- */
 
 /*
- * The object of a put. A write of this instance has made it already, if it is that version: then
- * its bytes are not copied and parsed again.
+ * Returns the object that a put event stored. If a write of this instance stored it, the object
+ * exists already, which saves copying its bytes. NULL: out of memory, or not a valid object.
  */
 static struct hfd_object *object_of_put(struct hfd_cacher *cacher,
                                         const struct hfd_resource *resource, const char *path,
@@ -128,7 +135,7 @@ static struct hfd_object *object_of_put(struct hfd_cacher *cacher,
         return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
 }
 
-/* Takes object. False: out of memory. */
+/* Puts object into the tree, takes its reference, and fills in change. False: out of memory. */
 static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
                        struct hfd_change *change) {
         change->object = object;
@@ -143,7 +150,10 @@ static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
         return true;
 }
 
-/* change->object stays NULL when there was nothing to remove. False: out of memory. */
+/*
+ * Removes the object at path and fills in change. change->object stays NULL if the tree does not
+ * contain the path. False: out of memory.
+ */
 static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
                           struct hfd_change *change) {
         change->before = hfd_object_tree_remove(tree, path);
@@ -156,7 +166,10 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
         return change->object != NULL;
 }
 
-/* Takes object (NULL: deleted at revision). False: out of memory, the cache must be refilled. */
+/*
+ * Applies one event to the tree, the history and the watchers. Takes object; NULL means that it was
+ * deleted at revision. False: out of memory, so the cache must be refilled.
+ */
 static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          const char *path, struct hfd_object *object, uint64_t revision,
                          struct hfd_watcher **dirty) {
@@ -172,7 +185,7 @@ static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *r
         return true;
 }
 
-/* Notes the epoch if the event changes it. True: the store was replaced. */
+/* If the event writes the epoch key, records the epoch. True: the store was replaced. */
 static bool is_new_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
@@ -189,14 +202,14 @@ static bool is_lease_taken(struct hfd_cacher *cacher, const struct hfd_watch_eve
                hfd_key_is_term_record(event->kv.key, cacher->prefix);
 }
 
-/* What a batch of events has brought, beside the changes. */
+/* The work that a batch of events leaves for its end. */
 struct batch {
         struct hfd_watcher *dirty;
-        bool whole; /* false: memory ran out, the cache must be refilled */
-        bool replaced, taken;
+        bool whole;           /* false: memory ran out, so the cache must be refilled */
+        bool replaced, taken; /* the epoch key has changed; a Lease has a new holder */
 };
 
-/* last: no further event of the batch has this revision. */
+/* Applies one event. last: no further event of the batch has the same revision. */
 static void take_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event, bool last,
                        struct batch *batch) {
         const struct hfd_resource *resource = NULL;
@@ -211,7 +224,7 @@ static void take_event(struct hfd_cacher *cacher, const struct hfd_watch_event *
         }
         if (resource && event->type == HFD_WATCH_PUT) {
                 object = object_of_put(cacher, resource, path, &event->kv);
-                /* A value that is not an object replaces the object that was there. */
+                /* An invalid value replaces the object too: the old one must not be served. */
                 if (!object)
                         mark = hfd_stored_value_mark(cacher, resource, &event->kv);
                 batch->whole = object || mark;
@@ -268,8 +281,10 @@ static void begin_watch(struct hfd_cacher *cacher) {
         char begin[sizeof cacher->prefix + 1], end[sizeof cacher->prefix + 1];
         uint64_t id = 0;
 
-        /* '.' sorts right before '/', and '0' right behind it: the range holds the objects below
-         * PREFIX/ and the term records and the epoch below PREFIX.holdfast/ */
+        /*
+         * '.' sorts right before '/', and '0' right after it. So the range contains the objects
+         * below PREFIX/, and the term records and the epoch below PREFIX.holdfast/.
+         */
         (void)snprintf(begin, sizeof begin, "%s.", cacher->prefix);
         (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
         pthread_mutex_lock(&cacher->mu);
@@ -282,12 +297,14 @@ static void begin_watch(struct hfd_cacher *cacher) {
                 fail_chain(cacher, r, NULL, false);
                 return;
         }
-        /* The watch may have ended already, and another begun. Then its id names nothing, and to
-         * cancel it does nothing. */
+        /*
+         * The watch may have ended already, and another one may have begun. Then this ID is no
+         * longer valid and must not be stored; cancelling it below has no effect.
+         */
         pthread_mutex_lock(&cacher->mu);
         if (reflector->watching && reflector->n_watches == number)
                 reflector->watch_id = id;
-        /* Whoever wanted the watch to end meanwhile had no id to cancel. */
+        /* Another thread may have wanted to cancel the watch before it had an ID: do it now. */
         bool unwanted = cacher->stopping || reflector->relist;
         pthread_mutex_unlock(&cacher->mu);
         if (unwanted)
@@ -303,7 +320,7 @@ static void begin_list(struct hfd_cacher *cacher) {
                 fail_chain(cacher, r, NULL, true);
 }
 
-/* Before a watch goes on where another ended: is it still the same store? */
+/* Before a watch resumes, the epoch shows whether the store is still the same. */
 static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
 
@@ -363,7 +380,7 @@ void hfd_reflector_stop(struct hfd_cacher *cacher) {
         pthread_mutex_unlock(&cacher->mu);
         if (id)
                 cacher->store->ops->watch_cancel(cacher->store, id);
-        /* This ends: a request ends by its deadline, and a cancelled watch at once. */
+        /* This wait is bounded: a request ends by its deadline, and a cancelled watch at once. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);

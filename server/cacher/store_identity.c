@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the store behind the cache still the one that filled it, and has the cache missed nothing? Two
- * checks, beside the normal work.
+ * Two checks of the store and the cache: was the store replaced, and has the cache missed an event?
  *
- * Replaced: a restored backup, or another cluster at the same address. There are three signs of it:
- * a reply from another cluster id; a reply with a revision below the highest that was known when
- * its request was sent; another value of the epoch key, which a restore procedure changes, and
- * which is read before each new watch. A leader's write does not wait for that: its transaction
- * compares the epoch beside the fence, so that a term that is also in the backup ends with its
- * first write. The consequence is always the same: the term ends (the host is told), watches end
- * with 410, and the cache is filled again.
+ * Replacement: a backup was restored, or another cluster uses the same address. There are three
+ * signs of it: a reply has another cluster ID; a reply has a revision below the highest that was
+ * known when its request was sent; the epoch key has another value. A restore procedure changes
+ * this key. It is watched, and read before each new watch. A leader's write does not rely on that:
+ * its transaction compares the epoch in addition to the fence. So even if the backup contains the
+ * leader's term, the first write after the restore fails and ends the term. Every replacement has
+ * the same consequences: on_replaced is called so that a leader stops leading, watches end with
+ * 410, and the cache is filled again.
  *
- * Complete: every few minutes all keys are listed at the cache's own revision, without values, and
- * compared with the cache (the audit). etcd 3.4 is known to lose watch events around a compaction.
- * A version that differs, although neither side has moved on, is logged and counted, and the cache
- * is filled again.
+ * Audit: etcd 3.4 is known to lose watch events around a compaction. So every few minutes all keys
+ * are listed at the cache's own revision, without values, and compared with the cache. If a version
+ * differs, and the cache has not simply moved on, the difference is logged and counted, and the
+ * cache is filled again.
  *
- * Invariant: replies overtake each other, so a reply is compared with the mark taken when its
- * request was sent, never with what is known when it arrives. A reply to a request from before the
- * newest replacement is not compared at all.
+ * Invariant: a reply is compared with the mark that was taken when its request was sent, never with
+ * the state when it arrives, because replies may overtake each other. A reply to a request from
+ * before the newest replacement is not compared at all.
  */
 #include "server/cacher/store_identity.h"
 
@@ -111,7 +111,7 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
         cacher->identity.settling |= changed;
         if (changed || !cacher->identity.epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
-                if (copy) { /* without memory the next look finds the change again */
+                if (copy) { /* if memory runs out, the next read finds the change again */
                         hf__buf_unref(cacher->identity.epoch);
                         cacher->identity.epoch = copy;
                         cacher->identity.epoch_exists = value != NULL;
@@ -141,7 +141,7 @@ bool hfd_store_identity_settling(struct hfd_cacher *cacher) {
 struct audit {
         struct hfd_cacher *cacher;
         uint64_t revision;
-        unsigned long replacement_epoch; /* when it began */
+        unsigned long replacement_epoch; /* its value when the audit began */
         char start[HFD_KEY_MAX];
         size_t n_keys;                     /* seen so far */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
@@ -149,14 +149,17 @@ struct audit {
 
 static void audit_next(struct audit *audit);
 
+/* whole: no page failed, and the store was not replaced, so the counts may be compared. */
 static void audit_end(struct audit *audit, bool whole) {
         struct hfd_cacher *cacher = audit->cacher;
         uint64_t cancel = 0;
         size_t n_cached = 0;
 
         pthread_mutex_lock(&cacher->mu);
-        /* Counting finds what the cache has and the store has not. It needs a cache that is still
-         * at the revision of the audit. */
+        /*
+         * Comparing the counts finds objects that the cache contains and the store does not. It is
+         * possible only if the cache is still at the revision of the audit.
+         */
         if (whole && !*audit->difference && cacher->revision == audit->revision) {
                 for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                         n_cached += cacher->trees[i].n;
@@ -200,7 +203,7 @@ static bool agrees_locked(struct hfd_cacher *cacher, const struct hfd_resource *
                         return true;
         }
         return cacher->history.floor >
-               at; /* perhaps deleted since: the history has no record of it */
+               at; /* perhaps it was deleted since, in a change that the history has dropped */
 }
 
 static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {

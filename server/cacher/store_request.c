@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the store. A request is tracked from before it is sent until its `done` has returned:
- * the cacher is not freed before the last one, so `done` may use it. The mark of the store's
- * identity is taken before sending, because replies may overtake each other.
+ * Requests to the store. A request is tracked from before it is sent until its `done` has returned.
+ * The cacher is not freed while a request is tracked, so `done` may use the cacher. The mark of the
+ * store's identity is taken before sending, because replies may overtake each other.
  */
 #include "server/cacher/store_request.h"
 
@@ -38,6 +38,7 @@ struct tracked {
         struct hfd_store_identity_mark sent;
 };
 
+/* The cacher may be freed as soon as the last request is untracked. */
 static void untrack(struct tracked *t) {
         struct hfd_cacher *cacher = t->cacher;
 
@@ -55,6 +56,7 @@ static void tracked_done(void *ctx, const struct hfd_store_reply *reply) {
         hf_nsec now = hfd_cacher_now(t->cacher);
 
         hf_metric_observe(t->metric, (double)(now - t->started) / (double)HF_NSEC_PER_SEC);
+        /* Any other error was sent by the store itself, so the store is alive. */
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
                 atomic_store(&t->cacher->requests.heard_at, now);
@@ -80,6 +82,7 @@ static struct tracked *track(struct hfd_cacher *cacher, int op, hfd_store_fn don
         return t;
 }
 
+/* If the store has refused the request (r), `done` will not be called, so tracking ends here. */
 static int started(struct tracked *t, int r) {
         if (r != 0)
                 untrack(t);

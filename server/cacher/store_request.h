@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Every request to the store goes through here. It is measured (etcd_request_duration_seconds),
- * counted, so that freeing the cacher can wait for the last one, and its reply is compared with the
- * identity of the store that is known (store_identity.h).
+ * The cacher and the registry send requests to the store through these functions, which
  *
- * Thread: any; never under the cacher's lock. `done` is called once, on a thread of the store, with
- * a reply that is borrowed until it returns. When a function does not return 0 (-ENOMEM, or what
- * the store refused at once), done is not called.
+ *      - measure the duration (etcd_request_duration_seconds),
+ *      - count the requests, so that hfd_cacher_free can wait until all have ended, and
+ *      - compare each reply with the known identity of the store (store_identity.h).
+ *
+ * Thread: any; never under the cacher's lock. `done` is called once, on a thread of the store. The
+ * reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or the store has
+ * refused the request at once), done is not called.
  */
 #include <stdatomic.h>
 
@@ -17,10 +19,10 @@
 
 struct hfd_cacher;
 
-/* The state, a part of the cacher. */
+/* The cacher's state for requests. */
 struct hfd_store_requests {
         struct hf_metric *metrics[4]; /* by operation; immutable */
-        size_t n;                     /* under way; guarded by the cacher's lock */
+        size_t n;                     /* requests under way; guarded by the cacher's lock */
         atomic_llong heard_at;        /* boot time of the store's last reply or event */
 };
 

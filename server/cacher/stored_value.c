@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values that are not objects. Each has a placeholder, by key, so that the audit does not take the
- * missing object for a lost event and refill the cache again and again.
+ * Stored values that are not valid objects. Each has a placeholder, by key. Without it the audit
+ * would mistake the missing object for a lost event and refill the cache again and again.
  */
 #include "server/cacher/stored_value.h"
 
@@ -11,7 +11,7 @@ struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
                                          const struct hfd_resource *resource,
                                          const struct hfd_kv *kv) {
         if (hfd_object_check(kv->value) != HF_E_INVALID)
-                return NULL; /* it is valid: there was no memory for it */
+                return NULL; /* the value is valid, so memory must have run out */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                "the value stored at %s is not a valid object; it is not served", kv->key);
         return hfd_object_unreadable(resource, kv->key, kv->mod_revision);
@@ -24,7 +24,7 @@ bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
 
         if (mark)
                 good = hfd_object_tree_put(tree, mark, &old) == 0;
-        else if (tree->n > 0) /* almost always 0: the search is saved */
+        else if (tree->n > 0) /* usually 0, which saves the search */
                 old = hfd_object_tree_remove(tree, key);
         hfd_object_unref(old);
         return good;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Stored values that are not valid objects, because another program has written them. They are not
- * served, but they are remembered: the audit, which compares the cache with the store, expects
- * them.
+ * served. The cache keeps a placeholder for each, because the audit compares all keys of the cache
+ * with those of the store.
  */
 #include "server/cacher/object_tree.h"
 #include "server/storage/store.h"
@@ -18,8 +18,8 @@ struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
                                          const struct hfd_resource *resource,
                                          const struct hfd_kv *kv);
 /*
- * Keeps mark as the placeholder of key, and takes its reference. NULL: key is readable or gone, and
- * the placeholder it may have had is dropped. False: out of memory.
+ * Stores mark as the placeholder of key, and takes its reference. mark NULL: the key now has a
+ * valid object or was deleted, so any placeholder is dropped. False: out of memory.
  */
 bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
                                struct hfd_object *mark);

@@ -12,8 +12,8 @@
  *
  * A cancelled watcher ends without delivering the rest of its queue.
  *
- * References: one for the caller of hfd_watcher_new, one while it is in the cacher's list (dropped
- * after sink.end), one for each link in a list of watchers to deliver to.
+ * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
+ * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
  */
 #include "server/cacher/watcher.h"
 
@@ -54,7 +54,7 @@ struct hfd_watcher {
 
         /* guarded by cacher->mu */
         struct hfd_watcher *next, **link; /* in the list of its resource */
-        struct hfd_watcher *dirty_next;
+        struct hfd_watcher *dirty_next;   /* in a list of watchers that have queued events */
         bool dirty, started, delivering, ended;
         bool end_wanted;
         int end_error;
@@ -81,7 +81,7 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
         return NULL;
 }
 
-/* ---- queueing, under mu ---- */
+/* ---- queueing, with mu held ---- */
 
 static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
         if (watcher->dirty || watcher->ended)
@@ -92,6 +92,7 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         *dirty = watcher;
 }
 
+/* The first end wins: a later reason must not replace it. Only a cancel does (below). */
 static void want_end_locked(struct hfd_watcher *watcher, int error) {
         if (watcher->end_wanted)
                 return;
@@ -100,7 +101,7 @@ static void want_end_locked(struct hfd_watcher *watcher, int error) {
 }
 
 /*
- * Appends a change and takes its own references. If the queue is full or memory runs out, the watch
+ * Appends a change, with references of its own. If the queue is full or memory runs out, the watch
  * ends cleanly, and the client watches again from the last event that it received.
  */
 static void queue_locked(struct hfd_watcher *watcher, const struct hfd_change *change,
@@ -204,7 +205,7 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
         cacher->watchers.due = next;
 }
 
-/* ---- delivering, under no lock ---- */
+/* ---- delivering, without mu ---- */
 
 static bool is_selected(struct hfd_watcher *watcher, struct hfd_object *object) {
         return object && hfd_selector_matches(&watcher->labels, object) &&
@@ -212,8 +213,8 @@ static bool is_selected(struct hfd_watcher *watcher, struct hfd_object *object) 
 }
 
 /*
- * Turns a change into the event that this watcher gets: an object that begins to match its
- * selectors is added, and one that no longer matches is deleted. False: no event.
+ * Turns a change into the event for this watcher. An object that begins to match the selectors is
+ * ADDED, and an object that no longer matches is DELETED. False: the watcher gets no event.
  */
 static bool apply_selectors(struct hfd_watcher *watcher, struct queued *q) {
         struct hfd_change *change = &q->change;
@@ -267,6 +268,10 @@ static void deliver_end(struct hfd_watcher *watcher, int error) {
         hfd_response_done(&response);
 }
 
+/*
+ * Delivers the queue and then the end, unless another thread is delivering: that thread then
+ * delivers the new events too, because it looks at the queue again before it stops.
+ */
 static void deliver_queue(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
@@ -309,6 +314,7 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         while (dirty) {
                 struct hfd_watcher *watcher = dirty;
                 struct hfd_cacher *cacher = watcher->cacher;
+                /* Unlink it before delivering, so that events queued meanwhile mark it again. */
                 pthread_mutex_lock(&cacher->mu);
                 dirty = watcher->dirty_next;
                 watcher->dirty = false;
@@ -349,8 +355,8 @@ static bool queue_initial(void *ctx, struct hfd_object *object) {
 }
 
 /*
- * Queues the events that the watch begins with: all objects, or all changes after a revision.
- * False: the history no longer contains that revision.
+ * Queues the initial events of the watch: all objects, or all changes after a revision. False: the
+ * history no longer contains all changes after that revision.
  */
 static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
@@ -401,8 +407,10 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->in_process = spec->in_process;
         watcher->sink = *sink;
         watcher->ctx = ctx;
-        /* If the client sets no timeout, spread the ends over half an hour, so that clients do not
-         * all reconnect at once. */
+        /*
+         * If the client sets no timeout, the watch ends after 30 to 60 minutes. The ends are spread
+         * so that clients do not all reconnect at once.
+         */
         int64_t seconds = spec->timeout_s;
         if (seconds == 0)
                 seconds = DEFAULT_SECONDS + (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_SECONDS);
@@ -435,9 +443,10 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
 }
 
 /*
- * If the store itself has not reached the client's revision, the revision comes from a history that
- * a restored backup has replaced. The client would then wrongly believe itself up to date until the
- * new history reaches that revision. So the watch ends with HF_E_GONE, and the client lists again.
+ * If the store itself has not reached the client's revision, the revision belongs to a history that
+ * a restored backup has replaced. The client would get no events until the new history reaches that
+ * revision, and would miss all changes before it. So the watch ends with HF_E_GONE, and the client
+ * lists again.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watcher *watcher = ctx;
@@ -451,8 +460,7 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         hfd_watcher_unref(watcher);
 }
 
-/* The client's revision is newer than the cache. The cache may merely lag behind, so ask the
- * store. */
+/* The client's revision is newer than the cache. The cache may only be late, so ask the store. */
 static void check_revision(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A watch of the API: the changes of one resource (or of a namespace, or of one object), in order.
- * The model is at the head of watcher.c.
+ * An API watch: it delivers the changes to one resource, to one namespace of it, or to one object,
+ * in order. The head of watcher.c describes the model.
  *
- * The caller gives a sink. The cacher calls its events, and at last its end, one call at a time, on
- * any thread, under no lock. A sink must not block. When events returns false, the watch ends.
- * hfd_watcher_cancel may be called from within events.
+ * The caller supplies a sink. The cacher calls sink.events any number of times and then sink.end
+ * once. These calls never overlap. They come on any thread, with no lock held, and must not block.
+ * If events returns false, the watch ends. events may call hfd_watcher_cancel.
  */
 #include <holdfast/client.h>
 
@@ -26,61 +26,63 @@ struct hfd_watch_item {
 struct hfd_watcher_sink {
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
-         * The last call. error 0: the watch ended cleanly; HF_E_CANCELED: it was cancelled;
-         * otherwise response is the Status that the client gets as an ERROR event.
+         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was cancelled.
+         * Otherwise the client gets response, a Status, as an ERROR event.
          */
         void (*end)(void *ctx, int error, const struct hfd_response *response);
 };
 
-/* What to watch. Strings are copied; the selectors are taken over, and left empty. */
+/* What to watch. Strings are copied. The watcher takes the selectors and leaves them empty. */
 struct hfd_watcher_spec {
         const struct hfd_resource *resource;
         const char *ns;   /* "" = all namespaces, or cluster scope */
         const char *name; /* "" = all objects */
         struct hfd_selector *labels, *fields;
-        uint64_t revision; /* changes after it; 0 = begin with all that is there */
-        int64_t timeout_s; /* the watch ends cleanly after it; 0 = the default */
-        bool bookmarks;    /* wanted */
-        bool in_process;   /* of holdfastd's own client */
+        uint64_t revision; /* only later changes; 0 = begin with all existing objects */
+        int64_t timeout_s; /* the watch ends cleanly after this time; 0 = the default */
+        bool bookmarks;    /* the client wants bookmarks */
+        bool in_process;   /* the client is holdfastd's own */
 };
 
-/* The state, a part of the cacher. Guarded by its lock. */
+/* The cacher's state for watches. Guarded by the cacher's lock. */
 struct hfd_watchers {
         struct hfd_watcher *list[HFD_RESOURCES_MAX]; /* by resource */
         size_t n;
-        hf_nsec due; /* boot time when the next bookmark or end may be due */
-        bool ended;  /* no further watch begins: the server shuts down */
+        hf_nsec due; /* boot time; no bookmark or end is due earlier */
+        bool ended;  /* the server is shutting down and accepts no further watch */
 };
 
 /*
- * Begins a watch. False: response says why not, and the sink is never called. *ret_watcher is a
- * reference for the caller. The first events come with hfd_watcher_go, so that the caller can send
- * the head of its response first.
+ * Begins a watch. False: response contains the failure, and the sink is never called. *ret_watcher
+ * is a reference for the caller. No event is delivered before hfd_watcher_go, so that the caller
+ * can send its response headers first.
  */
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher);
 void hfd_watcher_go(struct hfd_watcher *watcher);
-/* end comes with HF_E_CANCELED, perhaps before this returns. Idempotent. Thread: any. */
+/* Calls sink.end with HF_E_CANCELED, perhaps before this returns. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
 
 /*
- * The following queue something for watchers, under the cacher's lock, and link the watchers that
- * have something to deliver into *dirty. The caller delivers with hfd_watchers_deliver, after it
- * has released the lock.
+ * The caller of the following functions holds the cacher's lock. They queue events for watchers and
+ * link each watcher with a non-empty queue into *dirty. After the caller has released the lock, it
+ * passes this list to hfd_watchers_deliver.
  */
 void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                 struct hfd_watcher **dirty);
-/* 410 for all: the history of the store was lost. */
+/* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
-/* A clean end for all. */
+/* Ends all watches cleanly. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*
- * A bookmark for the watches of holdfastd's own client: a Lease has changed hands, and the new
- * holder's controllers wait until their informers have reached its acquiring write.
+ * Called when a Lease has a new holder. Queues a bookmark for the watches of holdfastd's own
+ * client, because the new holder's controllers wait until their informers have reached the write
+ * that acquired the Lease.
  */
 void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
-/* The bookmarks and ends that are due at `now`. */
+/* Queues the bookmarks and ends that are due at `now`. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
+/* Delivers to each watcher of the list. The caller must not hold the lock. */
 void hfd_watchers_deliver(struct hfd_watcher *dirty);

@@ -2,10 +2,10 @@
 /*
  * JSON patch (RFC 6902) over JSON pointers (RFC 6901).
  *
- * Invariant: what a patch may cost is bounded, though a small patch can ask for much. Each step
- * through members and each node that is compared or copied is charged to one budget (WORK_MAX).
- * Copies have a budget of bytes besides (COPY_MAX). And nothing gets nested more deeply than the
- * parser accepts, because printing recurses.
+ * Invariant: the cost of a patch is limited, because even a small patch can cause much work. Each
+ * step through members and each node that is compared or copied counts against WORK_MAX. The bytes
+ * of copies also count against COPY_MAX. The result is never nested more deeply than the parser
+ * accepts, because printing recurses.
  */
 #include "server/patch/json_patch.h"
 
@@ -34,7 +34,7 @@ struct operation {
         const struct hf__json *value; /* NULL = not given */
 };
 
-/* Where a pointer leads: a container and its member, or where the member would be added. */
+/* The target of a pointer: a container and its member, or the place for a new member. */
 struct place {
         struct hf__json *container; /* NULL = the whole document */
         struct hf__json *member;    /* NULL = there is none */
@@ -272,7 +272,7 @@ static int copy_value(struct patching *p, const char *from, struct hf__json **re
 
 /* ---- operations ---- */
 
-/* The document gets a copy: the patch stays as it is. */
+/* Puts a copy of the value into the document, because the patch must not change. */
 static int put_copy(struct patching *p, const struct operation *operation, bool replace) {
         struct hf__json *copy = hf__json_dup(operation->value);
 

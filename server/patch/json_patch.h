@@ -6,8 +6,8 @@
 struct hf__json;
 
 /*
- * Applies patch, an array of at most HFD_PATCH_OPS_MAX operations, in their order. Results as
- * patch.h has them.
+ * Applies the operations of patch in order. patch must be an array of at most HFD_PATCH_OPS_MAX
+ * operations. patch.h lists the results.
  */
 int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patch,
                          char why[HFD_PATCH_WHY]);

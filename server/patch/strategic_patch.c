@@ -54,7 +54,7 @@ static int refuse(struct merging *p, const char *what, const char *where) {
         return HF_E_INVALID;
 }
 
-/* The path of a member. "" stands for a path that is longer than any of a merged list. */
+/* Builds the path of a member; "" if it is too long to be the path of a merged list. */
 static void join_path(char out[PATH_MAX_BYTES], const char *path, const char *key) {
         int n = snprintf(out, PATH_MAX_BYTES, "%s%s%s", path, *path ? "." : "", key);
 
@@ -84,7 +84,7 @@ static void remove_all(struct hf__json *container) {
                 hf__json_free(hf__json_detach(container, m));
 }
 
-/* Whether a copy of what is only in the patch leaves m out. */
+/* Whether m is omitted when a part that only the patch contains is copied. */
 static bool is_left_out(const struct hf__json *m, bool in_array) {
         if (in_array)
                 return patch_directive(m) != NULL;
@@ -114,7 +114,7 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
 
 /* ---- lists: order ---- */
 
-/* What makes elements the same: the element itself, or its member under the list's key. */
+/* Returns the value that identifies an element: the element itself, or its member under the key. */
 static const struct hf__json *identity(const struct hfd_merged_list *list,
                                        const struct hf__json *element) {
         return list->key ? hf__json_get(element, list->key) : element;
@@ -171,7 +171,7 @@ static void append_in_order(struct hf__json *merged, const struct ordered *named
         }
 }
 
-/* Orders merged: the elements that order names as it says, and the rest among them. */
+/* Orders merged: the elements named by `order` in that order, with the rest among them. */
 static int order_list(const struct hfd_merged_list *list, struct hf__json *merged,
                       const struct hf__json *order, const struct hf__json *previous) {
         size_t n = hf__json_count(merged), n_named = 0, n_rest = 0;
@@ -265,7 +265,7 @@ static int merge_list(struct merging *p, const struct hfd_merged_list *list,
         return r;
 }
 
-/* Removes from target, a list of scalars, those that are in patch. key is for messages. */
+/* Removes the scalars in patch from target, a list of scalars. key is used in messages. */
 static int delete_scalars(struct merging *p, struct hf__json *target, const struct hf__json *patch,
                           const char *key) {
         if (!hf__json_is_array(patch) || hf__json_count(patch) > ELEMENTS_MAX ||
@@ -315,7 +315,7 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
         struct hf__json *target = hfd_members_find(members, key), *made;
         int r;
 
-        /* A value that is not merged is merge_member's. */
+        /* If the value is not merged here, merge_value handles it. */
         if (!list || !hf__json_is_array(order) || (value && !hf__json_is_array(value)))
                 return value || !target ? 0 : refuse(p, "no list that is ordered", key);
         if (hf__json_is_array(target))

@@ -5,8 +5,8 @@
 #include "server/resources/resource.h"
 
 /*
- * Merges patch into *document, an object of the resource's kind. Both are objects, and no object in
- * them has a key twice. Results as patch.h has them.
+ * Merges patch into *document, an object of the resource's kind. Both must be objects without
+ * duplicate keys at any depth. patch.h lists the results.
  */
 int hfd_strategic_patch_apply(const struct hfd_resource *resource, struct hf__json **document,
                               const struct hf__json *patch, char why[HFD_PATCH_WHY]);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deletecollection: one list of what is selected, then a delete of each object.
+ * deletecollection: lists the selected objects, then deletes each of them.
  *
  *      list -> pump: start deletes while there is room -> the last one has ended: respond
  *                ^                                  |
  *                +--------- a delete has ended -----+
  *
  * Each delete is a write like any other (write/), with the options and the fence of the request.
- * WIDTH of them are under way at a time. Objects that are gone by then are passed over. The first
- * failure stops the sweep and is its response; what was deleted before stays deleted.
+ * At most WIDTH deletes are under way at a time. Objects that no longer exist are skipped. The
+ * first failure stops the sweep and becomes its response. Earlier deletes are not undone.
  *
  * The response lists the deleted objects, which the cacher no longer has, so the sweep keeps them.
  * If more than LIST_MAX_BYTES are selected, each object is dropped once it is deleted, and the
  * response is a Status. Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
- * Invariants: only listed objects are deleted; one that was created again under its name meanwhile
- * has another uid, and stays. One thread at a time pumps, in a loop and not by recursion, because a
- * write may be answered before hfd_write_start returns. The thread that stops pumping with nothing
- * left and nothing under way ends the sweep.
+ * Invariants: only listed objects are deleted. If another client has replaced an object by a new
+ * one of the same name, the new object has another uid and is kept. One thread at a time pumps. It
+ * uses a loop, not recursion, because a write may be answered before hfd_write_start returns. The
+ * pumping thread ends the sweep when no object is left and no delete is under way.
  */
 #include "server/registry/delete_collection.h"
 
@@ -123,8 +123,8 @@ static void respond_failure(struct sweep *sweep) {
 }
 
 /*
- * A fenced request that has compared its fence in no delete, because there was none, does so in a
- * transaction of its own: a deposed leader must learn of it here, too.
+ * If no delete has compared the fence of the request, a separate transaction compares it, because a
+ * deposed leader must learn that its term is over even if there is nothing to delete.
  */
 
 static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
@@ -164,7 +164,7 @@ static void compare_fence(struct sweep *sweep) {
         }
 }
 
-/* No delete is under way, and none will begin. */
+/* Ends the sweep. Called when no delete is under way and none will begin. */
 static void finish_sweep(struct sweep *sweep) {
         if (sweep->failed)
                 respond_failure(sweep);
@@ -176,7 +176,7 @@ static void finish_sweep(struct sweep *sweep) {
 
 /* ---- the deletes ---- */
 
-/* "" = the object has no uid, and is deleted by its name. */
+/* Copies the object's uid. uid "": it has none, so it is deleted by its name alone. */
 static void copy_uid(const struct hfd_object *object, char uid[64]) {
         struct hf__span text = {object->bytes->data, object->bytes->n};
 
@@ -198,7 +198,7 @@ static void fail_if_late_locked(struct sweep *sweep) {
                             NULL);
 }
 
-/* The next delete, filled in. NULL: no room, nothing left, or the sweep has failed. */
+/* Returns the next delete, filled in. NULL: no room, no object left, or the sweep has failed. */
 static struct slot *next_slot_locked(struct sweep *sweep) {
         const struct hfd_options *o = &sweep->request->options;
         struct slot *slot = sweep->free;
@@ -226,8 +226,8 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
 }
 
 /*
- * Starts deletes while there is room, unless another thread does. Called with mu held; returns
- * without it, and the sweep may be gone.
+ * Starts deletes while there is room, unless another thread is doing so. Called with mu held.
+ * Releases mu, and the sweep may have been freed when it returns.
  */
 static void pump_unlock(struct sweep *sweep) {
         struct slot *slot;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * deletecollection: lists what the selectors match, and deletes each of the listed objects.
+ * The deletecollection verb: lists the objects that the selectors match, and deletes each of them.
  * Thread: any. Nothing blocks.
  */
 #include "server/registry/registry.h"

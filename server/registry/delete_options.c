@@ -3,7 +3,7 @@
  * Reads DeleteOptions from a body.
  *
  * Invariant: an option that cannot be read is refused and never ignored, because a delete must not
- * go further than the client meant.
+ * delete more than the client intended.
  */
 #include "server/registry/delete_options.h"
 
@@ -15,7 +15,7 @@
 
 static bool is_given(const struct hf__json *value) { return value && !hf__json_is_null(value); }
 
-/* The first member that does not have the type that DeleteOptions give it; NULL = none. */
+/* Returns the first member whose type does not match DeleteOptions; NULL = none. */
 static const char *mistyped_member(const struct hf__json *sent) {
         static const char *const strings[] = {"kind", "apiVersion", "preconditions.uid",
                                               "preconditions.resourceVersion", "propagationPolicy"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* DeleteOptions: the options of a delete that come in its body. Pure. Thread: owner only. */
+/* DeleteOptions: the options that a delete request has in its body. Pure. Thread: owner only. */
 #include <stdbool.h>
 
 #include "server/registry/options.h"
@@ -8,11 +8,11 @@
 struct hf__json;
 
 /*
- * Reads a body into options, which the query has filled already. A body replaces the propagation
- * policy of the query. sent NULL: there was no body, and only the combination is checked. False:
- * response says why not (400, 422).
+ * Reads a body into options, which already contain the options of the query. A body replaces the
+ * propagation policy of the query. sent NULL: the request has no body, and only the combination of
+ * options is checked. False: response contains the failure (400, 422).
  *
- * The preconditions stay in sent, where the delete finds them.
+ * The preconditions are not copied: the delete reads them from sent.
  */
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
                              struct hfd_response *response);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list: its objects are collected, selected, and rendered as one body. Which state it may see is
- * in read.c, but for two cases: pages of one list show one state, that of the first page, and so
- * does a list that names a revision and wants exactly that one.
+ * The list verb collects objects, applies the selectors, and renders the rest as one body. read.c
+ * describes which state a list may see, except for two cases, which are handled here: all pages of
+ * a list show the state of its first page, and a client may ask for exactly one revision.
  *
- *      cacher  if it shows the right state: the objects, by reference
- *      store   otherwise: objects made of the stored values, of one revision
+ *      cacher  if it has the required state: takes references to its objects
+ *      store   otherwise: creates objects from the stored values at one revision
  *
- * Invariant: under the cacher's lock objects are only collected. Selectors may have to parse them,
- * and so are applied after it was released, as rendering is.
+ * Invariant: objects are only collected under the cacher's lock. Selectors may have to parse the
+ * objects, so they are applied after the lock was released. Rendering follows later, too.
  */
 #include "server/registry/list.h"
 
@@ -29,7 +29,7 @@
 #define CONTINUE_END   "\\u0000\"}"
 #define TOKEN_MAX      2048
 
-/* ---- the page: what is collected ---- */
+/* ---- the page: the collected objects ---- */
 
 struct page {
         struct hfd_read *read;       /* borrowed */
@@ -39,7 +39,7 @@ struct page {
         uint64_t revision; /* of the list */
         bool from_store;
         bool more;     /* there are objects beyond the limit */
-        size_t n_left; /* of those that were collected, beyond the limit */
+        size_t n_left; /* collected objects beyond the limit */
         bool failed;   /* out of memory */
 };
 
@@ -96,8 +96,8 @@ static void page_select(struct page *page) {
 /* ---- continue tokens ---- */
 
 /*
- * Appends Kubernetes' token: the list goes on after path at revision. Unpadded base64url of
- * {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}.
+ * Appends a continue token in Kubernetes' format: the next page begins after path, at revision. The
+ * token is unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}.
  */
 static void continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
         struct hf__strbuf json = {0};
@@ -106,14 +106,14 @@ static void continue_token(struct hf__strbuf *out, uint64_t revision, const char
                           (int64_t)revision);
         hf__strbuf_json(&json, path, strlen(path));
         if (!json.error)
-                json.n--; /* without the closing quote, which CONTINUE_END has */
+                json.n--; /* drop the closing quote, which CONTINUE_END contains */
         hf__strbuf_puts(&json, CONTINUE_END);
         if (!json.error)
                 hf__base64url_encode(out, json.data, json.n);
         hf__strbuf_done(&json);
 }
 
-/* Fills read->at and read->start. False: the token is not one that continue_token makes. */
+/* Fills read->at and read->start. False: continue_token cannot have created this token. */
 static bool read_continue(struct hfd_read *read, const char *token) {
         char json[HF__BASE64URL_DECODED_MAX(TOKEN_MAX) + 1];
         size_t n, n_token = strlen(token);
@@ -124,8 +124,8 @@ static bool read_continue(struct hfd_read *read, const char *token) {
                 return false;
         json[n] = '\0';
         /*
-         * The NUL behind the path is cut off before parsing: it is written as an escape, and the
-         * string that it becomes would end there unnoticed.
+         * Cut off the escaped NUL after the path before parsing. Otherwise a NUL anywhere in the
+         * path would go unnoticed, because the parsed string would end there.
          */
         size_t n_end = sizeof CONTINUE_END - 1;
         if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)
@@ -139,7 +139,7 @@ static bool read_continue(struct hfd_read *read, const char *token) {
                     strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
         if (good) {
                 (void)snprintf(read->start, sizeof read->start, "%s", start);
-                /* -1: the state of the first page is gone, go on with the present one. */
+                /* -1: the first page's state is compacted, so continue with the current state. */
                 read->at = revision > 0 ? (uint64_t)revision : 0;
         }
         hf__json_free(tree);
@@ -192,12 +192,12 @@ static void put_meta(struct hf__strbuf *meta, const struct page *page) {
         hf__strbuf_puts(meta, ",\"continue\":\"");
         continue_token(meta, page->revision, page->objects[page->n - 1]->path);
         hf__strbuf_putc(meta, '"');
-        /* As Kubernetes: with selectors it is not known how many of the rest match. */
+        /* As in Kubernetes: with selectors, the number of remaining matches is not known. */
         if (!page->from_store && !o->labels.n && !o->fields.n)
                 hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_left);
 }
 
-/* Ends the read, with a response or with take. */
+/* Ends the read: sends a response, or passes the objects to take. */
 static void finish_page(struct page *page) {
         struct hfd_read *read = page->read;
         struct hfd_request *request = read->request;
@@ -223,7 +223,7 @@ static void finish_page(struct page *page) {
         hfd_read_finish(read, &response);
 }
 
-/* The state of the first page is compacted. The client may go on with the present one. */
+/* Replies that the first page's state is compacted. The token lets the client continue anyway. */
 static void finish_expired(struct hfd_read *read) {
         struct hfd_response response = {0};
         struct hf__strbuf token = {0};
@@ -246,7 +246,7 @@ static void finish_expired(struct hfd_read *read) {
 
 /* ---- from the store ---- */
 
-/* The beginning of the paths that are listed: the namespace, or "" for all. */
+/* Writes the prefix of the listed paths: the namespace, or "" for all. */
 static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
         if (read->request->resource->namespaced && *read->request->ns)
                 (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->request->ns);
@@ -297,12 +297,12 @@ static void list_from_store(struct hfd_read *read) {
         r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
         if (r == 0 && *read->start)
                 r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
-        /* Right behind the last key: no key contains a byte below 1. */
+        /* Begin right after the last key: no key contains a lower byte. */
         if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
         /*
-         * With selectors all is read, because the limit counts the objects that they match. One
-         * object more than the limit shows that there are more.
+         * With selectors all objects are read, because the limit counts only those that match.
+         * Otherwise one object is read in addition to the limit, to see whether more follow.
          */
         if (o->limit && !o->labels.n && !o->fields.n)
                 limit = (size_t)o->limit + 1;
@@ -318,7 +318,7 @@ static void list_from_store(struct hfd_read *read) {
 
 static bool collect(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
 
-/* From the cacher, unless it does not show the state that the read must see. */
+/* Lists from the cacher if it has the required state, otherwise from the store. */
 static void list_from_cacher(struct hfd_read *read) {
         struct page page = {.read = read, .limit = read->request->options.limit};
         char prefix[HF_NAME_MAX + 2];
@@ -350,7 +350,7 @@ void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
         hfd_list_for(registry, request, NULL);
 }
 
-/* A further page. */
+/* Lists a page after the first one. */
 static void continue_list(struct hfd_read *read) {
         const char *token = read->request->options.continue_token;
         struct hfd_response response = {0};
@@ -376,7 +376,7 @@ void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hf
                 continue_list(read);
         } else if (o->match == HFD_MATCH_EXACT ||
                    (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
-                /* As Kubernetes: a revision with a limit and nothing else means exactly it. */
+                /* As in Kubernetes: with a limit, a revision without a match means Exact. */
                 read->at = o->revision;
                 list_from_cacher(read);
         } else {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client inside the process.
+ * The in-process client.
  *
- * Each request and each watch is a `pending`, which the client lists until its last callback (done,
- * or on_end). Cancelling a request makes that callback at once; the registry finishes the request
- * later, and its response is dropped. free cancels everything, and waits until the registry has let
- * go of every pending.
+ * Each request and each watch is a `pending`, which stays in the client's list until its last
+ * callback (done or on_end). Cancelling a request calls done at once; the registry finishes the
+ * request later, and that response is dropped. free cancels everything and waits until every
+ * pending is freed.
  *
  * References of a pending: one for the registry, dropped when it has finished; one while listed,
  * dropped after the last callback; one for each function that works on it without the lock.
  *
- * Invariant: the last callback is made exactly once. Several threads may want to make it (the
- * registry, a cancel, free). The one that takes the pending out of the list does.
+ * Invariant: the last callback runs exactly once. Several threads may try to run it (the registry,
+ * a cancel, free). The thread that removes the pending from the list runs it.
  */
 #include "server/registry/loopback.h"
 
@@ -37,9 +37,9 @@ struct pending {
         struct loopback *client;
         void *body;             /* owned; NULL = none */
         struct hf_fence fence;  /* the request's, if it has one */
-        hf_response_fn done;    /* of a request; NULL = a watch */
-        hf_event_fn on_event;   /* of a watch */
-        hf_watch_end_fn on_end; /* of a watch */
+        hf_response_fn done;    /* for a request; NULL = a watch */
+        hf_event_fn on_event;   /* for a watch */
+        hf_watch_end_fn on_end; /* for a watch */
         void *ctx;
 
         atomic_int refs;
@@ -59,14 +59,14 @@ struct loopback {
 
         /* Guarded by mu. */
         struct pending *pending;
-        size_t n_pending; /* those that were listed and are not freed yet */
+        size_t n_pending; /* pendings that were listed and are not freed yet */
         uint64_t last_id;
-        bool closing; /* nothing is listed any more */
+        bool closing; /* no further pending may be listed */
 };
 
 /* ---- pendings ---- */
 
-/* ns and name may be NULL. Both fit. NULL: out of memory. */
+/* ns and name may be NULL; names_fit has checked their length. NULL: out of memory. */
 static struct pending *pending_new(struct loopback *client, const struct hf_resource *resource,
                                    const char *ns, const char *name) {
         struct pending *p = calloc(1, sizeof *p);
@@ -105,7 +105,7 @@ static void pending_unref(struct pending *p) {
         pthread_mutex_unlock(&client->mu); /* from here on the client may be gone */
 }
 
-/* From here on its last callback comes. 0; HF_E_CLOSED: it stays unlisted. */
+/* Lists p, so that its last callback will run. 0, or HF_E_CLOSED: p is not listed. */
 static int pending_list(struct pending *p, uint64_t *ret_id) {
         struct loopback *client = p->client;
 
@@ -129,8 +129,8 @@ static int pending_list(struct pending *p, uint64_t *ret_id) {
 }
 
 /*
- * Takes it out of the list. True: the caller makes the last callback, and drops the list's
- * reference after it. False: another thread has done so.
+ * Removes p from the list. True: the caller must run the last callback, and then drop the list's
+ * reference. False: another thread has removed it.
  */
 static bool pending_unlist(struct pending *p) {
         struct loopback *client = p->client;
@@ -147,7 +147,7 @@ static bool pending_unlist(struct pending *p) {
         return listed;
 }
 
-/* The listed one with this id, with a reference; NULL = it has ended. */
+/* Returns the listed pending with this ID, with a new reference. NULL: it has ended. */
 static struct pending *find_locked(struct loopback *client, uint64_t id) {
         struct pending *p = client->pending;
 
@@ -161,7 +161,7 @@ static struct pending *find_locked(struct loopback *client, uint64_t id) {
 
 /* ---- requests ---- */
 
-/* The last callback of a request, unless it was made before. */
+/* Runs the last callback of a request, unless it has run already. */
 static void finish_request(struct pending *p, const struct hf_response *response) {
         if (!pending_unlist(p))
                 return;
@@ -235,7 +235,7 @@ static struct pending *request_new(struct loopback *client, const struct hf_requ
         return p;
 }
 
-/* Checks what the paths of HTTP requests are checked for. False: response is filled. */
+/* Makes the same checks as the HTTP server does for a path. False: response is filled. */
 static bool check_request(struct pending *p, const struct hf_request *request,
                           struct hfd_response *response) {
         const struct hfd_resource *resource = p->request.resource;
@@ -335,7 +335,7 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         return true;
 }
 
-/* The last callback of a watch, unless it was made before. */
+/* Runs the last callback of a watch, unless it has run already. */
 static void finish_watch(struct pending *p, int error, const struct hf_status *status) {
         if (!pending_unlist(p))
                 return;
@@ -356,7 +356,7 @@ static void on_watch_end(void *ctx, int error, const struct hfd_response *respon
 
 static const struct hfd_watcher_sink sink = {on_watch_events, on_watch_end};
 
-/* Reads the options as if they had come in a query. False: response is filled. */
+/* Parses the options of spec as a query, like those of HTTP. False: response is filled. */
 static bool parse_watch_options(struct pending *p, const struct hf_watch_spec *spec,
                                 struct hfd_response *response) {
         struct hf__strbuf query = {0};
@@ -379,7 +379,7 @@ static bool parse_watch_options(struct pending *p, const struct hf_watch_spec *s
 static void start_watcher(struct pending *p, struct hfd_watcher *watcher) {
         struct loopback *client = p->client;
 
-        /* on_watch_end may come within go and cancel, and drops the registry's reference. */
+        /* go and cancel may call on_watch_end, which drops the registry's reference. */
         atomic_fetch_add(&p->refs, 1);
         pthread_mutex_lock(&client->mu);
         p->watcher = watcher;
@@ -446,7 +446,7 @@ static void loopback_watch_cancel(struct hf_client *self, uint64_t id) {
 
 /* ---- the client ---- */
 
-/* Cancels the first of those that are listed. Releases mu meanwhile. */
+/* Cancels the first pending in the list. Releases mu meanwhile. */
 static void cancel_first_locked(struct loopback *client) {
         const struct hf_clock *clock = hf_host_clock(client->registry->host);
         struct pending *p = client->pending;
@@ -462,8 +462,8 @@ static void cancel_first_locked(struct loopback *client) {
         pending_unref(p);
         pthread_mutex_lock(&client->mu);
         /*
-         * A watch that is still listed has an event under way on another thread, and ends when that
-         * callback returns; or it has not begun, and is cancelled by start_watcher.
+         * If the watch is still listed, either another thread is delivering an event, and the watch
+         * ends when that callback returns; or it has not begun, and start_watcher cancels it.
          */
         if (client->pending == p)
                 (void)clock->wait(clock->ctx, &client->idle, &client->mu,

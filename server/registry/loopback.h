@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The client inside the process: holdfastd's own controllers and electors use the registry without
- * HTTP. It is a client as any other (<holdfast/client.h>) and keeps the same rules.
+ * The in-process client, with which holdfastd's own controllers and electors use the registry
+ * without HTTP. It implements <holdfast/client.h> under the same rules as every other client.
  *
- * It has the rights of system:masters: nothing is authorized. Fences are compared as over HTTP, and
- * every response to a fenced request says so.
+ * Its requests are not authorized: it has all rights, like the group system:masters. Fences are
+ * compared as for HTTP requests, and a response states whether its fence was compared.
  */
 #include <holdfast/client.h>
 
 #include "server/registry/registry.h"
 
 /*
- * Makes a client. 0, -ENOMEM or -errno. The registry outlives it. hf_client_free cancels what is
- * under way and waits until the registry has let go of it.
+ * Creates a client. The registry must outlive it. hf_client_free cancels all requests and watches,
+ * and waits until the registry no longer uses them. 0 or -errno.
  */
 int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client);

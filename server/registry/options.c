@@ -3,9 +3,10 @@
  * Reads the query of a request into its options: first each parameter by itself, then their
  * combination.
  *
- * Each parameter is a row of one table, with a function that sets its option. Invariants: of a
- * repeated parameter the first value counts, also if it is empty, because the filters authorize by
- * the first. No text gets through that is not valid UTF-8, because responses repeat it.
+ * One table has a row for each parameter, with the function that sets its option.
+ *
+ * Invariants: if a parameter is repeated, its first value is used, even if it is empty, because the
+ * filters authorize by the first value. Only valid UTF-8 is accepted, because responses repeat it.
  */
 #include "server/registry/options.h"
 
@@ -32,7 +33,7 @@ void hfd_options_done(struct hfd_options *options) {
 
 /* ---- values ---- */
 
-/* Digits only: strtoull by itself would take "-1" and " 1". */
+/* Accepts digits only: strtoull alone would also accept "-1" and " 1". */
 static bool parse_u64(const char *text, uint64_t *ret_value) {
         char *end;
 
@@ -43,7 +44,7 @@ static bool parse_u64(const char *text, uint64_t *ret_value) {
         return *end == '\0' && errno == 0;
 }
 
-/* As Kubernetes does: everything is true but for these. */
+/* As in Kubernetes, every other value is true. */
 static bool parse_bool(const char *text) {
         return strcmp(text, "0") != 0 && strcasecmp(text, "false") != 0;
 }
@@ -130,7 +131,7 @@ static bool set_limit(struct hfd_request *request, const char *name, const char 
         return true;
 }
 
-/* What is in the token is list.c's matter. */
+/* list.c checks the contents of the token. */
 static bool set_continue(struct hfd_request *request, const char *name, const char *value,
                          struct hfd_response *response) {
         if (!*value)
@@ -166,7 +167,7 @@ static bool set_send_initial(struct hfd_request *request, const char *name, cons
         return true;
 }
 
-/* "All" is the only value: no part of a write can be tried alone. */
+/* "All" is the only allowed value: a dry run always covers the whole write. */
 static bool set_dry_run(struct hfd_request *request, const char *name, const char *value,
                         struct hfd_response *response) {
         request->options.dry_run = true;
@@ -220,7 +221,7 @@ static bool set_orphan(struct hfd_request *request, const char *name, const char
         return true;
 }
 
-/* Checked, but without effect: no kind here has a grace period. */
+/* The value is checked but has no effect, because no kind here has a grace period. */
 static bool set_grace_period(struct hfd_request *request, const char *name, const char *value,
                              struct hfd_response *response) {
         uint64_t seconds;
@@ -253,7 +254,7 @@ static const struct parameter {
 };
 #define N_PARAMETERS (sizeof parameters / sizeof parameters[0])
 
-/* The row of a parameter; N_PARAMETERS = it is unknown, or other verbs have it. */
+/* Returns the row of a parameter; N_PARAMETERS = it is unknown, or this verb ignores it. */
 static size_t find_parameter(const char *name, bool deletes) {
         size_t i = 0;
 
@@ -330,7 +331,7 @@ static bool decode_in_place(char *text) {
         return hf__percent_decode(text, n, true, text, n + 1) >= 0;
 }
 
-/* item is "name=value" or "name", and is decoded in place. given: the rows that were set before. */
+/* Decodes item ("name=value" or "name") in place. given: a bit for each row that was set before. */
 static bool set_parameter(struct hfd_request *request, char *item, unsigned *given,
                           struct hfd_response *response) {
         bool deletes = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY;

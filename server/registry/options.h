@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The options of a request, as its query gives them. Names and combinations are those of
- * Kubernetes' ListOptions, GetOptions, CreateOptions and DeleteOptions; the last may come in a body
- * instead (delete_options.h). Pure. Thread: owner only.
+ * The options in the query of a request. Names and allowed combinations are those of Kubernetes'
+ * ListOptions, GetOptions, CreateOptions and DeleteOptions. DeleteOptions may also be in the body
+ * (delete_options.h). Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,31 +35,31 @@ struct hfd_options {
         bool has_revision;                  /* a resourceVersion that is not "" was given */
         uint64_t revision;
         enum hfd_match match;
-        uint64_t limit;       /* of a list: objects in one response; 0 = all */
+        uint64_t limit;       /* for a list: objects in one response; 0 = all */
         char *continue_token; /* owned; NULL = none */
-        bool bookmarks;       /* of a watch: wanted */
+        bool bookmarks;       /* for a watch: the client wants bookmarks */
         bool has_send_initial, send_initial;
-        int64_t timeout_s; /* of a watch; 0 = not given */
+        int64_t timeout_s; /* for a watch; 0 = not given */
         bool dry_run, pretty;
-        enum hfd_propagation propagation; /* of a delete, from the query or the body */
+        enum hfd_propagation propagation; /* for a delete, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */
         enum hfd_field_validation field_validation;
-        /* owned; lines: the unknown fields of the body, for Warning headers; NULL = none */
+        /* owned; the unknown fields of the body, one a line, for Warning headers; NULL = none */
         char *unknown_fields;
         enum hfd_include include;
 };
 
 /*
  * Reads a query ("a=b&c=d", percent-encoded; NULL = none) into request->options, which are empty.
- * The request's verb and resource must be set; whether it is a watch is decided already. False:
- * response says why not (400, 422). The caller calls hfd_options_done in any case.
+ * The request's verb and resource must be set; the caller has already distinguished a list from a
+ * watch. False: response contains the failure (400, 422). The caller always calls hfd_options_done.
  *
- * Unknown parameters are ignored, as Kubernetes does. Of a repeated one the first value counts, as
- * in the filters, so that what is authorized is what is done.
+ * Unknown parameters are ignored, as in Kubernetes. If a parameter is repeated, its first value is
+ * used. The filters use the first value too, so the server does what was authorized.
  */
 bool hfd_options_parse(struct hfd_request *request, const char *query,
                        struct hfd_response *response);
 /* Frees what options own, and empties them. */
 void hfd_options_done(struct hfd_options *options);
-/* Reads a propagationPolicy; "" is HFD_PROPAGATE_UNSET. False: there is no such policy. */
+/* Reads a propagationPolicy; "" is HFD_PROPAGATE_UNSET. False: the policy does not exist. */
 bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation);

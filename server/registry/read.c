@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A get, and the waiting of all reads. Which state a read may see depends on its resourceVersion:
+ * The get verb, and how every read waits. The resourceVersion determines the state of a read:
  *
  *      not given         every write that was acknowledged before: the cacher, once it has reached
  *                        the store's present revision (consistent_read.c), else the store
  *      "0"               any state: the cacher as it is
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
  *
- * A list has two more cases, which it decides itself (list.c):
+ * list.c handles two more cases:
  *
- *      N, Exact          exactly the state of N: the store, or the cacher if it is just there
+ *      N, Exact          exactly the state of N: the cacher if it is at N, else the store
  *      continue          exactly the state of the first page, in the same way
  *
- * Invariant: a read never shows an older state than these. In doubt it is slower, or fails.
+ * Invariant: a read never returns an older state than these. In doubt it waits longer, or fails.
  */
 #include "server/registry/read.h"
 
@@ -49,7 +49,7 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
                 hfd_read_finish_too_large(read);
                 return;
         }
-        /* Of a write a timeout leaves in doubt what was done. Of a read it does not. */
+        /* Unlike a write, a read that timed out has changed nothing: the client may retry. */
         if (error == HF_E_TIMEOUT)
                 hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
                                     "Timeout: request did not complete within the allotted time",

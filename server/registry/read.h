@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A get, and what get and list (list.h) share: one read under way.
+ * The get verb, and the state of a read, which get and list (list.h) share.
  *
- * A read first waits until the cacher shows the state that its options ask for. Then it is answered
- * from the cacher, or from the store if the cacher is too late. Which state that is: see read.c.
+ * A read first waits until the cacher has the state that the options require; read.c lists the
+ * cases. Then it is answered from the cacher, or from the store if the cacher is too late.
  *
  * Thread: a read belongs to the thread that drives it; the cacher and the store hand it from one to
  * the next. Nothing blocks. Invariant: a function that may answer the request or wait gives the
@@ -15,8 +15,8 @@
 #include "server/registry/request.h"
 
 /*
- * Receives the objects that a list selects, instead of a response. Takes the array and its
- * references. The request has not been answered.
+ * Receives the objects that a list has selected. It owns the array and the references in it, and
+ * must answer the request.
  */
 typedef void (*hfd_list_fn)(struct hfd_request *request, struct hfd_object **objects, size_t n,
                             uint64_t revision);
@@ -24,22 +24,22 @@ typedef void (*hfd_list_fn)(struct hfd_request *request, struct hfd_object **obj
 struct hfd_read {
         struct hfd_consistent_read wait; /* first: its ready is given this */
         struct hfd_registry *registry;
-        struct hfd_request *request; /* the caller's until done */
+        struct hfd_request *request; /* borrowed until done */
         bool too_large_if_late; /* if the cacher is too late: 504, and the store is not asked */
 
-        /* Of a list. */
+        /* Only used by a list. */
         char start[2 * HF_NAME_MAX + 4]; /* only objects after this path; "" = all */
         uint64_t at;                     /* exactly this revision; 0 = any that is new enough */
-        hfd_list_fn take;                /* gets the objects; NULL = they are the response */
+        hfd_list_fn take;                /* receives the objects; NULL = send a response */
 };
 
 /* Carries out a get. The request is answered once, perhaps before this returns. Thread: any. */
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request);
 
-/* ready gets the read that hfd_read_start was called for. NULL: out of memory, and answered. */
+/* hfd_read_start will call ready. NULL: out of memory, and the request has been answered. */
 struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
                               void (*ready)(struct hfd_consistent_read *wait));
-/* Calls ready when the cacher shows the state that the options ask for, or will not in time. */
+/* Calls ready when the cacher has the state that the options require, or the wait has failed. */
 void hfd_read_start(struct hfd_read *read);
 
 /* Each of the following answers the request and frees read. */

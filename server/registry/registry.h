@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The registry: the verbs of the API over a generic store, for every resource alike. Named as in
- * Kubernetes' apiserver.
+ * The registry carries out the verbs of the API on a generic store, in the same way for every
+ * resource. Kubernetes' apiserver has a component of the same name.
  *
  * A request (request.h) comes from HTTP (handlers/rest.c) or from inside the process (loopback.h).
- * Reads are answered from the cacher. A write is one transaction of the store, which compares the
- * version that the cacher knows. What is particular to a kind is in its row of the resource table
- * and in its strategy (resources/).
+ * Reads are answered from the cacher if possible. A write is one transaction of the store, which
+ * compares the version that the cacher knows. The differences between kinds are in the resource
+ * table and in the strategies (resources/).
  *
  * Thread: the registry is immutable after new, and has no lock and no thread of its own. A request
  * belongs to one thread at a time; the cacher and the store hand it from one to the next. Nothing
@@ -22,7 +22,7 @@
 
 #include "server/cacher/cacher.h"
 
-/* How long a request may take, and a deletecollection, unless the caller has set a deadline. */
+/* Default time limits, for a deletecollection (MANY) and for any other request. */
 #define HFD_REGISTRY_DEADLINE      (10 * HF_NSEC_PER_SEC)
 #define HFD_REGISTRY_MANY_DEADLINE (60 * HF_NSEC_PER_SEC)
 
@@ -44,14 +44,14 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
 
 /*
- * Carries out a request of any verb but watch. request->done is called once, on any thread, perhaps
- * before this returns. Thread: any.
+ * Carries out a request with any verb except watch. request->done is called once, on any thread,
+ * perhaps before this returns. Thread: any.
  */
 void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request);
 /*
- * Begins a watch. request has the verb HFD_WATCH; its selectors are taken over, and the rest of it
- * is not needed after the call. request->done is never called. False: response says why not, and
- * the sink is never called. Otherwise as hfd_watcher_new. Thread: any.
+ * Begins a watch. request has the verb HFD_WATCH. The watch takes its selectors, and the rest of
+ * request is not needed after the call. request->done is never called. False: response contains the
+ * failure, and the sink is never called. See hfd_watcher_new for the rest. Thread: any.
  */
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
                         const struct hfd_watcher_sink *sink, void *ctx,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One request as the registry sees it, whether it came by HTTP (handlers/rest.c) or from inside the
- * process (loopback.c).
+ * One request to the registry, either from HTTP (handlers/rest.c) or from inside the process
+ * (loopback.c).
  *
- * The caller allocates it, as the first member of a struct of its own, fills it, and hands it to
- * hfd_registry_serve. The registry answers by calling done, exactly once, on any thread, perhaps
- * before hfd_registry_serve returns. The caller frees the request in done; the response is borrowed
- * until done returns. A watch is begun by hfd_registry_watch instead.
+ * The caller allocates the request as the first member of its own struct, fills it, and passes it
+ * to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps before
+ * hfd_registry_serve returns. The caller frees the request in done. The response is borrowed until
+ * done returns. For a watch, the caller calls hfd_registry_watch instead.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,17 +38,17 @@ struct hfd_request {
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];   /* "" = all namespaces, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
-        /* Of a delete: an object with another uid counts as not found; "" = any uid. */
+        /* For a delete: an object with another uid counts as not found; "" = any uid. */
         char only_uid[64];
         enum hfd_subresource subresource;
-        enum hfd_patch patch; /* of HFD_PATCH: the kind of patch in the body */
+        enum hfd_patch patch; /* for HFD_PATCH: the kind of patch in the body */
         struct hfd_options options;
         enum hfd_format format;
-        char table_version[16]; /* of meta.k8s.io: "v1", "v1beta1" */
-        const void *body;       /* the caller's until done; NULL = none */
+        char table_version[16]; /* the version of meta.k8s.io: "v1", "v1beta1" */
+        const void *body;       /* borrowed until done; NULL = none */
         size_t n_body;
-        const struct hf_fence *fence; /* the caller's until done; NULL = not fenced */
-        bool in_process;              /* of holdfastd's own client */
+        const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
+        bool in_process;              /* it comes from holdfastd's own client */
         hf_nsec deadline;             /* boot time */
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };

@@ -52,7 +52,7 @@ static void put_text(struct hf__strbuf *s, const char *text) {
         hf__strbuf_json(s, text, strlen(text));
 }
 
-/* The time since the one at path; since the creation if there is none. */
+/* Appends the time since the timestamp at path, or since the creation if path is missing. */
 static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                     int64_t now_s) {
         const char *text = hf__json_string(object, path);
@@ -66,7 +66,7 @@ static void put_age(struct hf__strbuf *s, const struct hf__json *object, const c
         put_text(s, age);
 }
 
-/* The subjects of a binding of one kind: "a, b", or for service accounts "ns/a, ns/b". */
+/* Appends a binding's subjects of one kind: "a, b", or for service accounts "ns/a, ns/b". */
 static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, const char *kind) {
         bool with_namespace = strcmp(kind, "ServiceAccount") == 0;
         struct hf__strbuf names = {0};
@@ -89,7 +89,7 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
         hf__strbuf_done(&names);
 }
 
-/* "kind/name" of the reference under key. lower: the kind in lower case, as of a resource. */
+/* Appends "kind/name" of the reference under key. lower: converts the kind to lower case. */
 static void put_reference(struct hf__strbuf *s, const struct hf__json *object, const char *key,
                           bool lower) {
         const struct hf__json *reference = hf__json_get(object, key);
@@ -172,7 +172,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-/* object is the row's, and json the same parsed. */
+/* json is the parsed form of object. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         hf__strbuf_puts(s, "{\"cells\":[");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The forms of a response that kubectl and metadata clients ask for: Table and
- * PartialObjectMetadata. Pure but for the clock, which ages need. Thread: any.
+ * Renders the response formats that kubectl and metadata clients request: Table and
+ * PartialObjectMetadata. Pure, except that ages depend on the clock. Thread: any.
  *
- * Each function returns a new reference, and NULL when memory runs out.
+ * Each function returns a new reference, or NULL if memory runs out.
  */
 #include "server/registry/registry.h"
 #include "server/registry/request.h"

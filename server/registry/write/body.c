@@ -2,9 +2,9 @@
 /*
  * The body of a write: an object, a patch or DeleteOptions.
  *
- * Invariant: what passes here is valid UTF-8 and has no key twice. Stored objects are served as
- * they are, inside of lists. One object that a client cannot decode would hide all others of the
- * list from it.
+ * Invariant: an accepted body is valid UTF-8 and has no duplicate keys. Lists contain the stored
+ * bytes of each object, so one object that a client cannot decode would make the whole list
+ * unreadable for that client.
  */
 #include "server/registry/write/body.h"
 
@@ -22,8 +22,9 @@
 #include "server/resources/schema/unknown_fields.h"
 
 /*
- * Some readers take the first of two equal keys, others the last. One that was checked must not be
- * mistaken for another that is stored, so such objects are refused. False: response is filled.
+ * If a key occurs twice, some parsers use the first value and others the last. So the value that
+ * was checked might not be the value that a client reads, and such objects are refused. False:
+ * response is filled.
  */
 static bool check_unique_keys(const struct hf__json *json, struct hfd_response *response) {
         int r = hf__json_check_unique(json, NULL);
@@ -38,7 +39,7 @@ static bool check_unique_keys(const struct hf__json *json, struct hfd_response *
 
 /* ---- objects ---- */
 
-/* Warns of unknown fields, or refuses them, as fieldValidation says. False: response is filled. */
+/* Handles unknown fields as fieldValidation requires. False: response is filled. */
 static bool check_fields(struct hfd_write *w, struct hf__json *object,
                          struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
@@ -49,8 +50,8 @@ static bool check_fields(struct hfd_write *w, struct hf__json *object,
         if (o->field_validation == HFD_FIELDS_IGNORE)
                 return true;
         /*
-         * The first attempt has checked the body, which does not change. But each attempt of a
-         * patch makes another object.
+         * The body does not change, so the first attempt has checked it already. But each attempt
+         * of a patch creates another object.
          */
         if (w->n_attempts > 0 && w->request->verb != HFD_PATCH)
                 return true;
@@ -145,7 +146,7 @@ static bool is_patch_of(enum hfd_patch patch, const struct hf__json *json) {
         return patch == HFD_PATCH_JSON ? hf__json_is_array(json) : hf__json_is_object(json);
 }
 
-/* The number of operations bounds the work of a JSON patch. False: response is filled. */
+/* Limits the number of operations, and so the work of a JSON patch. False: response is filled. */
 static bool check_operations(const struct hf__json *patch, struct hfd_response *response) {
         size_t n = hf__json_count(patch);
         char message[160];

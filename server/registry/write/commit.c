@@ -23,7 +23,7 @@
 
 /* ---- the outcome ---- */
 
-/* The object as the failed transaction has read it; NULL = there is none. False: out of memory. */
+/* Gets the object that the failed transaction has read; NULL = none. False: out of memory. */
 static bool find_object(const struct hfd_write *w, const struct hfd_store_reply *reply,
                         struct hfd_object **ret_object) {
         *ret_object = NULL;
@@ -37,7 +37,7 @@ static bool find_object(const struct hfd_write *w, const struct hfd_store_reply 
         return true;
 }
 
-/* Another write was faster, or the term is over. */
+/* Handles a failed compare: another write was faster, or the term is over. */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
 
@@ -135,7 +135,7 @@ void hfd_write_commit(struct hfd_write *w) {
                 hfd_write_reply_committed(w, w->current ? w->current->revision : 0);
                 return;
         }
-        /* The store was replaced. That ends the term, but its leader may not know yet. */
+        /* The store was replaced, which ends the term. The leader may not know that yet. */
         if (w->fence && hfd_store_identity_settling(w->registry->cacher)) {
                 w->fence_compared = true;
                 hfd_write_reply_stale_term(w);
@@ -143,8 +143,8 @@ void hfd_write_commit(struct hfd_write *w) {
         }
         r = commit_prepare(&commit, w);
         /*
-         * The reply comes on a thread of the store. Trees that are freed there would leave this
-         * thread's allocator with nothing to reuse.
+         * Free the trees on this thread, so that its allocator can reuse the memory. The reply will
+         * run on a thread of the store.
          */
         w->object = hf__json_free(w->object);
         w->sent = hf__json_free(w->sent);

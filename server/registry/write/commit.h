@@ -4,7 +4,8 @@
 #include "server/registry/write/write.h"
 
 /*
- * Puts w->stored, deletes, or only compares (w->unchanged); a dry run sends nothing. After a
- * conflict w is attempted again. Ends the write or gives it to another thread.
+ * Sends the transaction, which puts w->stored, deletes the object, or only compares (w->unchanged).
+ * A dry run sends nothing. After a conflict the write is attempted again. Ends the write or passes
+ * it to another thread.
  */
 void hfd_write_commit(struct hfd_write *w);

@@ -2,13 +2,13 @@
 /*
  * One attempt of a delete.
  *
- * Finalizers hold an object: it is not deleted but marked with a deletionTimestamp, and the update
- * that removes the last finalizer deletes it (update.c). A propagationPolicy is stored as one of
- * two finalizers, "orphan" and "foregroundDeletion", which the garbage collector removes after it
- * has carried the policy out.
+ * An object with finalizers is not deleted but marked with a deletionTimestamp. The update that
+ * removes the last finalizer deletes it (update.c). A propagationPolicy is stored as a finalizer,
+ * "orphan" or "foregroundDeletion", which the garbage collector removes after it has carried out
+ * the policy.
  *
- * Invariant: a delete that names a policy replaces the policies of earlier deletes; one that names
- * none keeps them. Other finalizers are never touched.
+ * Invariant: a delete with a policy replaces the policies of earlier deletes. A delete without a
+ * policy keeps them. Other finalizers never change.
  */
 #include "server/registry/write/delete.h"
 
@@ -34,8 +34,8 @@ bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct 
 /* ---- the propagation policy ---- */
 
 /*
- * The finalizer that stands for the policy of the options; NULL = none does. False: the options
- * name no policy, and the finalizers stay as they are.
+ * Returns the finalizer for the policy in the options; NULL = this policy has no finalizer. False:
+ * the options contain no policy, so the finalizers do not change.
  */
 static bool policy_finalizer(const struct hfd_write *w, const char **ret_finalizer) {
         const struct hfd_options *o = &w->request->options;
@@ -55,7 +55,7 @@ static bool policy_finalizer(const struct hfd_write *w, const char **ret_finaliz
         return o->propagation != HFD_PROPAGATE_UNSET;
 }
 
-/* Copies all finalizers into list but for the policies, of which only wanted stays or is added. */
+/* Copies finalizers into list, but of the policies' only `wanted`, which is added if missing. */
 static int copy_finalizers(struct hf__json *list, const struct hf__json *finalizers,
                            const char *wanted) {
         bool has_wanted = false;
@@ -124,7 +124,7 @@ static int mark_deleted(struct hfd_write *w) {
         return r;
 }
 
-/* Makes w->stored of what stays of a held object, or w->unchanged. 0 or -ENOMEM. */
+/* Builds w->stored from the marked object, or sets w->unchanged. 0 or -ENOMEM. */
 static int make_marked(struct hfd_write *w, const struct hf__json *old) {
         int r = mark_deleted(w);
 

@@ -2,10 +2,10 @@
 /*
  * The fence of a write, and the term record of a Lease.
  *
- * Invariant: a term that is over never holds again. The term record contains holder and
- * acquireTime, and its revision is the number of the term. So the term of the same holder that
- * takes the Lease once more is another one. And as a restored backup may issue a revision twice,
- * the contents are compared besides the revision.
+ * Invariant: a term that is over never becomes valid again. The term record contains the holder and
+ * the acquireTime, and its revision is the number of the term. So if the same holder acquires the
+ * Lease again, it gets another term. The contents are compared in addition to the revision, because
+ * a store restored from a backup may issue the same revision twice.
  */
 #include "server/registry/write/fence.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- the term record of a Lease ---- */
 
-/* An absent member is the same as an empty one. */
+/* An absent member equals an empty one. */
 static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *key) {
         const char *x = hf__json_string(a, key);
         const char *y = hf__json_string(b, key);
@@ -69,8 +69,8 @@ int hfd_write_fence_make(struct hfd_write *w) {
 }
 
 /*
- * The epoch as it was known at the first commit: if it changes between two attempts, the second one
- * is refused.
+ * Compares the epoch that was known at the first commit. If it changes between two attempts, the
+ * second attempt must fail.
  */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
         int r = hfd_store_identity_epoch_key(w->registry->cacher, key);
@@ -100,7 +100,7 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
         for (size_t i = 0; i < fence->n_leases; i++)
                 reads[(*n_reads)++] = fence->key[i];
         r = compare_epoch(w, epoch_key, &compares[*n_compares]);
-        if (r == 0 && w->epoch) { /* not known yet: there is nothing to compare */
+        if (r == 0 && w->epoch) { /* if it is not known yet, it cannot be compared */
                 ++*n_compares;
                 reads[(*n_reads)++] = epoch_key;
         }

@@ -36,7 +36,7 @@ static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool
         w->ns_fresh = fresh;
 }
 
-/* kv is what the store has; NULL: nothing. False: out of memory. */
+/* Sets the namespace from the stored kv; NULL = it is not stored. False: out of memory. */
 static bool adopt_kv(struct hfd_write *w, const struct hfd_kv *kv) {
         struct hfd_object *ns = NULL;
 
@@ -59,7 +59,7 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
         assert(w->at_store);
         w->at_store = false;
         if (reply->error) {
-                /* A late read has written nothing: the client need not wonder. */
+                /* A read that timed out has written nothing, so the outcome is not in doubt. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
                 hfd_write_reply_store_error(w, error, &reply->status);
         } else if (!adopt_kv(w, reply->n_kvs ? &reply->kvs[0] : NULL)) {

@@ -9,15 +9,15 @@
 #include "server/storage/store.h"
 
 /*
- * Whether the namespace lets w create in it. False: w was answered, or the store is being asked and
- * the attempt is repeated; the caller must not touch w.
+ * True: the namespace accepts new objects. False: w was answered, or the store is being asked and
+ * then the attempt is repeated; the caller must not touch w.
  */
 bool hfd_write_namespace_open(struct hfd_write *w);
 /*
- * What the transaction compares of the namespace. key is memory for its key, which must live until
- * the transaction was started. False: nothing is compared.
+ * Fills in how the transaction compares the namespace. key is a buffer that must live until the
+ * transaction was started. False: the namespace is not compared.
  */
 bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare);
-/* Takes the namespace's state from what a failed transaction has read. False: out of memory. */
+/* Updates the namespace's state from the keys that a failed transaction read. False: no memory. */
 bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, size_t n);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies a patch. The three kinds of patches are in server/patch/; here is what becomes of their
- * results.
+ * Applies a patch with the functions of server/patch/, and handles their results.
  *
  * Invariant: the patch itself is never changed or consumed, because the next attempt applies it to
  * a newer version of the object. A patch that fails on an old version may fit the newest one, so a
@@ -46,7 +45,7 @@ static void reply_failed(struct hfd_write *w, int r, const char *why) {
         hfd_write_reply(w, &response);
 }
 
-/* 0, or as server/patch/patch.h has it; why says why not. */
+/* Returns 0, or a failure that server/patch/patch.h lists; why contains the reason. */
 static int patch_object(struct hfd_write *w, char why[HFD_PATCH_WHY]) {
         int r;
 

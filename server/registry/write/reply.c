@@ -61,7 +61,7 @@ void hfd_write_reply_stale_term(struct hfd_write *w) {
 static int success_code(const struct hfd_write *w) {
         const struct hfd_options *o = &w->request->options;
 
-        /* As Kubernetes: a delete with orphanDependents=false has more work to come. */
+        /* As in Kubernetes: with orphanDependents=false the dependents are deleted later. */
         if (w->request->verb == HFD_DELETE_ONE && o->has_orphan && !o->orphan)
                 return 202;
         return w->created ? 201 : 200;
@@ -99,7 +99,7 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
         }
         object = hfd_object_new(w->request->resource, w->path, revision,
                                 w->stored ? w->stored : w->last);
-        /* The next write of this instance begins with it, and need not wait for its watch. */
+        /* The next write of this instance begins with this object before the watch delivers it. */
         if (object && w->stored && !w->request->options.dry_run)
                 hfd_cacher_note_write(w->registry->cacher, object);
         reply_object(w, object);

@@ -10,5 +10,5 @@ void hfd_write_reply_no_memory(struct hfd_write *w);
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status);
 /* 409: the term that the write's fence names is over. */
 void hfd_write_reply_stale_term(struct hfd_write *w);
-/* The write was committed at revision (of a dry run: the object's own). */
+/* Replies success. The write was committed at revision; for a dry run, it is the object's own. */
 void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision);

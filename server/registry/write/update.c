@@ -66,7 +66,7 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         return w->stored != NULL;
 }
 
-/* The body becomes the object, to be prepared. */
+/* Moves the body to w->object. */
 static void take_sent(struct hfd_write *w) {
         assert(w->sent);
         hf__json_free(w->object);
@@ -77,8 +77,8 @@ static void take_sent(struct hfd_write *w) {
 /* ---- create ---- */
 
 /*
- * A conflict has shown that the name exists. A generated one is replaced by another, NAMES_MAX
- * times. True: w was answered.
+ * Called after a conflict has shown that the name exists. At most NAMES_MAX generated names are
+ * tried. True: w was answered.
  */
 static bool refuse_taken_name(struct hfd_write *w) {
         struct hfd_response response = {0};
@@ -166,7 +166,7 @@ static bool names_version(const char *revision) {
         return revision && *revision && strcmp(revision, "0") != 0;
 }
 
-/* There is no object to update. uid and revision are those that the client names; may be NULL. */
+/* The object to update does not exist. uid and revision are from the client, and may be NULL. */
 static void update_missing(struct hfd_write *w, const char *uid, const char *revision) {
         const struct hfd_request *request = w->request;
         struct hfd_response response = {0};
@@ -180,7 +180,7 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
         } else if (names_version(revision)) {
-                /* The client means the object that is gone, and not a new one in its place. */
+                /* The client means the deleted object, so the update must not create another. */
                 hfd_response_conflict(&response, request->resource, request->name, NULL);
                 hfd_write_reply(w, &response);
         } else {
@@ -242,7 +242,7 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
         return copy ? hf__json_set(object, path, copy) : -ENOMEM;
 }
 
-/* A write of a subresource: the whole object is old, except for the one part. 0 or -ENOMEM. */
+/* For a subresource: takes the whole object from old, except for the one part. 0 or -ENOMEM. */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         const char *part = w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
         struct hf__json *whole = hf__json_dup(old);
@@ -257,7 +257,7 @@ static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         return 0;
 }
 
-/* Takes from old what this path may not write. 0 or -ENOMEM. */
+/* Copies from old the parts that a request to this path must not write. 0 or -ENOMEM. */
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         unsigned subresources = w->request->resource->subresources;
         int r = 0;
@@ -289,7 +289,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
                 w->last = w->stored;
                 w->stored = NULL;
         } else if (hfd_object_has_bytes(w->current, w->stored) || hf__json_equal(w->object, old)) {
-                /* The same bytes, or the same members in the order of a client that sorts them. */
+                /* The same bytes, or the same members in another order: some clients sort them. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One attempt of a create, an update or a patch: it makes the new object, and commits it. Both
- * functions end the write or give it to another thread.
+ * One attempt of a create, an update or a patch: builds the new object and commits it. Both
+ * functions end the write or pass it to another thread.
  */
 #include "server/registry/write/write.h"
 

@@ -2,8 +2,9 @@
 /*
  * The beginning of a write, and its loop. The model is in write.h.
  *
- * Two rules. A refusal rests on what the store said, never on the cacher alone. And the loop has an
- * end: it stops at the request's deadline, because others may win again and again on a busy object.
+ * Two rules: a write is refused only because of a version that the store has returned, never
+ * because of the cacher alone. And the loop stops at the request's deadline, because on a busy
+ * object other writes may win every time.
  *
  * An update that changes nothing still sends a transaction, with compares only: it writes nothing,
  * and its success proves that the version in the response is the present one.
@@ -38,8 +39,7 @@ int hfd_write_make_key(struct hfd_write *w) {
         return w->key ? 0 : -ENOMEM;
 }
 
-/* The namespaces of the system cannot be deleted, whatever their state. True: response is filled.
- */
+/* The system's namespaces can never be deleted. True: response is filled. */
 static bool refuse_system_namespace(const struct hfd_request *request,
                                     struct hfd_response *response) {
         if (request->verb != HFD_DELETE_ONE || request->resource != hfd_resource_namespaces() ||
@@ -115,7 +115,7 @@ void hfd_write_attempt(struct hfd_write *w) {
                 hfd_write_reply(w, &response);
                 return;
         }
-        /* The previous attempt has used up the parsed body: parse it once more. That is rare. */
+        /* The previous attempt has consumed the parsed body, so parse it again. This is rare. */
         if (!w->sent && !hfd_write_body_take(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
@@ -128,7 +128,7 @@ void hfd_write_attempt(struct hfd_write *w) {
                 hfd_write_delete_attempt(w);
 }
 
-/* ---- what the store says now ---- */
+/* ---- asking the store for the newest version ---- */
 
 void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current) {
         assert(!current || current != w->current);
@@ -144,7 +144,7 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
         assert(w->at_store);
         w->at_store = false;
         if (reply->error) {
-                /* A late read has written nothing: the client need not wonder. */
+                /* A read that timed out has written nothing, so the outcome is not in doubt. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
                 hfd_write_reply_store_error(w, error, &reply->status);
                 return;
