@@ -59,7 +59,7 @@ static void open_gate(struct hf_elector *elector, const struct hf__core_action *
         hf__gate_open(&elector->gate, action->valid_until);
         hf_metric_set(elector->metrics.master_status, 1);
         hf_metric_set(elector->metrics.term, (double)action->term);
-        hf_metric_set(elector->metrics.gap_seconds, (double)elector->core.mine.gap_us / 1e6);
+        hf_metric_set(elector->metrics.gap_seconds, (double)elector->core.term_record.gap_us / 1e6);
 }
 
 static int start_controllers(struct hf_elector *elector, const struct hf__core_action *action) {
@@ -91,7 +91,7 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
 }
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
-        const struct hf__record *acquire = &elector->core.mine; /* the write that began the term */
+        const struct hf__record *acquire = &elector->core.term_record; /* the write that began the term */
 
         assert(!elector->term);
         open_gate(elector, action);
