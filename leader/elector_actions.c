@@ -206,8 +206,8 @@ static void add_events(struct hf_elector *elector, struct hf__core_time now) {
         if (has_term)
                 elector->announced_record = elector->core.observed;
         elector->term_announced = has_term;
-        hf__lease_events_note(elector->events, has_term, &elector->announced_record, now.real_us,
-                              now.boot + HF_NSEC_PER_SEC);
+        hf__lease_events_add(elector->events, has_term, &elector->announced_record, now.real_us,
+                             now.boot + HF_NSEC_PER_SEC);
 }
 
 void hf__elector_actions_carry_out(struct hf_elector *elector,
