@@ -130,8 +130,7 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
                                        .after = phase->after[0] ? phase->after : NULL};
         int r = load_steps(phase, from, reterr_status);
         for (struct hf__phase *earlier = bootstrap->phases; r == 0 && earlier <= phase; earlier++) {
-                /* A step may occur in one phase only, because the ledger has one record per step.
-                 */
+                /* A step may occur only once, because the ledger has one record per step. */
                 const struct hf__steps none = {0};
                 r = hf__steps_check_unique(earlier < phase ? &earlier->steps : &none, &phase->steps,
                                            reterr_status);

@@ -60,8 +60,7 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
         return 0;
 }
 
-/* The old and the new Lease must differ: otherwise the second write would conflict with the first.
- */
+/* The old and the new Lease must differ, or the second write would conflict with the first. */
 static int check_migration(const struct hf_elector_config *config,
                            struct hf_status *reterr_status) {
         const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;

@@ -277,8 +277,8 @@ void hf__core_op_expire(struct hf__core *core, struct hf__core_time now) {
 
 /* ---- the outcome of a write ---- */
 
-static void acquired(struct hf__core *core, const struct hf__record *record, hf_nsec now,
-                     struct hf__core_actions *actions) {
+static void on_acquired(struct hf__core *core, const struct hf__record *record, hf_nsec now,
+                        struct hf__core_actions *actions) {
         bool ordered = record->rv_number != 0 && core->observed.rv_number != 0;
 
         assert(core->joined && core->op_record.holder[0] != '\0');
@@ -335,7 +335,7 @@ static void on_write_done(struct hf__core *core, enum hf__core_op kind,
         core->in_doubt = false;
         core->next_op_at = now.boot;
         if (kind == HF__OP_ACQUIRE)
-                acquired(core, &event->record, now.boot, actions);
+                on_acquired(core, &event->record, now.boot, actions);
         else if (kind == HF__OP_RENEW)
                 on_renewed(core, &event->record, now.boot, actions);
         else

@@ -100,7 +100,7 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
 /* ---- starting ---- */
 
 /* The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
- * so it takes the mutex: otherwise a stop between its test and its wait would miss the broadcast.
+ * so it takes the mutex: otherwise a stop could miss the broadcast between its test and its wait.
  */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;

@@ -30,6 +30,5 @@ void hf__lease_events_add(struct hf__lease_events *events, bool began,
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now);
 /* Whether an Event still has to be sent or retried. Thread: any. */
 bool hf__lease_events_waiting(struct hf__lease_events *events);
-/* Requests under way continue, and the last response frees the memory. Accepts NULL, returns NULL.
- */
+/* Requests under way continue; the last response frees the memory. Accepts NULL, returns NULL. */
 struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events);

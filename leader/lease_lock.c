@@ -262,8 +262,7 @@ static void on_response(void *ctx, const struct hf_response *from) {
                 reply.status = from->status;
                 reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
         }
-        /* Whether the write was applied is unknown: report it so, and the elector reads the Lease.
-         */
+        /* HF_E_TIMEOUT means that the outcome is unknown, so that the elector reads the Lease. */
         if (op->kind == OP_WRITE && reply.result != 0 &&
             (from->error == 0 || !is_nothing_written(reply.result)))
                 reply.result = HF_E_TIMEOUT;

@@ -317,8 +317,7 @@ void hf__term_fire_drain(struct hf__term *term) {
 }
 
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason) {
-        /* The client is aborted first, so that no controller that sees the abort can still write.
-         */
+        /* Abort the client first, so that no controller that sees the abort can still write. */
         if (term->gate)
                 hf__leader_client_abort(term->client);
         hf_cancel_fire(term->abort, reason);

@@ -86,8 +86,8 @@ static void reply_to_elector(struct two_lease_lock *lock,
         lock->base.on_reply(lock->base.ctx, command->op_id, &reply);
 }
 
-/* Unlocks mu and carries out the commands. why: the status of the reply that caused them, or NULL.
- */
+/* Unlocks mu and carries out the commands. why: the status of the failed reply that caused them, or
+ * NULL. */
 static void carry_out_unlocking(struct two_lease_lock *lock,
                                 const struct hf__two_lease_commands *commands,
                                 const struct hf_status *why) {
