@@ -111,8 +111,8 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         /* A term whose controllers cannot run ends like a lost term. The backoff then gives other
          * processes a chance to acquire the Lease. */
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
-               "%s: the controllers of term %llu cannot start: %s", elector->label,
-               (unsigned long long)action->term,
+               "%s: the controllers of term %llu cannot start, so the term ends: %s",
+               elector->label, (unsigned long long)action->term,
                r != 0 ? hf_strerror(r) : "a thread could not be created");
         shut_gate(elector);
         atomic_store(&elector->term_is_stale, true);

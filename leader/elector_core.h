@@ -34,7 +34,7 @@
  *      RELEASING           released or given up, stop requested          STOPPED
  *      RELEASING           released or given up, hand-over requested     FOLLOWING
  *
- *      (A request is a stop or a hand-over that the embedder or the record asked for.)
+ *      (A request is a stop by the embedder, or a hand-over by the embedder or the record.)
  *
  * Rules, and why each holds
  *

@@ -9,12 +9,12 @@
  *
  * Invariants:
  *  - The loop blocks only in epoll_wait. Lock operations are asynchronous, the threads of a term
- * are joined only after they have reported their end, and the embedder's callbacks must not block.
- *    (One exception: when all electors have stopped, it waits 25 ms before it sends the last
+ *    are joined only after they have reported their end, and the embedder's callbacks must not
+ *    block. (One exception: when all electors have stopped, it waits 25 ms before it sends the last
  *    Events.)
  *  - The clock is read immediately before each step. The core uses this time as the send time of
- * the step's operation, and a term's validity counts from there. A pause between reading the clock
- *    and sending can therefore only shorten the validity.
+ *    the step's operation, and a term's validity counts from there. A pause between reading the
+ *    clock and sending can therefore only shorten the validity.
  *
  * An input that concerns the current term is a flag, not a message, because a message could be read
  * after that term has ended, and would then end the next one. The client of the current term sets

@@ -197,10 +197,10 @@ static void log_timing(const struct hf_elector *elector) {
         hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace,
                             overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
-               "%s: contending as %s; after a leader's death another leads within %s at worst; a "
-               "leader that is cut off acts for %s after its last renewal, and its controllers "
-               "have ended %s before another can lead (no overlap while clocks differ by less "
-               "than that)",
+               "%s: contending as %s; if a leader dies, another process leads at most %s later; a "
+               "leader without a connection acts for at most %s after its last renewal; its "
+               "controllers return at least %s before another process can lead, so terms do not "
+               "overlap if clocks differ by less than that",
                elector->label, elector->identity, takeover, act, overlap);
 }
 

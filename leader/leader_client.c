@@ -6,7 +6,7 @@
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
  *      response         Did the server check the fence? If it reports that the term is stale, or
- * does not confirm the fence, the term ends.
+ *                       does not confirm the fence, the term ends.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
  * fence closes that window. A refused write gets its response through `done` like any other, but on

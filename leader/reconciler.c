@@ -120,7 +120,7 @@ static void reconcile_key(struct run *run, const char *key) {
                 bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER ||
                              r == HF_E_STALE_TERM;
                 hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING,
-                       reconciler->name, "%s: %s; will be retried", key, hf_strerror(r));
+                       reconciler->name, "%s: %s; the key will be retried", key, hf_strerror(r));
                 (void)hf_workqueue_retry(run->queue, key);
         }
 }

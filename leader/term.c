@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The running controllers of one term. Each controller has a part of the term (struct hf_term) with
- * a thread and a drain token of its own. The thread waits until the controllers named in `after`
+ * a thread and a drain token. The thread waits until the controllers named in `after`
  * have started, then calls run(). If run() fails while the term goes on, it is called again after a
  * growing pause.
  *
@@ -10,10 +10,11 @@
  *
  * "Before" and "after" are meant in the order that the `after` members define. Each part has two
  * counters:
- *  - n_not_started: the parts before it that have not started. The thread that decrements it to
- * zero fires the part's `begin` token.
- *  - n_after_alive: the parts after it that have not returned. In a planned end the part is drained
- *    when this is zero, either by hf__term_fire_drain or by the part that decrements it to zero.
+ *  - n_not_started: the number of parts before it that have not started. The thread that decrements
+ *    it to zero fires the part's `begin` token.
+ *  - n_after_alive: the number of parts after it that have not returned. In a planned end the part
+ * is drained when this is zero, either by hf__term_fire_drain or by the part that decrements it to
+ * zero.
  *
  * hf__term_fire_drain sets `draining` before it reads the counters, and a part that returns
  * decrements them before it reads `draining`. So at least one of the two threads drains the part. A
