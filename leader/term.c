@@ -13,8 +13,8 @@
  *  - n_not_started: the number of parts before it that have not started. The thread that decrements
  *    it to zero fires the part's `begin` token.
  *  - n_after_alive: the number of parts after it that have not returned. In a planned end the part
- * is drained when this is zero, either by hf__term_fire_drain or by the part that decrements it to
- * zero.
+ *    is drained when this is zero, either by hf__term_fire_drain or by the part that decrements it
+ *    to zero.
  *
  * hf__term_fire_drain sets `draining` before it reads the counters, and a part that returns
  * decrements them before it reads `draining`. So at least one of the two threads drains the part. A
