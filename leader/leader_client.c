@@ -105,7 +105,7 @@ static struct write *write_new(struct leader_client *client, hf_response_fn done
         return write;
 }
 
-static void refuse(hf_response_fn done, void *ctx, int error, const char *why) {
+static void complete_with_error(hf_response_fn done, void *ctx, int error, const char *why) {
         struct hf_response reply = {.error = error};
         (void)hf_fail(&reply.status, error, "%s", why);
         done(ctx, &reply);
@@ -208,7 +208,7 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         if (r != 0)
                 write_unref(write); /* the callback's reference: there will be no callback */
         if (refused) {
-                refuse(done, ctx, r, why);
+                complete_with_error(done, ctx, r, why);
                 r = 0;
         }
         if (r == 0 && ret_id)
@@ -232,7 +232,7 @@ static int leader_request(struct hf_client *self, const struct hf_request *reque
                 return hf_client_request(client->config.inner, request, done, ctx, ret_id);
         if (ret_id)
                 *ret_id = 0;
-        refuse(done, ctx, HF_E_CANCELED, "the term is over");
+        complete_with_error(done, ctx, HF_E_CANCELED, "the term is over");
         return 0;
 }
 
