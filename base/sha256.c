@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256, for libholdfast only. A bootstrap names its manifest by the hash of its content, and the
+ * SHA-256, for libholdfast only. The bootstrap ledger records the hash of what was applied, and the
  * library does not link OpenSSL. Code in holdfastd uses OpenSSL's EVP functions instead.
  *
  * The hash is stored in objects, so its value must never change.
