@@ -45,7 +45,7 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out);
 
 /* ---- reading ----
  * Every function accepts NULL and values of other types, and then returns NULL, false, 0 or the
- * default. What is returned is borrowed from the tree. In a path dots separate keys
+ * default. The returned value is borrowed from the tree. In a path dots separate keys
  * ("metadata.labels"). */
 
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key);

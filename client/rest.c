@@ -28,7 +28,7 @@
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
-/* ---- what requests and watches share ---- */
+/* ---- shared by requests and watches ---- */
 
 int hf__rest_fail(const struct hf__http_result *result, const char *what,
                   struct hf_status *ret_status) {
