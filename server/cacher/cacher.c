@@ -37,7 +37,7 @@ static bool is_anything_due(const struct due *due) {
 static struct due collect_due_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *next) {
         struct due due = {0};
 
-        due.late = hfd_consistent_reads_late_locked(cacher, now, next);
+        due.late = hfd_consistent_reads_remove_late_locked(cacher, now, next);
         if (cacher->watchers.due <= now)
                 hfd_watchers_tick_locked(cacher, now, &due.dirty);
         due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
@@ -49,7 +49,7 @@ static struct due collect_due_locked(struct hfd_cacher *cacher, hf_nsec now, hf_
 }
 
 static void carry_out(struct hfd_cacher *cacher, const struct due *due) {
-        hfd_consistent_reads_go(due->late);
+        hfd_consistent_reads_call_ready(due->late);
         hfd_watchers_deliver(due->dirty);
         if (due->reflector)
                 hfd_reflector_run(cacher);
@@ -162,9 +162,10 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         if (cacher->timer_running)
                 pthread_join(cacher->timer_thread, NULL);
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_consistent_read *left = hfd_consistent_reads_all_locked(cacher, HF_E_CANCELED);
+        struct hfd_consistent_read *left =
+                hfd_consistent_reads_remove_all_locked(cacher, HF_E_CANCELED);
         pthread_mutex_unlock(&cacher->mu);
-        hfd_consistent_reads_go(left);
+        hfd_consistent_reads_call_ready(left);
         /* This wait is bounded, because every request to the store has a deadline. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->requests.n > 0)
@@ -222,7 +223,7 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         return r;
 }
 
-hf_nsec hfd_cacher_store_heard_at(struct hfd_cacher *cacher) {
+hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
         return (hf_nsec)atomic_load(&cacher->requests.heard_at);
 }
 
@@ -256,8 +257,8 @@ bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resou
         *ret_revision = cacher->revision;
         bool there = cacher->synced && (at == 0 || at == cacher->revision);
         if (there)
-                hfd_object_tree_walk(&cacher->trees[hfd_resource_index(resource)], prefix, after,
-                                     visit, ctx);
+                hfd_object_tree_for_each(&cacher->trees[hfd_resource_index(resource)], prefix,
+                                         after, visit, ctx);
         pthread_mutex_unlock(&cacher->mu);
         return there;
 }
@@ -280,7 +281,7 @@ struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd
         return object;
 }
 
-void hfd_cacher_note_write(struct hfd_cacher *cacher, struct hfd_object *object) {
+void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object) {
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);

@@ -62,7 +62,7 @@ bool hfd_cacher_synced(struct hfd_cacher *cacher);
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
 /* Boot time of the store's last reply or event. The health check of etcd uses it. */
-hf_nsec hfd_cacher_store_heard_at(struct hfd_cacher *cacher);
+hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
 
 /* Returns a revision: all changes up to it are in the cache. */
 uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);
@@ -90,4 +90,4 @@ struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd
  * Records that a write of this instance has stored object, so that the next write begins with this
  * version. The caller keeps its reference.
  */
-void hfd_cacher_note_write(struct hfd_cacher *cacher, struct hfd_object *object);
+void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object);

@@ -35,7 +35,7 @@ static void push(struct hfd_consistent_read **list, struct hfd_consistent_read *
         *list = read;
 }
 
-void hfd_consistent_reads_go(struct hfd_consistent_read *reads) {
+void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
         for (struct hfd_consistent_read *next; reads; reads = next) {
                 next = reads->next; /* ready may free the read */
                 reads->ready(reads);
@@ -44,7 +44,7 @@ void hfd_consistent_reads_go(struct hfd_consistent_read *reads) {
 
 /* ---- removing reads from the waiting lists ---- */
 
-struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher) {
+struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher) {
         struct hfd_consistent_read *passed = NULL, **link = &cacher->reads.waiting;
 
         while (*link) {
@@ -61,8 +61,8 @@ struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher
         return passed;
 }
 
-struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                                             hf_nsec *ret_next) {
+struct hfd_consistent_read *
+hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *ret_next) {
         struct hfd_consistent_read *late = NULL, **link = &cacher->reads.waiting;
         bool counted = false;
 
@@ -89,8 +89,8 @@ struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *
         return late;
 }
 
-struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *cacher,
-                                                            int outcome) {
+struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
+                                                                   int outcome) {
         struct hfd_consistent_read *all = NULL;
         struct hfd_consistent_read **lists[] = {&cacher->reads.waiting, &cacher->reads.to_probe};
 
@@ -159,7 +159,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         pthread_mutex_unlock(&cacher->mu);
         /* Send the next probe first: the callbacks below may take time. */
         send_probe(cacher);
-        hfd_consistent_reads_go(go);
+        hfd_consistent_reads_call_ready(go);
 }
 
 /* Sends a probe for the reads that need one, unless one is under way. */
@@ -216,5 +216,5 @@ void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_
                 wait_locked(cacher, read, timeout, &passed);
         }
         pthread_mutex_unlock(&cacher->mu);
-        hfd_consistent_reads_go(passed);
+        hfd_consistent_reads_call_ready(passed);
 }

@@ -55,14 +55,15 @@ void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_
 
 /*
  * Each of the following functions removes reads from the waiting lists and returns them, linked by
- * next. After the caller has released the lock, it passes them to hfd_consistent_reads_go.
+ * next. After the caller has released the lock, it passes them to hfd_consistent_reads_call_ready.
  */
 /* Removes the reads whose revision the cache has reached. */
-struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher);
+struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher);
 /* Removes the reads that have waited too long at `now`. Lowers *ret_next to the next timeout. */
-struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                                             hf_nsec *ret_next);
+struct hfd_consistent_read *hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher,
+                                                                    hf_nsec now, hf_nsec *ret_next);
 /* Removes all reads but those whose probe is under way, and sets their outcome. */
-struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *cacher, int outcome);
+struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
+                                                                   int outcome);
 /* Calls ready of each read in the list. The caller must not hold the lock. */
-void hfd_consistent_reads_go(struct hfd_consistent_read *reads);
+void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads);

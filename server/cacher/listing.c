@@ -35,8 +35,10 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
                 return true;
         struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
         if (!object) {
-                struct hfd_object *mark = hfd_stored_value_mark(listing->cacher, resource, kv);
-                return mark && hfd_stored_value_remember(&listing->unreadable, kv->key, mark);
+                struct hfd_object *mark =
+                        hfd_stored_value_placeholder(listing->cacher, resource, kv);
+                return mark &&
+                       hfd_stored_value_set_placeholder(&listing->unreadable, kv->key, mark);
         }
         if (hfd_object_tree_put(&listing->trees[hfd_resource_index(resource)], object, &old) != 0)
                 return false;

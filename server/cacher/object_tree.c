@@ -134,8 +134,9 @@ static bool walk_node(const struct hfd_object_node *node, const struct walk *w) 
         return walk_node(node->right, w);
 }
 
-void hfd_object_tree_walk(const struct hfd_object_tree *tree, const char *prefix, const char *after,
-                          bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
+void hfd_object_tree_for_each(const struct hfd_object_tree *tree, const char *prefix,
+                              const char *after,
+                              bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
         struct walk w = {prefix, after, strlen(prefix), visit, ctx};
 
         walk_node(tree->root, &w);

@@ -37,6 +37,7 @@ struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const ch
  * Visits, in order, the objects whose path begins with prefix and sorts after `after` ("" = all),
  * until visit returns false.
  */
-void hfd_object_tree_walk(const struct hfd_object_tree *tree, const char *prefix, const char *after,
-                          bool (*visit)(void *ctx, struct hfd_object *object), void *ctx);
+void hfd_object_tree_for_each(const struct hfd_object_tree *tree, const char *prefix,
+                              const char *after,
+                              bool (*visit)(void *ctx, struct hfd_object *object), void *ctx);
 void hfd_object_tree_clear(struct hfd_object_tree *tree);

@@ -102,11 +102,11 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         bool published = publish_locked(cacher, listing);
         if (published) {
                 hfd_watchers_expire_locked(cacher, &dirty);
-                passed = hfd_consistent_reads_passed_locked(cacher);
+                passed = hfd_consistent_reads_remove_reached_locked(cacher);
                 pthread_cond_broadcast(&cacher->cond);
         }
         pthread_mutex_unlock(&cacher->mu);
-        hfd_consistent_reads_go(passed);
+        hfd_consistent_reads_call_ready(passed);
         hfd_watchers_deliver(dirty);
         hfd_listing_free(listing); /* it now contains the replaced trees */
         if (published)
@@ -180,7 +180,7 @@ static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *r
 
         if (!good || !change.object)
                 return good;
-        hfd_watchers_change_locked(cacher, &change, dirty);
+        hfd_watchers_queue_change_locked(cacher, &change, dirty);
         hfd_event_history_add(&cacher->history, change);
         return true;
 }
@@ -226,15 +226,15 @@ static void take_event(struct hfd_cacher *cacher, const struct hfd_watch_event *
                 object = object_of_put(cacher, resource, path, &event->kv);
                 /* An invalid value replaces the object too: the old one must not be served. */
                 if (!object)
-                        mark = hfd_stored_value_mark(cacher, resource, &event->kv);
+                        mark = hfd_stored_value_placeholder(cacher, resource, &event->kv);
                 batch->whole = object || mark;
         }
         pthread_mutex_lock(&cacher->mu);
         if (resource && batch->whole)
-                batch->whole =
-                        hfd_stored_value_remember(&cacher->unreadable, event->kv.key, mark) &&
-                        apply_locked(cacher, resource, path, object, event->kv.mod_revision,
-                                     &batch->dirty);
+                batch->whole = hfd_stored_value_set_placeholder(&cacher->unreadable, event->kv.key,
+                                                                mark) &&
+                               apply_locked(cacher, resource, path, object, event->kv.mod_revision,
+                                            &batch->dirty);
         if (batch->whole && last && event->revision > cacher->revision)
                 cacher->revision = event->revision;
         pthread_mutex_unlock(&cacher->mu);
@@ -251,13 +251,13 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         if (!batch.whole)
                 cacher->reflector.relist = true;
         else if (batch.taken)
-                hfd_watchers_taken_locked(cacher, &batch.dirty);
+                hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
         uint64_t cancel = batch.whole ? 0 : cacher->reflector.watch_id;
         cacher->reflector.backoff = BACKOFF_MIN;
-        struct hfd_consistent_read *passed = hfd_consistent_reads_passed_locked(cacher);
+        struct hfd_consistent_read *passed = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         atomic_store(&cacher->requests.heard_at, hfd_cacher_now(cacher));
-        hfd_consistent_reads_go(passed);
+        hfd_consistent_reads_call_ready(passed);
         hfd_watchers_deliver(batch.dirty);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);

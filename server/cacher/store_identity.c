@@ -59,13 +59,13 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
 }
 
-struct hfd_store_identity_mark
-hfd_store_identity_mark_locked(const struct hfd_store_identity *identity) {
-        return (struct hfd_store_identity_mark){identity->replacement_epoch,
-                                                identity->known_revision};
+struct hfd_store_identity_snapshot
+hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity) {
+        return (struct hfd_store_identity_snapshot){identity->replacement_epoch,
+                                                    identity->known_revision};
 }
 
-void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_mark sent,
+void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply) {
         char why[96] = "";
 
@@ -129,7 +129,7 @@ struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *
         return epoch;
 }
 
-bool hfd_store_identity_settling(struct hfd_cacher *cacher) {
+bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
         bool settles = cacher->identity.settling;
         pthread_mutex_unlock(&cacher->mu);

@@ -49,14 +49,14 @@ struct hfd_store_identity {
 };
 
 /* The part of the identity that is copied when a request is sent, to check its reply against. */
-struct hfd_store_identity_mark {
+struct hfd_store_identity_snapshot {
         unsigned long replacement_epoch;
         uint64_t revision;
 };
-struct hfd_store_identity_mark
-hfd_store_identity_mark_locked(const struct hfd_store_identity *identity);
+struct hfd_store_identity_snapshot
+hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity);
 /* Compares a reply with the mark of its request. Reports a replacement if another store replied. */
-void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_mark sent,
+void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply);
 
 /*
@@ -65,7 +65,7 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
  */
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
 /* True: a replacement was noticed, and the cache is not yet filled from the new store. */
-bool hfd_store_identity_settling(struct hfd_cacher *cacher);
+bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
 
 /* Writes the epoch key, whose value a restore procedure changes. 0 or HF_E_TOO_LARGE. */
 int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]);

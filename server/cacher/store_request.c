@@ -35,7 +35,7 @@ struct tracked {
         void *ctx;
         hf_nsec started;
         struct hf_metric *metric;
-        struct hfd_store_identity_mark sent;
+        struct hfd_store_identity_snapshot sent;
 };
 
 /* The cacher may be freed as soon as the last request is untracked. */
@@ -76,7 +76,7 @@ static struct tracked *track(struct hfd_cacher *cacher, int op, hfd_store_fn don
                               .started = hfd_cacher_now(cacher),
                               .metric = cacher->requests.metrics[op]};
         pthread_mutex_lock(&cacher->mu);
-        t->sent = hfd_store_identity_mark_locked(&cacher->identity);
+        t->sent = hfd_store_identity_snapshot_locked(&cacher->identity);
         cacher->requests.n++;
         pthread_mutex_unlock(&cacher->mu);
         return t;

@@ -7,9 +7,9 @@
 
 #include "server/cacher/cacher_private.h"
 
-struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
-                                         const struct hfd_resource *resource,
-                                         const struct hfd_kv *kv) {
+struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
+                                                const struct hfd_resource *resource,
+                                                const struct hfd_kv *kv) {
         if (hfd_object_check(kv->value) != HF_E_INVALID)
                 return NULL; /* the value is valid, so memory must have run out */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
@@ -17,8 +17,8 @@ struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
         return hfd_object_unreadable(resource, kv->key, kv->mod_revision);
 }
 
-bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
-                               struct hfd_object *mark) {
+bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *key,
+                                      struct hfd_object *mark) {
         struct hfd_object *old = NULL;
         bool good = true;
 

@@ -14,12 +14,12 @@ struct hfd_cacher;
  * Called for a stored value that is not a valid object. NULL: out of memory, refill the cache.
  * Otherwise logs it and returns a placeholder, which the caller must keep.
  */
-struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
-                                         const struct hfd_resource *resource,
-                                         const struct hfd_kv *kv);
+struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
+                                                const struct hfd_resource *resource,
+                                                const struct hfd_kv *kv);
 /*
  * Stores mark as the placeholder of key, and takes its reference. mark NULL: the key now has a
  * valid object or was deleted, so any placeholder is dropped. False: out of memory.
  */
-bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
-                               struct hfd_object *mark);
+bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *key,
+                                      struct hfd_object *mark);

@@ -133,8 +133,8 @@ static bool is_watched(const struct hfd_watcher *watcher, const struct hfd_objec
         return !watcher->name || strcmp(watcher->name, object->name) == 0;
 }
 
-void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                struct hfd_watcher **dirty) {
+void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                      struct hfd_watcher **dirty) {
         for (struct hfd_watcher *w =
                      cacher->watchers.list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
@@ -169,7 +169,7 @@ static void bookmark_locked(struct hfd_watcher *watcher) {
                                                                 : watcher->after);
 }
 
-void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next)
                         if (w->in_process && w->bookmarks && !w->end_wanted) {
@@ -324,7 +324,7 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         }
 }
 
-void hfd_watcher_go(struct hfd_watcher *watcher) {
+void hfd_watcher_start(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         watcher->started = true; /* may already be set by an earlier cancel */
         pthread_mutex_unlock(&watcher->cacher->mu);
@@ -366,7 +366,7 @@ static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
         if (!revision) {
                 if (watcher->n_ns)
                         (void)snprintf(prefix, sizeof prefix, "%s/", watcher->ns);
-                hfd_object_tree_walk(&cacher->trees[index], prefix, "", queue_initial, watcher);
+                hfd_object_tree_for_each(&cacher->trees[index], prefix, "", queue_initial, watcher);
                 return true;
         }
         if (revision < cacher->history.floor)

@@ -54,13 +54,13 @@ struct hfd_watchers {
 
 /*
  * Begins a watch. False: response contains the failure, and the sink is never called. *ret_watcher
- * is a reference for the caller. No event is delivered before hfd_watcher_go, so that the caller
+ * is a reference for the caller. No event is delivered before hfd_watcher_start, so that the caller
  * can send its response headers first.
  */
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher);
-void hfd_watcher_go(struct hfd_watcher *watcher);
+void hfd_watcher_start(struct hfd_watcher *watcher);
 /* Calls sink.end with HF_E_CANCELED, perhaps before this returns. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
@@ -70,8 +70,8 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
  * link each watcher with a non-empty queue into *dirty. After the caller has released the lock, it
  * passes this list to hfd_watchers_deliver.
  */
-void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                struct hfd_watcher **dirty);
+void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                      struct hfd_watcher **dirty);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* Ends all watches cleanly. */
@@ -81,7 +81,7 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
  * client, because the new holder's controllers wait until their informers have reached the write
  * that acquired the Lease.
  */
-void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* Queues the bookmarks and ends that are due at `now`. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
 /* Delivers to each watcher of the list. The caller must not hold the lock. */

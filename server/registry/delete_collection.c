@@ -150,7 +150,8 @@ static void compare_fence(struct sweep *sweep) {
         int r;
 
         assert(sweep->fence.n_leases > 0);
-        if (hfd_store_identity_settling(sweep->registry->cacher)) { /* as in write/commit.c */
+        if (hfd_store_identity_replacement_pending(
+                    sweep->registry->cacher)) { /* as in write/commit.c */
                 sweep->fence_compared = true;
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
                 respond_failure(sweep);
@@ -376,5 +377,5 @@ void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *re
                 respond_failure(sweep);
                 return;
         }
-        hfd_list_for(registry, &sweep->list, on_selected);
+        hfd_list_objects(registry, &sweep->list, on_selected);
 }

@@ -201,7 +201,7 @@ static void put_meta(struct hf__strbuf *meta, const struct page *page) {
 static void finish_page(struct page *page) {
         struct hfd_read *read = page->read;
         struct hfd_request *request = read->request;
-        hfd_list_fn take = read->take;
+        hfd_list_objects_fn take = read->take;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
@@ -347,7 +347,7 @@ static void on_list_ready(struct hfd_consistent_read *wait) {
 }
 
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
-        hfd_list_for(registry, request, NULL);
+        hfd_list_objects(registry, request, NULL);
 }
 
 /* Lists a page after the first one. */
@@ -365,7 +365,8 @@ static void continue_list(struct hfd_read *read) {
         }
 }
 
-void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hfd_list_fn take) {
+void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request,
+                      hfd_list_objects_fn take) {
         struct hfd_read *read = hfd_read_new(registry, request, on_list_ready);
         const struct hfd_options *o = &request->options;
 

@@ -9,7 +9,8 @@
 /* Carries out a list. The request is answered once, perhaps before this returns. */
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request);
 /* The same, but passes the objects to take, which answers. A failure is answered without take. */
-void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hfd_list_fn take);
+void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request,
+                      hfd_list_objects_fn take);
 /*
  * Renders a list of these objects in the format that the request asks for. meta contains the
  * members of the list's metadata ("resourceVersion":...). The caller drops the reference. NULL: out

@@ -388,7 +388,7 @@ static void start_watcher(struct pending *p, struct hfd_watcher *watcher) {
         if (closing)
                 hfd_watcher_cancel(watcher);
         else
-                hfd_watcher_go(watcher);
+                hfd_watcher_start(watcher);
         pending_unref(p);
 }
 

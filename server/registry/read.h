@@ -18,8 +18,8 @@
  * Receives the objects that a list has selected. It owns the array and the references in it, and
  * must answer the request.
  */
-typedef void (*hfd_list_fn)(struct hfd_request *request, struct hfd_object **objects, size_t n,
-                            uint64_t revision);
+typedef void (*hfd_list_objects_fn)(struct hfd_request *request, struct hfd_object **objects,
+                                    size_t n, uint64_t revision);
 
 struct hfd_read {
         struct hfd_consistent_read wait; /* first: its ready is given this */
@@ -30,7 +30,7 @@ struct hfd_read {
         /* Only used by a list. */
         char start[2 * HF_NAME_MAX + 4]; /* only objects after this path; "" = all */
         uint64_t at;                     /* exactly this revision; 0 = any that is new enough */
-        hfd_list_fn take;                /* receives the objects; NULL = send a response */
+        hfd_list_objects_fn take;        /* receives the objects; NULL = send a response */
 };
 
 /* Carries out a get. The request is answered once, perhaps before this returns. Thread: any. */

@@ -13,7 +13,7 @@
 
 #define TERMS ".holdfast/terms/" /* follows the prefix */
 
-int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
+int hfd_key_term_record(char *key, const char *prefix, const char *ns, const char *name) {
         return hf__join(key, HFD_KEY_MAX, prefix, TERMS, ns, "/", name, NULL) ? 0 : HF_E_TOO_LARGE;
 }
 

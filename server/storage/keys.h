@@ -20,7 +20,7 @@
 #define HFD_KEY_MAX 1024 /* bytes of a key, with its NUL */
 
 /* The key of a term record. key has HFD_KEY_MAX bytes. 0 or HF_E_TOO_LARGE. */
-int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name);
+int hfd_key_term_record(char *key, const char *prefix, const char *ns, const char *name);
 bool hfd_key_is_term_record(const char *key, const char *prefix);
 /*
  * Sets end to the first key after all keys that begin with prefix, so that these are [prefix, end).

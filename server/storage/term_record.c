@@ -41,7 +41,7 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
         int r;
 
         assert(out->n_leases < HFD_FENCE_LEASES);
-        r = hfd_key_terms(key, prefix, ns, name);
+        r = hfd_key_term_record(key, prefix, ns, name);
         if (r != 0)
                 return r;
         compares[0] = (struct hfd_compare){.kind = HFD_MOD_EQUALS, .key = key, .revision = term};

@@ -187,7 +187,7 @@ static bool take_patch(struct hfd_write *w, struct hfd_response *response) {
 
 /* ---- all of them ---- */
 
-bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
+bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
         assert(!w->sent && !w->at_store);
         if (w->request->verb == HFD_PATCH)
                 return take_patch(w, response);

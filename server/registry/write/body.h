@@ -16,7 +16,7 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
  * Parses the body into w->sent, which must be empty, and checks it as far as that needs no stored
  * state. A delete without a body leaves w->sent NULL.
  */
-bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response);
+bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response);
 /*
  * Brings an object that a client wants to store into the normal form of its kind, and checks what
  * does not depend on the stored state.

@@ -46,7 +46,7 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
                 return;
         }
         if (!find_object(w, reply, &found) ||
-            !hfd_write_namespace_found(w, reply->kvs, reply->n_kvs)) {
+            !hfd_write_namespace_update(w, reply->kvs, reply->n_kvs)) {
                 hfd_object_unref(found);
                 hfd_write_reply_no_memory(w);
                 return;
@@ -56,7 +56,7 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         w->unchanged = false;
         w->created = false;
         w->same_term = false;
-        hfd_write_adopt(w, found);
+        hfd_write_set_current(w, found);
         hfd_write_attempt(w);
 }
 
@@ -136,7 +136,7 @@ void hfd_write_commit(struct hfd_write *w) {
                 return;
         }
         /* The store was replaced, which ends the term. The leader may not know that yet. */
-        if (w->fence && hfd_store_identity_settling(w->registry->cacher)) {
+        if (w->fence && hfd_store_identity_replacement_pending(w->registry->cacher)) {
                 w->fence_compared = true;
                 hfd_write_reply_stale_term(w);
                 return;

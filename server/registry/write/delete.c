@@ -25,7 +25,8 @@
 #define ORPHAN     "orphan"
 #define FOREGROUND "foregroundDeletion"
 
-bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object) {
+bool hfd_write_delete_is_blocked(const struct hfd_resource *resource,
+                                 const struct hf__json *object) {
         return hf__json_count(hf__json_path(object, "metadata.finalizers")) > 0 ||
                (resource->subresources & HFD_SUB_FINALIZE &&
                 hf__json_count(hf__json_path(object, "spec.finalizers")) > 0);
@@ -146,7 +147,7 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         w->object = hf__json_dup(old);
         w->same_term = true;
         r = w->object ? apply_policy(w) : -ENOMEM;
-        if (r == 0 && hfd_write_delete_is_held(w->request->resource, w->object))
+        if (r == 0 && hfd_write_delete_is_blocked(w->request->resource, w->object))
                 r = make_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);

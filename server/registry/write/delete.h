@@ -6,4 +6,5 @@
 /* Deletes or marks the object. Ends the write or passes it to another thread. */
 void hfd_write_delete_attempt(struct hfd_write *w);
 /* Whether the finalizers of a parsed object keep it from being deleted. */
-bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object);
+bool hfd_write_delete_is_blocked(const struct hfd_resource *resource,
+                                 const struct hf__json *object);

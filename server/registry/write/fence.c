@@ -42,7 +42,7 @@ int hfd_write_fence_term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct h
         *ret_value = NULL;
         if (!w->request->resource->term_record || w->unchanged)
                 return 0;
-        if (hfd_key_terms(key, w->registry->prefix, w->request->ns, hfd_write_name(w)) != 0)
+        if (hfd_key_term_record(key, w->registry->prefix, w->request->ns, hfd_write_name(w)) != 0)
                 return HF_E_TOO_LARGE;
         if (!w->stored) { /* the Lease is deleted */
                 *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
@@ -61,7 +61,7 @@ int hfd_write_fence_term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct h
 
 /* ---- the fence ---- */
 
-int hfd_write_fence_make(struct hfd_write *w) {
+int hfd_write_fence_init(struct hfd_write *w) {
         assert(w->request->fence && !w->fence);
         w->fence = malloc(sizeof *w->fence);
         return w->fence ? hfd_fence_compares(w->fence, w->registry->prefix, w->request->fence)

@@ -16,7 +16,7 @@
 #define HFD_WRITE_FENCE_READS    (HFD_FENCE_LEASES + 1)
 
 /* Creates w->fence from the request's fence. 0, -ENOMEM or HF_E_TOO_LARGE. */
-int hfd_write_fence_make(struct hfd_write *w);
+int hfd_write_fence_init(struct hfd_write *w);
 /*
  * Appends the compares of the fence to the transaction, and the keys to read if a compare fails.
  * epoch_key is a buffer that must live until the transaction was started. 0 or HF_E_TOO_LARGE.

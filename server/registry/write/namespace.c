@@ -109,7 +109,7 @@ static void refuse_create(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
-bool hfd_write_namespace_open(struct hfd_write *w) {
+bool hfd_write_namespace_accepts_create(struct hfd_write *w) {
         bool synced; /* does not matter: a missing namespace is looked for in the store */
 
         if (!is_compared(w))
@@ -145,7 +145,7 @@ bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
         return true;
 }
 
-bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, size_t n) {
+bool hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs, size_t n) {
         struct hfd_compare compare;
         char key[HFD_KEY_MAX];
 

@@ -101,7 +101,7 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
                                 w->stored ? w->stored : w->last);
         /* The next write of this instance begins with this object before the watch delivers it. */
         if (object && w->stored && !w->request->options.dry_run)
-                hfd_cacher_note_write(w->registry->cacher, object);
+                hfd_cacher_record_write(w->registry->cacher, object);
         reply_object(w, object);
         hfd_object_unref(object);
 }

@@ -134,9 +134,9 @@ void hfd_write_update_create(struct hfd_write *w) {
         int r;
 
         assert(!w->at_store && !w->created);
-        if (!hfd_write_namespace_open(w) || (w->current && refuse_taken_name(w)))
+        if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_taken_name(w)))
                 return;
-        hfd_write_adopt(w, NULL);
+        hfd_write_set_current(w, NULL);
         take_sent(w);
         r = prepare_create(w);
         if (r != 0) {
@@ -284,7 +284,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         if (!make_stored(w, old))
                 return;
         w->same_term = resource->term_record && hfd_write_fence_same_term(old, w->object);
-        if (deleting && !hfd_write_delete_is_held(resource, w->object)) {
+        if (deleting && !hfd_write_delete_is_blocked(resource, w->object)) {
                 /* The update has removed the last finalizer, so it is the deletion as well. */
                 w->last = w->stored;
                 w->stored = NULL;

@@ -77,12 +77,12 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
                 return;
         }
         *w = (struct hfd_write){.registry = registry, .request = request};
-        if (refuse_system_namespace(request, &response) || !hfd_write_body_take(w, &response)) {
+        if (refuse_system_namespace(request, &response) || !hfd_write_body_read(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
         }
         if (request->fence)
-                r = hfd_write_fence_make(w);
+                r = hfd_write_fence_init(w);
         if (r == 0 && request->verb != HFD_CREATE)
                 r = find_current(w);
         if (r != 0)
@@ -116,7 +116,7 @@ void hfd_write_attempt(struct hfd_write *w) {
                 return;
         }
         /* The previous attempt has consumed the parsed body, so parse it again. This is rare. */
-        if (!w->sent && !hfd_write_body_take(w, &response)) {
+        if (!w->sent && !hfd_write_body_read(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
         }
@@ -130,7 +130,7 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 /* ---- asking the store for the newest version ---- */
 
-void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current) {
+void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current) {
         assert(!current || current != w->current);
         hfd_object_unref(w->current);
         w->current = current;
@@ -157,7 +157,7 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
                         return;
                 }
         }
-        hfd_write_adopt(w, object);
+        hfd_write_set_current(w, object);
         hfd_write_attempt(w);
 }
 

@@ -112,6 +112,6 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
 /* Builds w->key from w->path. 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hfd_write_make_key(struct hfd_write *w);
 /* Sets w->current to the object that the store has just returned. NULL: it does not exist. */
-void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
+void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current);
 /* The object's name for messages; "" = it has none yet. Borrowed from the write. */
 const char *hfd_write_name(const struct hfd_write *w);

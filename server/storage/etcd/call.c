@@ -165,13 +165,13 @@ static void on_call_done(void *ctx, const struct hf__http_result *result) {
         hfd_arena_init(&arena);
         r = parse_call(call, result, &arena, &reply);
         if (r != 0) {
-                hfd_etcd_release(&reply);
+                hfd_etcd_release_reply(&reply);
                 reply = (struct hfd_store_reply){0};
                 reply.error = hf_fail(&reply.status, r, "etcd %s: the response is malformed: %s",
                                       call->etcd->endpoints[call->endpoint], hf_strerror(r));
         }
         finish_call(call, &reply);
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 

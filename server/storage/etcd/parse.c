@@ -61,7 +61,7 @@ static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply
 }
 
 /* Appends the range's kvs to those of reply; kvs, which is reply->kvs, has room for them. n_kvs
- * counts only complete ones, so that hfd_etcd_release is right after an error. */
+ * counts only complete ones, so that hfd_etcd_release_reply is right after an error. */
 static int read_range(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values,
                       struct hfd_store_reply *reply) {
         for (size_t i = 0; i < range->n_kvs; i++) {
@@ -138,7 +138,7 @@ int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, stru
         return -EINVAL;
 }
 
-void hfd_etcd_release(struct hfd_store_reply *reply) {
+void hfd_etcd_release_reply(struct hfd_store_reply *reply) {
         for (size_t i = 0; i < reply->n_kvs; i++)
                 hf__buf_unref(reply->kvs[i].value);
         reply->n_kvs = 0;

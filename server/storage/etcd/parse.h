@@ -21,12 +21,12 @@ enum hfd_etcd_response {
 /*
  * Parses one message (without its gRPC prefix) into reply: revision, cluster_id, kvs, more, and the
  * error HF_E_CONFLICT for a transaction whose compares failed. The kvs lie in the arena and hold
- * references to their values: call hfd_etcd_release afterwards, also after an error. 0, -ENOMEM or
- * -EPROTO.
+ * references to their values: call hfd_etcd_release_reply afterwards, also after an error. 0,
+ * -ENOMEM or -EPROTO.
  */
 int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
                    struct hfd_store_reply *reply);
-void hfd_etcd_release(struct hfd_store_reply *reply);
+void hfd_etcd_release_reply(struct hfd_store_reply *reply);
 
 /* One message of a watch's stream: a state of the watch, or events, or neither (progress). */
 struct hfd_etcd_watch_response {
