@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys (keys.h shows their layout). The layout is an on-disk format: instances of different
- * versions share a store, so it must not change.
+ * Builds and recognizes keys; keys.h documents their layout.
+ *
+ * Invariant: the layout is an on-disk format. Instances of different versions share a store, so the
+ * layout must not change.
  */
 #include "server/storage/keys.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Term records and fences (term_record.h). The value is an on-disk format that instances of
- * different versions share: it must not change.
+ * Builds term records and the compares of fences; term_record.h describes both.
+ *
+ * Invariant: the value of a record is an on-disk format. Instances of different versions share a
+ * store, so the format must not change.
  */
 #include "server/storage/term_record.h"
 
