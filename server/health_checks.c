@@ -29,7 +29,7 @@ static bool check_ping(void *ctx, char *reason, size_t max_reason) {
 
 static bool check_store(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
-        hf_nsec heard_at = hfd_cacher_store_heard_at(server->cacher); /* 0 = never */
+        hf_nsec heard_at = hfd_cacher_last_store_contact(server->cacher); /* 0 = never */
         hf_nsec age = hfd_server_now(server) - heard_at;
         bool fresh = heard_at != 0 && age < STORE_STALE_AFTER;
 

@@ -151,7 +151,7 @@ static int commit(struct release *release, const struct hf_fence *fence, const c
 /* Sets fence->term to the Lease's current term. HF_E_STALE_TERM: it has no term. */
 static int find_term(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
-        int r = hfd_key_terms(key, release->prefix, fence->ns, fence->name);
+        int r = hfd_key_term_record(key, release->prefix, fence->ns, fence->name);
 
         if (r == 0)
                 r = get(release, key);

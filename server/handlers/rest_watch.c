@@ -199,10 +199,10 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
                 hfd_rest_free(rest);
                 return;
         }
-        hfd_http_request_ref(http_request); /* hfd_watcher_go may call on_end */
+        hfd_http_request_ref(http_request); /* hfd_watcher_start may call on_end */
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);
         hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
-        hfd_watcher_go(stream->watcher);
+        hfd_watcher_start(stream->watcher);
         hfd_http_request_unref(http_request);
 }
