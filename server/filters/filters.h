@@ -12,13 +12,15 @@
  *      impersonation    replaces the user (400, 403)
  *      authorization    checks the rights of the user (403)
  *      inflight         limits the requests of a lane (429 with Retry-After 1)
- *      (audit)          would be here: user and decision are known, nothing is done yet
+ *      (audit)          not implemented; it belongs here, where user and decision are known and the
+ *                       request has had no effect yet
  *      router           calls the handler of the path (404)
  *
- * and when the response is finished: request_metrics, and the access log.
+ * When the response is finished, request_metrics counts the request, and the access log records it.
  *
- * The limits come after authorization, so that a user without rights cannot occupy a place. Health,
- * version and metrics are exempt from both counts, so that probes get responses until the very end.
+ * The limits come after authorization, so that a user without rights cannot fill a lane. Health,
+ * version and metrics are exempt from both uses of inflight, so that probes get responses under
+ * load and during the whole shutdown.
  *
  * Thread: any.
  */
@@ -43,8 +45,9 @@ struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 /* The handler for the HTTP server. It attaches a context to the request (request_context.h). */
 void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 /*
- * The HTTP server's on_head: a request counts as in progress from its head on. If the server begins
- * to refuse while a client is still sending a body, that request is awaited and served.
+ * The on_head callback of the HTTP server. A request counts as in progress as soon as its head has
+ * arrived. If the server begins to refuse requests while the body is still arriving, the shutdown
+ * waits for that request, and it is served.
  */
 void hfd_filters_head(void *filters, struct hfd_http_request *request);
 
@@ -52,5 +55,8 @@ void hfd_filters_head(void *filters, struct hfd_http_request *request);
 void hfd_filters_refuse(struct hfd_filters *filters);
 /* The number of requests in progress, without watches. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);
-/* Blocks until no request is in progress, or until boot time deadline: HF_E_TIMEOUT. */
+/*
+ * Blocks until no request is in progress (watches do not count). HF_E_TIMEOUT: deadline, a time of
+ * the boot clock, has passed.
+ */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);

@@ -56,7 +56,7 @@ static bool check_fields(struct hfd_write *w, struct hf__json *object,
         if (w->n_attempts > 0 && w->request->verb != HFD_PATCH)
                 return true;
         free(o->unknown_fields);
-        if (hfd_unknown_fields(resource, object, &o->unknown_fields) != 0) {
+        if (hfd_unknown_fields_find(resource, object, &o->unknown_fields) != 0) {
                 hfd_response_no_memory(response);
                 return false;
         }
