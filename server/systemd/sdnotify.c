@@ -48,7 +48,7 @@ void hfd_notify_status(const char *format, ...) {
         (void)sd_notifyf(0, "STATUS=%s", text);
 }
 
-void hfd_notify_extend(hf_nsec more) {
+void hfd_notify_extend_timeout(hf_nsec more) {
         (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC));
 }
 

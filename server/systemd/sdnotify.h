@@ -34,7 +34,7 @@ void hfd_notify_reloading(void);
 /* STATUS=. A line break in the text becomes a space; more than 599 bytes are cut. */
 void hfd_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Asks for this much more time to start or stop, counted from now. Ask again before it is over. */
-void hfd_notify_extend(hf_nsec more);
+void hfd_notify_extend_timeout(hf_nsec more);
 /* WATCHDOG=1 */
 void hfd_notify_watchdog(void);
 

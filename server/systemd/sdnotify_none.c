@@ -32,7 +32,7 @@ void hfd_notify_reloading(void) {}
 
 void hfd_notify_status(const char *format, ...) { (void)format; }
 
-void hfd_notify_extend(hf_nsec more) { (void)more; }
+void hfd_notify_extend_timeout(hf_nsec more) { (void)more; }
 
 void hfd_notify_watchdog(void) {}
 
