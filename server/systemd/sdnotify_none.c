@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replaces sdnotify.c in a build without libsystemd (-Dsystemd=disabled): no notification is sent,
- * no watchdog is fed and no socket is taken over. The log has a warning if the service manager
+ * no watchdog is fed and no socket is inherited. The log has a warning if the service manager
  * expects one of these.
  */
 #include "server/systemd/sdnotify.h"
