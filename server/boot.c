@@ -50,8 +50,7 @@ static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_sta
         return r;
 }
 
-/* Waits in steps of STORE_LOG_INTERVAL, and logs each new reason once. Returns like wait_for_sync.
- */
+/* As wait_for_sync, but in steps of STORE_LOG_INTERVAL, and logs each new reason once. */
 static int wait_and_log(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_status logged = {0};
 

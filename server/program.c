@@ -49,8 +49,7 @@ static int print_version(void) {
         return ok ? 0 : 1;
 }
 
-/* Log lines would disturb the output of --watch on a terminal, so only --v=2 or more enables them.
- */
+/* Log lines would disturb the output of --watch on a terminal, so they need --v=2 or more. */
 static int run_status(const struct hfd_config *config) {
         struct hfd_log_sink sink;
         struct hfd_status_options options = {.kubeconfig = config->kubeconfig,

@@ -6,11 +6,11 @@
  *
  * Invariants:
  * - The instance is dead. Proof: this process holds the lock of its run file, and the kernel frees
- *   that lock only when its holder dies. While the holder hangs or is paused, the release is
- * refused. The lock is held until the end, so that the instance cannot start during the release.
+ *   that lock only when its holder dies. While the holder hangs or is paused, the release
+ *   fails. The lock is held until the end, so that the instance cannot start during the release.
  * - Only what the run file names is released: this Lease, this identity, this term. One transaction
- *   compares the term record and the Lease. The Lease of another process or of a later term does
- * not change.
+ *   compares the term record and the Lease. The Lease of another process or of a later term
+ *   does not change.
  *
  * During a migration the run file also names the old Lease, but without its term. The old Lease is
  * released in any term of the same identity: an identity belongs to one process, which is dead.

@@ -95,8 +95,7 @@ static char *split_column(char **at) {
         return start;
 }
 
-/* Splits "a,b" in place into consecutive strings. Removes blanks around groups, and empty groups.
- */
+/* Splits "a,b" in place into consecutive strings, without blanks around them or empty groups. */
 static int split_groups(const struct place *place, char *column, struct entry *entry) {
         char *out = column, *save = NULL;
         entry->groups = column;

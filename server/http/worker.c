@@ -212,8 +212,7 @@ static void tick_connections(struct hfd_worker *worker) {
         worker->next_tick = worker->now + TICK;
 }
 
-/* How long epoll may wait, in milliseconds: 0 while there is work, otherwise until the next tick.
- */
+/* How long epoll may wait, in milliseconds: 0 while there is work, else until the next tick. */
 static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
 

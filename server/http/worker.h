@@ -23,8 +23,7 @@ struct hfd_http;
 /* Sizes of the buffers, in bytes. */
 #define HFD_IN_SPACE  16384
 #define HFD_OUT_SPACE 65536
-/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame when the buffer is nearly full.
- */
+/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame for a nearly full buffer. */
 #define HFD_OUT_SLACK 20480
 
 enum hfd_worker_message_kind {

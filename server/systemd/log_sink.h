@@ -46,8 +46,7 @@ struct hfd_log_sink {
         _Atomic uint64_t term; /* 0 = none */
 };
 
-/* One entry. The fields point into text, into the sink and at constants, so it must not be copied.
- */
+/* One entry. It must not be copied: the fields point into text, into the sink and at constants. */
 struct hfd_log_entry {
         struct iovec fields[HFD_LOG_FIELDS_MAX];
         size_t n;
