@@ -23,8 +23,8 @@ struct hfd_status_collector;
 struct hfd_status_model;
 
 /* Reads the kubeconfig file at the path `kubeconfig` and prepares a client for its server; sends
- * nothing yet. Errors: HF_E_INVALID, HF_E_NOT_FOUND, -errno, all with a message. host is
- * borrowed. */
+ * nothing yet. Errors: HF_E_INVALID, or -errno (-ENOENT: there is no such file), all with a
+ * message. host is borrowed. */
 int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                              struct hfd_status_collector **ret_collector,
                              struct hf_status *reterr_status);
