@@ -120,6 +120,21 @@ struct hf__json *hf__json_free(struct hf__json *json) {
         return NULL;
 }
 
+/* The nesting is limited when the text is parsed. */
+static void wipe_strings(cJSON *c) {
+        for (; c; c = c->next) {
+                if (c->valuestring)
+                        explicit_bzero(c->valuestring, strlen(c->valuestring));
+                wipe_strings(c->child);
+        }
+}
+
+struct hf__json *hf__json_wipe_free(struct hf__json *json) {
+        if (json)
+                wipe_strings(cjson_of(json));
+        return hf__json_free(json);
+}
+
 struct hf__json *hf__json_dup(const struct hf__json *json) {
         return json ? json_of(cJSON_Duplicate(cjson_of(json), true)) : NULL;
 }

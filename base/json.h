@@ -34,6 +34,8 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
 /* Frees a root and all values below it. Accepts NULL, returns NULL. */
 struct hf__json *hf__json_free(struct hf__json *json);
+/* The same for a root with secrets: overwrites all strings before it frees them. */
+struct hf__json *hf__json_wipe_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
 /* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL. */
