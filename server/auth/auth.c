@@ -23,7 +23,6 @@
 #define USER_ANONYMOUS        "system:anonymous"
 #define GROUP_MASTERS         "system:masters"
 #define GROUP_AUTHENTICATED   "system:authenticated"
-#define GROUP_UNAUTHENTICATED "system:unauthenticated"
 
 struct hfd_auth {
         /* Immutable after new. */
@@ -111,7 +110,7 @@ static bool add_group(struct hfd_user *user, const char *group) {
 static void set_anonymous(struct hfd_user *user) {
         user->n_groups = 0;
         (void)copy_text(user->name, sizeof user->name, USER_ANONYMOUS);
-        (void)add_group(user, GROUP_UNAUTHENTICATED);
+        (void)add_group(user, HFD_GROUP_UNAUTHENTICATED);
 }
 
 /* Every O of the subject is a group, and system:authenticated is added. */
@@ -192,7 +191,7 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
                 return HF_E_INVALID;
         /* Like kube-apiserver, adds every user to one of the two groups. */
         const char *every =
-                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
+                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : HFD_GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))
                 return HF_E_INVALID;
         if (!hfd_user_in_group(user, GROUP_MASTERS)) {

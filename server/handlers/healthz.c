@@ -110,8 +110,8 @@ static size_t find_exclude(const struct excludes *excludes, const char *name) {
 static bool read_excludes(const char *query, struct excludes *excludes) {
         char name[CHECK_MAX];
 
-        for (size_t nth = 0;; nth++) {
-                int r = hfd_query_get(query, "exclude", nth, name, sizeof name);
+        for (;;) {
+                int r = hfd_query_next(&query, "exclude", name, sizeof name);
                 if (r == HF_E_NOT_FOUND)
                         return true;
                 if (r != 0)
@@ -165,7 +165,7 @@ static void reply_round(struct hfd_http_request *request, struct round *round, c
         char ignored[2];
         bool failed = round->n_failed > 0,
              verbose =
-                     hfd_query_get(query, "verbose", 0, ignored, sizeof ignored) != HF_E_NOT_FOUND;
+                     hfd_query_get(query, "verbose", ignored, sizeof ignored) != HF_E_NOT_FOUND;
 
         hf__strbuf_printf(&round->lines, "%s check %s\n", round->probe->name,
                           failed ? "failed" : "passed");

@@ -160,7 +160,7 @@ bool hfd_negotiate_pretty(const char *query, const char *agent) {
         static const char *const people[] = {"curl", "Wget", "Mozilla/5.0"};
         char value[8];
 
-        if (hfd_query_get(query, "pretty", 0, value, sizeof value) == 0)
+        if (hfd_query_get(query, "pretty", value, sizeof value) == 0)
                 return hfd_query_bool(query, "pretty");
         for (size_t i = 0; agent && i < sizeof people / sizeof people[0]; i++)
                 if (strncmp(agent, people[i], strlen(people[i])) == 0)
