@@ -2,7 +2,8 @@
 /*
  * Copies configuration structs of callers that were compiled with another release.
  *
- * Only the first `size` bytes of the caller's struct may be read.
+ * Invariant: nothing beyond the first `size` bytes of the caller's struct is read, because the
+ * caller's struct may be smaller than ours.
  */
 #include "base/sized_config.h"
 

@@ -24,6 +24,7 @@ static int copy_text(const char *text, char **ret_copy) {
         return *ret_copy ? 0 : -ENOMEM;
 }
 
+/* On failure the caller calls free_config. */
 static int copy_config(struct hf_informer *informer, const struct hf_informer_config *config) {
         int r = copy_text(config->resource.group, (char **)&informer->resource.group);
 
@@ -38,6 +39,7 @@ static int copy_config(struct hf_informer *informer, const struct hf_informer_co
         return r;
 }
 
+/* Undoes copy_config, even if that failed halfway: a member that was not copied is NULL. */
 static void free_config(struct hf_informer *informer) {
         free((char *)informer->resource.group);
         free((char *)informer->resource.version);

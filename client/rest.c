@@ -28,10 +28,10 @@
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
-/* ---- what requests and watches share ---- */
+/* ---- shared by requests and watches ---- */
 
-int hf__rest_failure(const struct hf__http_result *result, const char *what,
-                     struct hf_status *ret_status) {
+int hf__rest_fail(const struct hf__http_result *result, const char *what,
+                  struct hf_status *ret_status) {
         const char *reason = result->error_text && result->error_text[0]
                                      ? result->error_text
                                      : hf_strerror(result->outcome);
@@ -40,8 +40,9 @@ int hf__rest_failure(const struct hf__http_result *result, const char *what,
         return hf_fail(ret_status, result->outcome, "%s: %s", what, reason);
 }
 
-void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const struct hf__token *token,
-                      const char **headers, struct hf__http_request *ret_request) {
+void hf__rest_init_request(const struct hf__rest *rest, enum hf_lane lane,
+                           const struct hf__token *token, const char **headers,
+                           struct hf__http_request *ret_request) {
         size_t n = 0;
 
         headers[n++] = "Accept: application/json";
@@ -52,12 +53,13 @@ void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const stru
                 .method = "GET",
                 .headers = headers,
                 .n_headers = n,
-                .version = HF__HTTP_ANY,
+                .version = HF__HTTP_ANY, /* HTTP/2 if a TLS server offers it, else HTTP/1.1 */
                 .tls = rest->tls,
                 .lane = (unsigned)lane,
         };
 }
 
+/* Requests and watches are both requests of the engine, so this cancels either. */
 static void rest_cancel(struct hf_client *client, uint64_t id) {
         hf__http_cancel(rest_of(client)->engine, id);
 }
@@ -86,8 +88,8 @@ static const struct hf_client_ops rest_ops = {
 };
 
 /* Whether the text is valid in a header or a URL: not empty, at most `max` bytes, no control
- * characters. */
-static bool is_line(const char *text, size_t max) {
+ * characters. A line break would let the text add headers to every request. */
+static bool is_header_text(const char *text, size_t max) {
         size_t n = strnlen(text, max + 1);
 
         if (n == 0 || n > max)
@@ -103,7 +105,7 @@ static bool is_line(const char *text, size_t max) {
 static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
-        if (!server || !is_line(server, 2048) || strpbrk(server, " ?#@\\"))
+        if (!server || !is_header_text(server, 2048) || strpbrk(server, " ?#@\\"))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "server URL \"%.200s\" is not of the form https://host:port",
                                server ? server : "");
@@ -115,7 +117,7 @@ static int check_server(const char *server, bool *ret_tls, struct hf_status *ret
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "server URL \"%.200s\" is not of the form https://host:port",
                                server);
-        *ret_tls = server[4] == 's';
+        *ret_tls = server[4] == 's'; /* "https" */
         return 0;
 }
 
@@ -131,7 +133,7 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
         if (config->insecure && config->ca_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "a CA is given, but verification is disabled: use only one");
-        if (config->user_agent && !is_line(config->user_agent, 256))
+        if (config->user_agent && !is_header_text(config->user_agent, 256))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the user agent is empty, too long or has control characters");
         if (config->timeout < 0)
@@ -139,7 +141,8 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
         return 0;
 }
 
-/* Copies the server's URL without trailing slashes, and formats the User-Agent header. */
+/* Copies the server's URL without trailing slashes, because every path begins with a slash. Formats
+ * the User-Agent header once, because every request has it. */
 static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config) {
         size_t n = strlen(config->server);
 
@@ -154,9 +157,9 @@ static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config
         return 0;
 }
 
-/* Creates all parts except the bearer token. Creates the engine last, because that starts its
- * thread. */
-static int make_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
+/* Creates all parts except the bearer token. The engine is created last, so that no thread is
+ * started if another part fails. */
+static int create_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
         int r = copy_texts(rest, config);
 
         if (r == 0 && over_tls) {
@@ -198,12 +201,14 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         rest->base = (struct hf_client){.ops = &rest_ops, .host = host};
         rest->timeout = config.timeout ? config.timeout : DEFAULT_TIMEOUT;
+        /* Separate from create_parts, because a token file can fail with a message that says more
+         * than the code. */
         r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
                            reterr_status);
         if (r == 0) {
-                r = make_parts(rest, &config, over_tls);
+                r = create_parts(rest, &config, over_tls);
                 if (r != 0)
-                        (void)hf_fail(reterr_status, r, "cannot make a client for %.200s: %s",
+                        (void)hf_fail(reterr_status, r, "cannot create a client for %.200s: %s",
                                       config.server, hf_strerror(r));
         }
         if (r != 0) {
@@ -247,7 +252,8 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
 }
 
 /* Builds the path of a file of the service account, and reads the file if ret_text is not NULL. The
- * caller frees *ret_path, also on failure. */
+ * caller frees *ret_path, also on failure. For the token only the path is needed, because the
+ * client reads that file, and reads it again after the kubelet has replaced the token. */
 static int account_file(const char *dir, const char *name, char **ret_path, char **ret_text,
                         struct hf_status *reterr_status) {
         size_t n;
@@ -273,7 +279,7 @@ static int account_namespace(const char *dir, char *ret_ns, struct hf_status *re
                 size_t n = strlen(text);
                 if (n == 0 || n > HF_NAME_MAX || strpbrk(text, " /\t\r\n"))
                         r = hf_fail(reterr_status, HF_E_INVALID,
-                                    "%s does not hold the name of a namespace", path);
+                                    "%s does not contain the name of a namespace", path);
                 else
                         memcpy(ret_ns, text, n + 1);
         }

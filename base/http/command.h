@@ -9,7 +9,7 @@
 enum hf__http_command_kind {
         HF__HTTP_SUBMIT, /* start the exchange that contains the command */
         HF__HTTP_CANCEL, /* cancel the exchange that contains it */
-        HF__HTTP_TIMER,  /* add the timer that contains it (struct scheduled in engine.c) */
+        HF__HTTP_TIMER,  /* add the timer that contains it (struct scheduled_call in engine.c) */
         HF__HTTP_STOP    /* stop the engine that contains it */
 };
 

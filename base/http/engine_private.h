@@ -58,4 +58,4 @@ struct hf__http_engine {
 
 /* Removes an exchange from all lists after its on_done has returned. Frees it, unless its cancel
  * command is in the mailbox: then taking that command frees it. Thread: the engine's. */
-void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x);
+void hf__engine_remove_exchange(struct hf__http_engine *engine, struct hf__exchange *x);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication runs before all filters that depend on the user. The anonymous user is also a
- * user. */
+/*
+ * Authentication runs before all filters that need the user. A request without credentials is not
+ * refused here: it gets the anonymous user, whose rights authorization checks.
+ */
 #include "server/filters/authentication.h"
 
 #include "server/filters/status_response.h"

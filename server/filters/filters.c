@@ -67,7 +67,7 @@ struct hfd_filters *hfd_filters_free(struct hfd_filters *filters) {
 void hfd_filters_refuse(struct hfd_filters *filters) { hfd_inflight_refuse(filters->inflight); }
 
 size_t hfd_filters_inflight(struct hfd_filters *filters) {
-        return hfd_inflight_n(filters->inflight);
+        return hfd_inflight_count(filters->inflight);
 }
 
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
@@ -76,29 +76,29 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 
 /* ---- the end of a request ---- */
 
-/* The response is finished, or the client has gone away. Called once, on any thread. */
+/* Called once, on the request's worker, when the response is finished or the client has gone. */
 static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
-        hfd_inflight_leave(filters->inflight, &context->place);
-        /* 0: the request ended before it had arrived completely */
+        hfd_inflight_release(filters->inflight, &context->place);
+        /* 0: the client left before the whole request had arrived, so there is no duration */
         hf_nsec received = hfd_http_request_received_at(request);
-        hf_nsec took = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
+        hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
         hfd_request_metrics_done(filters->metrics, context->kind, code,
-                                 context->info.watch || !received ? -1 : took);
+                                 context->info.watch || !received ? -1 : duration);
         const char *query = hfd_http_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
                "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_http_request_method(request),
-               hfd_http_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6,
-               n_bytes, hfd_http_request_protocol(request), hfd_http_request_remote(request),
-               context->user);
+               hfd_http_request_path(request), query[0] ? "?" : "", query, code,
+               (double)duration / 1e6, n_bytes, hfd_http_request_protocol(request),
+               hfd_http_request_remote(request), context->user);
 }
 
 /* ---- the filters that have no file of their own ---- */
 
-/* Probes and scrapes are exempt from both counts. */
+/* Requests of probes and scrapes are always admitted, and never enter a lane. */
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
@@ -108,7 +108,8 @@ static bool is_exempt(const char *path) {
         return strcmp(path, "/version") == 0;
 }
 
-static bool check_info(struct hfd_request_context *context) {
+/* Refuses what request_info could not parse, so that no later filter sees an invalid path. */
+static bool check_request_info(struct hfd_request_context *context) {
         if (!context->info.valid_path) {
                 hfd_status_response_code(context->request, 400, 0, "the path is not valid");
                 return false;
@@ -122,7 +123,8 @@ static bool check_info(struct hfd_request_context *context) {
         return true;
 }
 
-static bool admit(struct hfd_request_context *context) {
+/* Refuses the request if the server is shutting down. */
+static bool admit_request(struct hfd_request_context *context) {
         struct hfd_filters *filters = context->filters;
 
         if (hfd_inflight_admit(filters->inflight, !context->info.watch, &context->place))
@@ -137,16 +139,18 @@ static bool admit(struct hfd_request_context *context) {
         return false;
 }
 
-static enum hfd_lane lane_of(const struct hfd_request_info *info) {
+static enum hfd_lane choose_lane(const struct hfd_request_info *info) {
         if (info->is_resource && strcmp(info->resource, "leases") == 0 &&
             strcmp(info->group, "coordination.k8s.io") == 0)
                 return HFD_LANE_LEASE;
         return info->mutating ? HFD_LANE_MUTATE : HFD_LANE_READ;
 }
 
-static bool limit(struct hfd_request_context *context) {
+/* A watch does not enter a lane: it may last for hours, and would block the lane. */
+static bool enter_lane(struct hfd_request_context *context) {
         if (context->info.watch ||
-            hfd_inflight_take(context->filters->inflight, lane_of(&context->info), &context->place))
+            hfd_inflight_enter_lane(context->filters->inflight, choose_lane(&context->info),
+                                    &context->place))
                 return true;
         hfd_status_response_text(context->request, 429,
                                  "Too many requests, please try again later.\n", 1, false);
@@ -159,9 +163,9 @@ static bool limit(struct hfd_request_context *context) {
 static bool run_chain(struct hfd_request_context *context, struct hfd_user *user) {
         struct hfd_filters *filters = context->filters;
 
-        return check_info(context) && hfd_impersonation_filter(context, user) &&
+        return check_request_info(context) && hfd_impersonation_filter(context, user) &&
                hfd_authorization_filter(context, filters->auth, user) &&
-               (is_exempt(hfd_http_request_path(context->request)) || admit(context));
+               (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
 }
 
 enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *request) {
@@ -193,7 +197,7 @@ void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
         void *handler_ctx = NULL;
 
         assert(context);
-        if (is_exempt(path) || limit(context)) {
+        if (is_exempt(path) || enter_lane(context)) {
                 if (hfd_router_find(filters->router, path, &handler, &handler_ctx) == 0) {
                         handler(handler_ctx, request); /* takes the reference */
                         return;

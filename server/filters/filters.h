@@ -16,10 +16,11 @@
  * read. The other steps follow when the request is complete:
  *
  *      inflight         limits the requests of a lane (429 with Retry-After 1)
- *      (audit)          would be here: user and decision are known, nothing is done yet
+ *      (audit)          not implemented; it belongs here, where user and decision are known and the
+ *                       request has had no effect yet
  *      router           calls the handler of the path (404)
  *
- * and when the response is finished: request_metrics, and the access log.
+ * When the response is finished, request_metrics counts the request, and the access log records it.
  *
  * The counts come after authorization, so that a user without rights can neither occupy a place nor
  * delay a shutdown. Health, version and metrics are exempt from both counts, so that probes get
@@ -58,5 +59,8 @@ void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 void hfd_filters_refuse(struct hfd_filters *filters);
 /* The number of requests in progress, without watches. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);
-/* Blocks until no request is in progress, or until boot time deadline: HF_E_TIMEOUT. */
+/*
+ * Blocks until no request is in progress (watches do not count). HF_E_TIMEOUT: deadline, a time of
+ * the boot clock, has passed.
+ */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters of a query string. Nothing is decoded in advance. Each lookup searches the text,
+ * Parameters of a query string. They are not parsed in advance: each lookup searches the text,
  * because most requests have no parameters.
+ *
+ * Invariant: a parameter that cannot be decoded is never treated as absent. HF_E_INVALID lets the
+ * caller refuse it.
  */
 #include "server/filters/query.h"
 
@@ -54,10 +57,11 @@ bool hfd_query_bool(const char *query, const char *key) {
 }
 
 /*
- * Kubernetes authorizes a list or watch of one name as a request for that name. The selector is
- * parsed again when the request is served; terms with other forms are ignored here.
+ * authorization.c uses the result to authorize the request for that object only. This does not
+ * widen the user's rights: the selector is parsed completely when the request is served, so the
+ * response contains no other object. Terms of other forms are ignored here.
  */
-bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
+bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         static const char field[] = "metadata.name";
         char selector[1024];
 

@@ -16,13 +16,13 @@ int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t
 /* The value of the first parameter called key; as hfd_query_next. */
 int hfd_query_get(const char *query, const char *key, char *ret_value, size_t max_value);
 /*
- * A boolean parameter as Kubernetes reads it: absent, "0" and "false" are false, everything else
- * is true (also `?watch`).
+ * A boolean parameter, as Kubernetes parses it: absent, "0" and "false" are false. Every other
+ * value is true, also an empty one (`?watch`).
  */
 bool hfd_query_bool(const char *query, const char *key);
 
 /*
- * If fieldSelector names one object (metadata.name=x is one of its terms), copies x and returns
- * true.
+ * Whether fieldSelector selects one object by its name (metadata.name=x is one of its terms).
+ * Copies x to ret_name.
  */
-bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]);
+bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context of a request: created once, owned by the HTTP request. */
+/*
+ * The context of a request. The HTTP request owns it and frees it with its last reference.
+ *
+ * Invariant: nothing is counted in `place` any more when the context is freed. The HTTP server
+ * calls on_finished before it drops its own reference, and on_finished releases the place.
+ */
 #include "server/filters/request_context.h"
 
 #include <assert.h>

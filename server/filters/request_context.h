@@ -4,9 +4,9 @@
  * What the filters know about a request. It is created when the request's head has arrived,
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
- * Thread: the connection's worker creates it and runs the filters. Afterwards it does not change,
- * except that its place is released when the response is finished; the HTTP server never runs the
- * two at the same time.
+ * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` changes,
+ * once: the same worker releases it when the response is finished. Other threads that hold a
+ * reference to the request may read the other members.
  */
 #include "server/auth/auth.h"
 #include "server/filters/inflight.h"

@@ -2,9 +2,9 @@
 /*
  * Parses method, path and query of a request.
  *
- * Invariant: a decoded segment may become part of a key of the store, so nothing in it may look
- * like a separator or climb to a parent. An invalid segment makes the whole path invalid, also a
- * non-resource path, whichever handler would have served it.
+ * Invariant: a decoded segment may become part of a storage key. So it contains no slash, and is
+ * neither "." nor "..". An invalid segment makes the whole path invalid. This also holds for
+ * non-resource paths, so that no handler has to check segments.
  */
 #include "server/filters/request_info.h"
 
@@ -33,7 +33,7 @@ static int decode_segment(const char *text, size_t n, char *ret_text, size_t max
         return 0;
 }
 
-/* A walk over the segments of a path. The caller has removed a slash at the end. */
+/* The part of a path that has not been parsed yet. The caller has removed a slash at the end. */
 struct walk {
         const char *at, *end;
 };

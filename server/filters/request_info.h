@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * RequestInfo: what a request asks for, in the terms of the API: group, version, resource,
- * namespace, name, verb. Parsed once, when the head of the request has arrived, for all later code.
- * Pure.
+ * RequestInfo: the group, version, resource, namespace, name and verb of a request, as in
+ * kube-apiserver. It is parsed once, when the head of the request has arrived. Filters and handlers
+ * use the result. Pure.
  *
  *      /api/v1/namespaces/NS/configmaps/NAME/SUB
  *      /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB
- *      /api/v1/namespaces/NAME  the namespace itself (ns "" and a name), also its `status` and
- *                               `finalize`
+ *      /api/v1/namespaces/NAME  the Namespace object: its name is in `name`, and ns is "". The
+ *                               subresources are `status` and `finalize`
  *
  * Every other path, discovery included (/api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION), is
- * a non-resource path. Segments are percent-decoded. Invalid are: empty, "." and ".." segments; a
- * '/', NUL or control character that was encoded; a bad percent sign; anything longer than its
- * limit. One slash at the end is ignored.
+ * a non-resource path. Segments are percent-decoded. A path is invalid if a segment is empty, "."
+ * or "..", contains an encoded '/', NUL or control character, contains a malformed percent sign, or
+ * is too long. One slash at the end is ignored.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,11 +2,13 @@
 /*
  * One connection, from the accepted socket to its close.
  *
- * States: HANDSHAKE (TLS; the protocol is not known yet), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER
- * (everything was sent and our direction is shut; what the peer still sends is read and dropped,
- * because closing a socket with unread input makes our kernel send a reset, which can destroy our
- * last bytes before the peer reads them). They follow each other in this order; a connection may be
- * freed in any of them.
+ * States, in this order; a connection may be freed in each of them:
+ *
+ *      HANDSHAKE   TLS; the protocol is not known yet
+ *      OPEN        HTTP/1.1 or HTTP/2, as chosen by ALPN
+ *      LINGER      everything was sent, and our direction of the socket is shut down. Input is read
+ *                  and dropped: if a socket with unread input is closed, the kernel sends a reset,
+ *                  which can destroy our last bytes before the peer reads them.
  *
  * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (or the
  * worker's exit). All other code sets `dead` or `ending`.
@@ -18,10 +20,10 @@
  * chooses the connection to close. A sender becomes known by a client certificate that verifies, or
  * by the first request that on_head accepts for reading.
  *
- * Output. The protocol fills the worker's one output buffer and TLS writes what the socket takes.
- * The rest, at most that buffer, is kept in `unsent`. While bytes are unsent nothing is read and
- * the protocol is not asked for more, so that a peer that does not read cannot make us work either.
- * TCP_NOTSENT_LOWAT keeps the kernel's share small.
+ * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
+ * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
+ * is read and the protocol produces no more output, so that a peer which does not read cannot make
+ * us work. TCP_NOTSENT_LOWAT limits the unsent bytes in the kernel.
  */
 #include "server/http/connection.h"
 
@@ -46,7 +48,7 @@
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */
 #define MAX_READS     8
 #define MAX_WRITES    4
-#define NOTSENT_LOWAT (128 * 1024)
+#define NOTSENT_LOWAT (128 * 1024) /* bytes */
 
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
@@ -63,7 +65,8 @@ static void set_socket_options(int fd) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof lowat);
 }
 
-/* The current TLS settings: a reload may replace them at any time. The caller unrefs them. */
+/* Returns the current TLS settings with a reference, because a reload may replace them at any time.
+ * The caller frees them. */
 static SSL_CTX *ref_tls(struct hfd_http *http) {
         SSL_CTX *tls;
 
@@ -97,7 +100,7 @@ static void close_stranger(struct hfd_stranger *stranger) {
 
         hfd_strangers_remove(stranger);
         connection->dead = true;
-        hfd_connection_mark(connection);
+        hfd_connection_mark_dirty(connection);
 }
 
 /* Makes room in a set that holds at most max. 0 or HF_E_TOO_LARGE. */
@@ -176,7 +179,7 @@ static void close_protocol(struct hfd_connection *connection) {
         connection->protocol_state = NULL;
 }
 
-static void unmark(struct hfd_worker *worker, struct hfd_connection *connection) {
+static void unmark_dirty(struct hfd_worker *worker, struct hfd_connection *connection) {
         struct hfd_connection **at = &worker->dirty;
 
         while (*at != connection)
@@ -196,7 +199,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
         hfd_strangers_remove(&connection->stranger);
         /* Detaching the requests may have marked it. */
         if (connection->is_dirty)
-                unmark(worker, connection);
+                unmark_dirty(worker, connection);
         unlink_connection(worker, connection);
         SSL_free(connection->ssl);
         close(connection->fd);
@@ -206,7 +209,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
         hfd_http_connection_gone(worker->http);
 }
 
-void hfd_connection_mark(struct hfd_connection *connection) {
+void hfd_connection_mark_dirty(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
         assert(hfd_worker_is_current(worker));
@@ -314,7 +317,8 @@ static void read_input(struct hfd_connection *connection) {
                 if (n <= 0) {
                         int error = SSL_get_error(connection->ssl, n);
 
-                        /* A peer that shuts its sending side counts as gone. */
+                        /* The end of the input, too: a peer that shuts down its sending side counts
+                         * as gone. */
                         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
                         return;
@@ -322,11 +326,11 @@ static void read_input(struct hfd_connection *connection) {
                 if (connection->protocol->input(connection, worker->in, (size_t)n) != 0)
                         connection->ending = true;
         }
-        /* TLS may hold more bytes, which epoll does not know of. */
-        hfd_connection_mark(connection);
+        /* OpenSSL may have more bytes in its buffer, which epoll does not report. */
+        hfd_connection_mark_dirty(connection);
 }
 
-/* Writes what the socket takes now. Returns how many bytes it took. */
+/* Writes as much as the socket accepts now. Returns the number of bytes. */
 static size_t write_tls(struct hfd_connection *connection, const char *data, size_t n) {
         size_t done = 0;
 
@@ -395,12 +399,12 @@ static void write_output(struct hfd_connection *connection) {
                         return;
                 }
         }
-        /* there may be more, but the other connections are served first */
-        hfd_connection_mark(connection);
+        /* There may be more output, but the other connections are served first. */
+        hfd_connection_mark_dirty(connection);
 }
 
-/* Makes epoll watch only for what the connection waits for now. Otherwise a socket that is ready,
- * but must wait, would keep the thread busy. */
+/* Makes epoll report only the events that the connection can handle now. Otherwise a socket with
+ * input that the connection must not read yet would keep the thread busy. */
 static void update_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 
@@ -429,7 +433,7 @@ static void update_epoll(struct hfd_connection *connection) {
 
 static void serve_open(struct hfd_connection *connection, uint32_t events) {
         if (events & EPOLLRDHUP && !(connection->events & EPOLLIN)) {
-                connection->dead = true; /* no read would show that the peer has left */
+                connection->dead = true; /* the peer has left, and no read would show it */
                 return;
         }
         if (!flush_unsent(connection) || connection->dead)
@@ -478,7 +482,7 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
                 break;
         }
         if (connection->dead)
-                hfd_connection_mark(connection);
+                hfd_connection_mark_dirty(connection);
 }
 
 /* ---- for the protocols ---- */
@@ -533,9 +537,9 @@ void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_
         http->handler(http->ctx, hfd_http_request_ref(request));
 }
 
-/* 413 is the one refusal that a well-behaved client meets. kubectl shows the message of a Status
- * and ignores a plain text, so this body is a Status as kube-apiserver sends it. NULL = out of
- * memory. */
+/* The body of a 413, the refusal that a correct client is most likely to get. kubectl shows the
+ * message of a Status and ignores plain text, so it is a Status as kube-apiserver sends it. NULL =
+ * out of memory. */
 static struct hf__buf *too_large_status(size_t max_body) {
         char status[256];
         int n = snprintf(status, sizeof status,

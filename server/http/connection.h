@@ -42,16 +42,16 @@ struct hfd_connection {
         const struct hfd_protocol *protocol; /* NULL until the handshake is done */
         void *protocol_state;                /* owned by the protocol */
         struct hfd_origin *origin;           /* owned reference */
-        char *unsent; /* owned; output that TLS has not taken yet; NULL = none */
+        char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
         struct hfd_account_share share; /* what its requests hold; also: is the sender known? */
         struct hfd_stranger stranger;   /* in one of the worker's sets until the sender is known */
         /* HANDSHAKE and LINGER: when the state began. OPEN: when the socket last accepted any
          * byte. */
         hf_nsec since;
-        uint32_t events;      /* the events that epoll watches for now */
+        uint32_t events;      /* the events that epoll reports for it now */
         bool is_dirty;        /* it is in the worker's dirty list */
-        bool dead;            /* hfd_connection_serve frees it before it returns */
+        bool dead;            /* must be freed; only hfd_connection_serve does that */
         bool ending;          /* closes once nothing is unsent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
@@ -61,11 +61,12 @@ struct hfd_connection {
  * -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
 void hfd_connection_free(struct hfd_connection *connection);
-/* Continues the handshake, reads and writes as far as possible without blocking. May free the
- * connection. events: as epoll returned them; 0 = the connection was marked. */
+/* Continues the handshake, reads and writes, as far as possible without blocking. May free the
+ * connection. events: as epoll returned them; 0 = the connection was marked dirty. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
-/* Has the worker serve the connection in this iteration. Idempotent. */
-void hfd_connection_mark(struct hfd_connection *connection);
+/* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
+ * event of its socket. Idempotent. */
+void hfd_connection_mark_dirty(struct hfd_connection *connection);
 /* Enforces the time limits; called once a second. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
@@ -84,6 +85,7 @@ void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_re
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Responds instead of the handler. The body is the reason phrase, or a Status object for 413. */
+/* Responds with an error without calling the handler. The body is the reason phrase, or a Status
+ * object for 413. */
 void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
                            int code);

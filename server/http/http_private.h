@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server object as the files of this folder share it. The rest of holdfastd sees http.h only.
+ * The server object, for the files of this folder. The rest of holdfastd uses http.h only.
  *
  * Lock: mu guards the members below it and nothing else. It is held for a few instructions, never
  * during I/O, a callback or while another mutex is taken.
@@ -27,7 +27,7 @@ struct hfd_http {
         hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
         int listen_fd;  /* owned; stays open until free */
-        bool inherited; /* systemd created the listening socket and keeps it when we exit */
+        bool inherited; /* systemd created the listening socket and keeps it after we exit */
         uint16_t port;
         uint64_t seed; /* secret and random, for hash tables whose keys clients choose */
         struct hfd_worker *workers; /* owned */
@@ -43,10 +43,10 @@ struct hfd_http {
         unsigned next_worker; /* the worker that gets the next socket */
         int spare_fd;         /* owned; given up to accept and close when no descriptor is left */
 
-        uint64_t rounds; /* the caller of hfd_http_iterations only */
+        uint64_t iterations; /* what hfd_http_iterations returned last; its caller only */
 
         pthread_mutex_t mu;
-        pthread_cond_t emptied; /* n_connections became 0 while draining */
+        pthread_cond_t all_closed; /* n_connections became 0 while draining */
         /* Guarded by mu. */
         SSL_CTX *tls; /* owned reference; each connection takes another one */
         bool stopped; /* accepting was stopped */

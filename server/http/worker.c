@@ -2,21 +2,24 @@
 /*
  * A worker: one thread, one epoll, and the connections that belong to it for their whole life.
  *
- * One iteration: wait for sockets; serve those with events; handle the messages of other threads
- * (new sockets, changed responses) and of this one; serve the connections that these marked dirty,
- * each once and in slices, so that a fan-out to thousands of watches does not hold up other
- * requests; check the time limits once a second. An idle worker wakes once a second, which also
- * proves to the watchdog that it is alive.
+ * One iteration:
+ * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
+ *   the watchdog checks.
+ * - serve the connections with events.
+ * - handle the messages (new sockets, changed responses) of other threads and of this thread.
+ * - serve the connections that these messages marked dirty: each one once, and at most MAX_DIRTY of
+ *   them, so that an event for thousands of watches does not delay other requests.
+ * - once a second, check the time limits.
  *
- * A handler that responds on this thread posts its message to `local`, without a lock or a system
- * call.
+ * A handler that responds on this thread posts its message to the list `local`, which needs neither
+ * a lock nor a system call.
  *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
  *
  * Invariant: only this thread touches the worker's connections, and it blocks in epoll_wait only.
  *
- * The end: http->closing is set and the worker is woken. It frees its connections, which makes
- * their requests `gone`; after that no other thread posts to it any more.
+ * The end: http->closing is set and the worker is woken. It frees its connections, which detaches
+ * their requests (response.gone). After that no other thread posts messages to it.
  */
 #include "server/http/worker.h"
 
@@ -33,7 +36,7 @@
 #include "server/http/connection.h"
 #include "server/http/http_private.h"
 
-/* Limits per iteration, so that no kind of work holds up the others. */
+/* Limits per iteration, so that no kind of work delays the others. */
 #define MAX_EVENTS  64
 #define MAX_DIRTY   64
 #define MAX_ACCEPTS 32
@@ -75,7 +78,7 @@ static void watch_listener(struct hfd_worker *worker, bool on) {
                 worker->accepting = on;
 }
 
-/* Creates a connection for a socket, which n_connections already includes. */
+/* Creates a connection for an accepted socket, which n_connections already includes. */
 static void adopt_socket(struct hfd_worker *worker, int fd,
                          const struct sockaddr_storage *address) {
         if (hfd_connection_new(worker, fd, address) != 0) {
@@ -168,12 +171,12 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
         }
         assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
         request = (struct hfd_http_request *)message;
-        hfd_http_response_taken(request);
+        hfd_http_response_clear_posted(request);
         if (request->connection) {
                 request->connection->protocol->response_changed(request->connection, request);
-                hfd_connection_mark(request->connection);
+                hfd_connection_mark_dirty(request->connection);
         }
-        hfd_http_request_unref(request); /* the message's reference */
+        hfd_http_request_unref(request); /* the reference that post_locked took */
 }
 
 static void handle_messages(struct hfd_worker *worker, struct hf__message *messages) {
@@ -220,7 +223,7 @@ static void drain_connections(struct hfd_worker *worker) {
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 if (c->state == HFD_CONNECTION_OPEN) {
                         c->protocol->drain(c);
-                        hfd_connection_mark(c);
+                        hfd_connection_mark_dirty(c);
                 }
 }
 
@@ -236,7 +239,7 @@ static void tick_connections(struct hfd_worker *worker) {
         worker->next_tick = worker->now + TICK;
 }
 
-/* How long epoll may wait: not at all while there is work, else until the next tick. */
+/* How long epoll may wait, in milliseconds: 0 while there is work, else until the next tick. */
 static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
 
@@ -256,7 +259,7 @@ static void run_iteration(struct hfd_worker *worker) {
 
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
-        /* A connection has at most one event, and serving it frees no other connection. So all
+        /* epoll reports a connection once, and serving it frees no other connection. So all
          * pointers in events stay valid. */
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
@@ -287,12 +290,13 @@ static void *worker_main(void *ctx) {
                 run_iteration(worker);
         while (worker->connections)
                 hfd_connection_free(worker->connections);
-        handle_local_messages(worker); /* on_gone may have responded to other requests */
+        /* A callback on_gone may have responded to other requests. */
+        handle_local_messages(worker);
         this_worker = NULL;
         return NULL;
 }
 
-/* ---- life: the creating thread ---- */
+/* ---- start and end: the creating thread ---- */
 
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = worker};
@@ -358,7 +362,7 @@ static void drop_messages(struct hfd_worker *worker) {
                 } else {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
 
-                        hfd_http_response_taken(request);
+                        hfd_http_response_clear_posted(request);
                         hfd_http_request_unref(request);
                 }
         }

@@ -21,10 +21,10 @@
 struct hfd_connection;
 struct hfd_http;
 
+/* Sizes of the buffers, in bytes. */
 #define HFD_IN_SPACE  16384
 #define HFD_OUT_SPACE 65536
-/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame when the buffer is nearly
- * full. */
+/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame for a nearly full buffer. */
 #define HFD_OUT_SLACK 20480
 
 enum hfd_worker_message_kind {
@@ -32,7 +32,7 @@ enum hfd_worker_message_kind {
         HFD_WORKER_MESSAGE_SOCKET,  /* a new connection's socket, from worker 0 */
 };
 
-/* What a worker's mailbox carries; the first member of the struct that is posted. */
+/* A message in a worker's mailbox. It is the first member of the struct that is posted. */
 struct hfd_worker_message {
         struct hf__message message;
         enum hfd_worker_message_kind kind;
@@ -74,9 +74,8 @@ int hfd_worker_start(struct hfd_worker *worker); /* 0 or -errno */
 void hfd_worker_done(struct hfd_worker *worker);
 
 /*
- * Delivers the message to the worker thread soon. The message belongs to the worker until it has
- * been handled. On the worker's own thread this costs neither a lock nor a system call. Thread:
- * any.
+ * Sends the message to the worker thread, which handles it soon. The message belongs to the worker
+ * until then. A call on the worker's thread needs neither a lock nor a system call. Thread: any.
  */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
 /* Whether the caller runs on this worker's thread; for assertions. Thread: any. */

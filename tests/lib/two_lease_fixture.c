@@ -132,7 +132,7 @@ void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side 
         *lease = *record;
         lease->exists = true;
         lease->cause = HF__CAUSE_NONE;
-        lease->beat = lease->term = 0;
+        lease->change_count = lease->term = 0;
         lease->unsettled = false;
         lease->rv_number = f->revision;
         (void)snprintf(lease->rv, sizeof lease->rv, "%u", (unsigned)f->revision);
@@ -261,7 +261,7 @@ static void check_fence(const struct two_lease_fixture *f, const struct two_leas
         for (int side = OLD; side <= NEW; side++) {
                 const struct hf__record *lease = &f->lease[side];
                 bool is_mine = strcmp(lease->holder, p->identity) == 0 &&
-                               lease->acquire_us == p->core.mine.acquire_us;
+                               lease->acquire_us == p->core.term_record.acquire_us;
                 uint64_t fenced = side == OLD && p->knows == KNOWS_BOTH ? p->two.old_term : term;
                 if (does_know(p, side) && is_mine)
                         assert_int_equal(fenced, f->term[side]);
@@ -415,7 +415,7 @@ static void handle_reply(struct two_lease_fixture *f, const struct two_lease_eve
         hf__two_lease_response(&p->two, event->side, event->op_id, event->result, 0, &event->record,
                                time_of(f), &commands);
         carry_out_commands(f, event->process, &commands);
-        f->n_halves += p->two.half_since != 0;
+        f->n_halves += p->two.half_held_since != 0;
 }
 
 static void handle_watch_event(struct two_lease_fixture *f, const struct two_lease_event *event) {

@@ -199,7 +199,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 COUNT(sim, aborts);
                 sim_mark(sim, MARK_NOTE, p, sim->now, 0, action->text);
                 proc->short_abort =
-                        !proc->stop_asked && !proc->core.hand_over_asked &&
+                        !proc->stop_asked && !proc->core.hand_over_requested &&
                         sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
                 notify_work(sim, p, true);
                 break;

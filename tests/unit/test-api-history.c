@@ -135,7 +135,7 @@ static void test_a_history_is_replaced_while_the_cache_is_filled(void **state) {
                 client_watch_await(seen[amid_watch], 1);
                 (void)client_watch_await_end(seen[amid_watch]);
                 while (faulty_store_n_lists(&f->store) < n_lists + 2 ||
-                       hfd_store_identity_settling(f->cacher))
+                       hfd_store_identity_replacement_pending(f->cacher))
                         sched_yield();
                 assert_int_equal(atomic_load(&f->n_replaced), 1 + amid_watch);
                 assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);

@@ -138,14 +138,14 @@ static void test_query(void **state) {
         assert_int_equal(hfd_query_get(query, "ab", value, sizeof value), 0);
         assert_string_equal(value, "3");
         assert_int_equal(hfd_query_get("", "a", value, sizeof value), HF_E_NOT_FOUND);
-        assert_true(hfd_query_single_name("watch=1&fieldSelector=metadata.name%3Dx", name));
+        assert_true(hfd_query_selected_name("watch=1&fieldSelector=metadata.name%3Dx", name));
         assert_string_equal(name, "x");
-        assert_true(hfd_query_single_name("fieldSelector=metadata.namespace==n,metadata.name==yy",
-                                          name));
+        assert_true(hfd_query_selected_name("fieldSelector=metadata.namespace==n,metadata.name==yy",
+                                            name));
         assert_string_equal(name, "yy");
-        assert_false(hfd_query_single_name("fieldSelector=metadata.name!=x", name));
-        assert_false(hfd_query_single_name("fieldSelector=metadata.namespace=x", name));
-        assert_false(hfd_query_single_name("", name));
+        assert_false(hfd_query_selected_name("fieldSelector=metadata.name!=x", name));
+        assert_false(hfd_query_selected_name("fieldSelector=metadata.namespace=x", name));
+        assert_false(hfd_query_selected_name("", name));
 }
 
 int main(void) {

@@ -193,7 +193,7 @@ static void test_a_hash_covers_the_content_only(void **state) {
 }
 
 static void see(const char *text, struct hf__content_seen *seen) {
-        assert_int_equal(hf__content_see(text, strlen(text), seen), 0);
+        assert_int_equal(hf__content_inspect(text, strlen(text), seen), 0);
 }
 
 static void test_server_side_fields_are_not_content(void **state) {
@@ -214,9 +214,9 @@ static void test_server_side_fields_are_not_content(void **state) {
         assert_string_equal(a.stamp, "");
         assert_string_equal(b.stamp, "0123456789abcdef0123456789abcdef");
         assert_string_not_equal(a.present, c.present);
-        assert_int_equal(hf__content_see("[]", 2, &a), 0);
-        assert_int_equal(hf__content_see("{", 1, &a), HF_E_INVALID);
-        assert_int_equal(hf__content_see(NULL, 0, &a), HF_E_INVALID);
+        assert_int_equal(hf__content_inspect("[]", 2, &a), 0);
+        assert_int_equal(hf__content_inspect("{", 1, &a), HF_E_INVALID);
+        assert_int_equal(hf__content_inspect(NULL, 0, &a), HF_E_INVALID);
 }
 
 static void test_a_replacement_keeps_the_objects_identity(void **state) {

@@ -90,7 +90,7 @@ static void replace(struct object *object, const struct hf__step *step, bool dry
         *seen = (struct hf__seen){.state = HF__SEEN_NOTHING};
         if (!object->exists)
                 return;
-        seen->state = dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED;
+        seen->state = dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED;
         made_of(step->hash, seen->result);
         if (dry_run)
                 return;
@@ -121,7 +121,7 @@ static void act(struct fixture *f, const struct instance *instance, const struct
         switch (plan->action) {
         case HF__PLAN_CREATE: create(object, step, seen); break;
         case HF__PLAN_READ: look(object, seen); break;
-        case HF__PLAN_TRY: replace(object, step, true, seen); break;
+        case HF__PLAN_DRY_RUN: replace(object, step, true, seen); break;
         case HF__PLAN_REPLACE: replace(object, step, false, seen); break;
         case HF__PLAN_RECORD:
                 write_record(f, instance, plan);

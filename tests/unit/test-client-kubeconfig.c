@@ -74,7 +74,7 @@ static void test_bad_files_are_refused_by_name(void **state) {
                 const char *text, *words;
                 int error;
         } cases[] = {
-                {"", "nothing in it", HF_E_INVALID},
+                {"", "the text is empty", HF_E_INVALID},
                 {"just text", "not a kubeconfig", HF_E_INVALID},
                 {"a: [1, 2", "line", HF_E_INVALID},
                 {"{\"a\": ", "line", HF_E_INVALID},

@@ -43,7 +43,7 @@ static void test_steps(void **state) {
         expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"x\"]",
-               HFD_WS_MAKE_NAMESPACE);
+               HFD_WS_CREATE_NAMESPACE);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"x\"]", HFD_WS_NOTHING);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[]", HFD_WS_READY);
         expect(HELD, "\"phase\":\"Initializing\"", HFD_WS_READY);
@@ -52,7 +52,7 @@ static void test_steps(void **state) {
         for (size_t i = 0; i < 3; i++) {
                 static const char *const phases[] = {"", "\"phase\":\"Initializing\"",
                                                      "\"phase\":\"Ready\""};
-                expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_END_NAMESPACE);
+                expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_DELETE_NAMESPACE);
                 expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"other\"]", phases[i],
                        HFD_WS_NOTHING);
                 expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"tenancy.holdfast.dev/"
@@ -80,8 +80,8 @@ static void test_a_workspace_from_creation_to_deletion(void **state) {
         assert_string_equal(out.data, "{\"phase\":\"Initializing\",\"initializers\":[\"system:"
                                       "namespace\",\"own\",\"own2\",\"reg-a\",\"reg-b\"]}");
         hf__strbuf_done(&out);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
-        assert_int_equal(hfd_ws_namespace_made(workspace), 0);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_CREATE_NAMESPACE);
+        assert_int_equal(hfd_ws_namespace_created(workspace), 0);
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
         assert_string_equal(hf__json_string(workspace, "status.phase"), "Initializing");
         static const char *const others[] = {"own", "own2", "reg-a", "reg-b"};
@@ -99,7 +99,7 @@ static void test_without_initializers_a_workspace_becomes_ready(void **state) {
 
         (void)state;
         assert_int_equal(hfd_ws_initialize(workspace, NULL, 0), 0);
-        assert_int_equal(hfd_ws_namespace_made(workspace), 0);
+        assert_int_equal(hfd_ws_namespace_created(workspace), 0);
         assert_string_equal(hf__json_string(workspace, "status.phase"), "Ready");
         assert_null(hf__json_path(workspace, HFD_WS_INITIALIZERS));
         hf__json_free(workspace);
@@ -118,7 +118,7 @@ static void test_the_list_has_a_limit(void **state) {
         assert_int_equal(hfd_ws_initialize(workspace, registered, 200), 0);
         assert_int_equal(hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)),
                          HFD_WS_MAX_INITIALIZERS);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_CREATE_NAMESPACE);
         hf__json_free(workspace);
 }
 
@@ -175,7 +175,7 @@ static int end(const char *cached, const char *served, const char *revision, boo
         fixture.served = served;
         fixture.served_revision = revision;
         fixture.deleted = false;
-        return hfd_workspace_initializer_end_namespace(&context, NULL, "ws-x", "w", ret_gone);
+        return hfd_workspace_initializer_delete_namespace(&context, NULL, "ws-x", "w", ret_gone);
 }
 
 static void test_an_orphaned_namespace_is_not_deleted(void **state) {

@@ -86,7 +86,7 @@ static void test_a_term_lost_and_taken_again_is_regained(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
-        assert_int_equal(f.core.mine.cause, HF__CAUSE_CREATED);
+        assert_int_equal(f.core.term_record.cause, HF__CAUSE_CREATED);
         core_fixture_step(&f, HF__EV_STALE_TERM);
         core_fixture_step(&f, HF__EV_JOINED);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));

@@ -66,7 +66,7 @@ static void test_an_event_names_the_leader_and_the_lease(void **state) {
         struct fixture f = setup();
         const struct hf__record lease = {.transitions = 19, .uid = "u-1", .rv = "12"};
         struct hf__json *json = NULL;
-        hf__lease_events_note(f.events, true, &lease, AT, 100);
+        hf__lease_events_add(f.events, true, &lease, AT, 100);
         hf__lease_events_iterate(f.events, 99); /* not due yet */
         assert_int_equal(f.api->n_requests, 0);
         /* updated, then created, because this server does not create with an update */
@@ -86,7 +86,7 @@ static void test_an_event_names_the_leader_and_the_lease(void **state) {
         assert_string_equal(hf__json_string(json, "metadata.namespace"), "kube-system");
         hf__json_free(json);
         free(text);
-        hf__lease_events_note(f.events, false, &lease, AT, 0);
+        hf__lease_events_add(f.events, false, &lease, AT, 0);
         await_commits(&f, 2);
         text = fake_api_get(f.api, "events/kube-system/lead.leader-3-stopped");
         assert_non_null(strstr(text, "\"baz stopped leading\""));
@@ -98,7 +98,7 @@ static void test_events_of_old_terms_are_replaced(void **state) {
         struct fixture f = setup();
         struct hf__record lease = {.transitions = 3};
         for (size_t i = 0; i < 3; i++) {
-                hf__lease_events_note(f.events, true, &lease, AT + (int64_t)i * 1000000, 0);
+                hf__lease_events_add(f.events, true, &lease, AT + (int64_t)i * 1000000, 0);
                 await_commits(&f, i + 1);
                 lease.transitions += 16;
         }
@@ -115,7 +115,7 @@ static void test_without_a_server_memory_is_bounded(void **state) {
         fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 0);
         for (int i = 0; i < 100; i++) {
                 lease.transitions = i;
-                hf__lease_events_note(f.events, i % 2, &lease, AT + i, 0);
+                hf__lease_events_add(f.events, i % 2, &lease, AT + i, 0);
                 /* a failed one waits for a while */
                 hf__lease_events_iterate(f.events, hf_now(hf_clock_system()));
         }
@@ -131,8 +131,8 @@ static void test_freeing_does_not_wait_for_replies(void **state) {
         struct fixture f = setup();
         const struct hf__record lease = {0};
         fake_api_client_set_mode(f.client, FAKE_API_HANGS);
-        hf__lease_events_note(f.events, true, &lease, AT, 0);
-        hf__lease_events_note(f.events, false, &lease, AT, 0);
+        hf__lease_events_add(f.events, true, &lease, AT, 0);
+        hf__lease_events_add(f.events, false, &lease, AT, 0);
         hf__lease_events_iterate(f.events, 0);
         teardown(&f); /* requests that hang end when the client is freed, after their owner */
 }

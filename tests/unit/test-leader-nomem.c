@@ -408,7 +408,7 @@ static void ledger_life(int n) {
         r = r != 0 ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
         r = r != 0 ? r : hf__json_parse(text.data, text.n, &json, NULL);
         r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
-        r = r != 0 ? r : hf__content_see(content, sizeof content - 1, &seen);
+        r = r != 0 ? r : hf__content_inspect(content, sizeof content - 1, &seen);
         r = r != 0 ? r : hf__step_body_replacement(&step, content, sizeof content - 1, &body);
         disarm();
         assert_true(r == 0 || is_shortage(r));

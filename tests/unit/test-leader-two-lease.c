@@ -31,7 +31,8 @@ static void expect_led(const struct two_lease_fixture *f, int64_t transitions) {
         for (int side = OLD; side <= NEW; side++) {
                 assert_string_equal(f->lease[side].holder, "baz");
                 assert_int_equal(f->lease[side].transitions, transitions);
-                assert_int_equal(f->lease[side].acquire_us, f->processes[0].core.mine.acquire_us);
+                assert_int_equal(f->lease[side].acquire_us,
+                                 f->processes[0].core.term_record.acquire_us);
         }
 }
 
@@ -117,8 +118,7 @@ static void test_with_two_holders_nobody_leads(void **state) {
 }
 
 /*
- * The holder with the earlier times is alive: nothing in the combined record changes, except the
- * beat.
+ * The holder with the earlier times is alive: only the change_count of the combined record changes.
  */
 static void test_either_of_two_holders_keeps_the_lock(void **state) {
         for (int living = OLD; living <= NEW; living++) {
@@ -318,7 +318,7 @@ struct pair {
 
 static void response(struct pair *pair, enum hf__two_lease_side side, int result,
                      const struct hf__record *record) {
-        hf__two_lease_response(&pair->two, side, pair->two.part[side].asked, result, 0, record,
+        hf__two_lease_response(&pair->two, side, pair->two.part[side].request_id, result, 0, record,
                                pair->now, &pair->did);
 }
 
@@ -418,13 +418,13 @@ static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
         begin_pair(&pair, &old, &new);
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
-        uint32_t asked = pair.two.part[OLD].asked;
+        uint32_t request_id = pair.two.part[OLD].request_id;
         hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * SEC, pair.now, &pair.did);
         assert_int_equal(pair.did.list[0].type, HF__TWO_LEASE_RESPONSE);
         assert_int_equal(pair.did.list[0].result, HF_E_TIMEOUT);
-        hf__two_lease_response(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
+        hf__two_lease_response(&pair.two, OLD, request_id, 0, 0, &mine, pair.now, &pair.did);
         assert_int_equal(pair.did.n, 0);
-        assert_int_not_equal(pair.two.part[OLD].asked, 0); /* the read still gets its reply */
+        assert_int_not_equal(pair.two.part[OLD].request_id, 0); /* the read still gets its reply */
 
         begin_pair(&pair, &old, &new);
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);

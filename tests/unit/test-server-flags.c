@@ -122,7 +122,7 @@ static void test_commands(void **state) {
         assert_int_equal(config.command, HFD_COMMAND_RELEASE);
         expect_ok("release --help");
         assert_int_equal(config.command, HFD_COMMAND_HELP);
-        assert_int_equal(config.help_about, HFD_COMMAND_RELEASE);
+        assert_int_equal(config.help_command, HFD_COMMAND_RELEASE);
         /* One line of flags for ExecStart= and ExecStopPost=. */
         expect_ok("release " ETCD
                   " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");

@@ -149,19 +149,19 @@ static void test_the_journal_is_chosen_by_device_and_inode(void **state) {
         assert_int_equal(fstat(fds[1], &st), 0);
         snprintf(value, sizeof value, "%llu:%llu", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
-        assert_true(hfd_log_is_stream(value, fds[1]));
-        assert_false(hfd_log_is_stream(NULL, fds[1]));
-        assert_false(hfd_log_is_stream("", fds[1]));
-        assert_false(hfd_log_is_stream("1", fds[1]));
+        assert_true(hfd_log_is_journal_stream(value, fds[1]));
+        assert_false(hfd_log_is_journal_stream(NULL, fds[1]));
+        assert_false(hfd_log_is_journal_stream("", fds[1]));
+        assert_false(hfd_log_is_journal_stream("1", fds[1]));
         snprintf(value, sizeof value, "%llu:%llu", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino + 1);
-        assert_false(hfd_log_is_stream(value, fds[1]));
+        assert_false(hfd_log_is_journal_stream(value, fds[1]));
         snprintf(value, sizeof value, "%llu:%llux", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
-        assert_false(hfd_log_is_stream(value, fds[1]));
+        assert_false(hfd_log_is_journal_stream(value, fds[1]));
         close(fds[0]);
         close(fds[1]);
-        assert_false(hfd_log_is_stream("0:0", fds[1]));
+        assert_false(hfd_log_is_journal_stream("0:0", fds[1]));
 }
 
 /* stderr of this test, for one line through the sink. */

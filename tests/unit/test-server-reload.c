@@ -104,7 +104,7 @@ static void test_kept_until_it_may_begin(void **state) {
         make_world(&world);
         hfd_reload_step(&world.reload, true);
         expect_heard("");
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, false);
         expect_heard("");
         hfd_reload_step(&world.reload, true);
@@ -126,11 +126,11 @@ static void test_asked_for_while_one_runs_is_one_more(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         for (int i = 0; i < 3; i++) {
-                hfd_reload_ask(&world.reload);
+                hfd_reload_request(&world.reload);
                 hfd_reload_step(&world.reload, true);
         }
         expect_heard("RELOADING=1 ");
@@ -149,15 +149,15 @@ static void test_a_stop_drops_what_was_asked_for(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         expect_heard("RELOADING=1 ");
-        hfd_reload_ask(&world.reload);
-        hfd_reload_drop(&world.reload);
+        hfd_reload_request(&world.reload);
+        hfd_reload_disable(&world.reload);
         finish_work(&world);
         hfd_reload_step(&world.reload, false);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         hfd_reload_join(&world.reload);
         expect_heard("");
@@ -169,11 +169,11 @@ static void test_the_end_waits_for_the_work(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         expect_heard("RELOADING=1 ");
-        hfd_reload_drop(&world.reload);
+        hfd_reload_disable(&world.reload);
         sem_post(&world.let_go);
         hfd_reload_join(&world.reload);
         assert_int_equal(atomic_load(&world.n_done), 1);
@@ -196,7 +196,7 @@ static void test_without_a_thread_the_reload_ends(void **state) {
         make_world(&world);
         world.host.thread_stack_bytes = 1; /* refused */
         world.host.log = (struct hf_log){.write = count_error};
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         expect_heard("RELOADING=1 READY=1 ");
         assert_int_equal(n_errors, 1);

@@ -48,7 +48,7 @@ static void test_the_manager_gets_the_messages(void **state) {
         assert_string_equal(heard(), "READY=1");
         hfd_notify_status("leading term %d,\nline two", 7);
         assert_string_equal(heard(), "STATUS=leading term 7, line two");
-        hfd_notify_extend(90 * HF_NSEC_PER_SEC);
+        hfd_notify_extend_timeout(90 * HF_NSEC_PER_SEC);
         assert_string_equal(heard(), "EXTEND_TIMEOUT_USEC=90000000");
         hfd_notify_watchdog();
         assert_string_equal(heard(), "WATCHDOG=1");

@@ -59,12 +59,12 @@ static int teardown(void **state) {
 
 static struct hfd_status_model *take(void **state, const char *list) {
         struct hfd_status_model *picture = *state;
-        assert_int_equal(hfd_status_model_take_leases(picture, list, strlen(list)), 0);
+        assert_int_equal(hfd_status_model_set_leases(picture, list, strlen(list)), 0);
         return picture;
 }
 
 static void response(struct hfd_status_instance *instance, const char *body) {
-        hfd_status_model_take_response(instance, 200, body, strlen(body));
+        hfd_status_model_set_response(instance, 200, body, strlen(body));
 }
 
 static void answer_both(struct hfd_status_model *picture) {
@@ -163,13 +163,13 @@ static void test_a_silent_server_is_reported_unreachable(void **state) {
         take(state, whole); /* read again: the same incarnations */
         assert_string_equal(b->state, "leading");
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 41);
-        hfd_status_model_take_response(b, 0, "", 0);
+        hfd_status_model_set_response(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
         /* only its holder knows it */
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
-        hfd_status_model_take_response(b, 403, "", 0);
+        hfd_status_model_set_response(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
-        hfd_status_model_take_response(b, 404, "x", 1);
+        hfd_status_model_set_response(b, 404, "x", 1);
         assert_string_equal(b->state, "unknown");
         response(b, "not json");
         assert_string_equal(b->state, "unknown");
@@ -189,7 +189,7 @@ static void test_a_silent_holder_and_problems_are_reported(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
-        snprintf(picture->trouble, sizeof picture->trouble, "connection refused");
+        snprintf(picture->read_error, sizeof picture->read_error, "connection refused");
         hfd_status_render(picture, NOW + 60 * INT64_C(1000000), &out);
         assert_non_null(strstr(out.data, "not fresh: connection refused\n"));
         assert_non_null(strstr(out.data, "b/91d0 (silent)"));
@@ -207,7 +207,7 @@ static void test_time_and_renewals_do_not_change_the_facts(void **state) {
         hfd_status_render_facts(picture, &second);
         assert_string_equal(first.data, second.data);
         hf__strbuf_reset(&second);
-        hfd_status_model_take_response(&picture->instances[0], 0, "", 0);
+        hfd_status_model_set_response(&picture->instances[0], 0, "", 0);
         hfd_status_render_facts(picture, &second);
         assert_string_not_equal(first.data, second.data);
         hf__strbuf_done(&first);
@@ -259,8 +259,8 @@ static void test_limits_are_counted(void **state) {
 static void test_a_failed_list_leaves_the_rest_of_the_report(void **state) {
         struct hfd_status_model *picture = take(state, whole);
 
-        assert_int_equal(hfd_status_model_take_leases(picture, "x", 1), HF_E_INVALID);
-        assert_int_equal(hfd_status_model_take_leases(picture, "{\"kind\":\"Status\"}", 17),
+        assert_int_equal(hfd_status_model_set_leases(picture, "x", 1), HF_E_INVALID);
+        assert_int_equal(hfd_status_model_set_leases(picture, "{\"kind\":\"Status\"}", 17),
                          HF_E_INVALID);
         assert_int_equal(picture->n_instances, 2);
 }

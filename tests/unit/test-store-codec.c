@@ -51,7 +51,7 @@ static void test_range(void **state) {
         assert_string_equal(reply.kvs[0].key, "ab");
         assert_int_equal(reply.kvs[0].mod_revision, 3);
         assert_string_equal(reply.kvs[0].value->data, "xyz");
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 
@@ -67,7 +67,7 @@ static void test_a_truncated_message_is_a_protocol_error(void **state) {
                 r = parse(HFD_ETCD_RANGE, copy, n, &reply, &arena);
                 /* A message that is cut between two fields is a message. */
                 assert_true(r == -EPROTO || (r == 0 && (n == 7 || n == 20)));
-                hfd_etcd_release(&reply);
+                hfd_etcd_release_reply(&reply);
                 hfd_arena_deinit(&arena);
                 free(copy);
         }
@@ -90,7 +90,7 @@ static void test_random_bytes_crash_nothing(void **state) {
                 n = seed >> 8 & 63;
                 for (int kind = HFD_ETCD_RANGE; kind <= HFD_ETCD_COMPACT; kind++) {
                         parse((enum hfd_etcd_response)kind, noise, n, &reply, &arena);
-                        hfd_etcd_release(&reply);
+                        hfd_etcd_release_reply(&reply);
                         hfd_arena_deinit(&arena);
                 }
                 hfd_arena_init(&arena);
@@ -109,7 +109,7 @@ static void test_key_with_nul_is_refused(void **state) {
 
         assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof message - 1, &reply, &arena),
                          -EPROTO);
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 

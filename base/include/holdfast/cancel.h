@@ -8,8 +8,8 @@
  * upwards. The code that waits for work to end owns the token that cancels this work.
  *
  * Firing never blocks. It calls the token's wakers, which only wake a thread up: they signal a
- * condition variable or write to an eventfd. A passed deadline has no active effect: wakers are not
- * called. Code that tests the token, or waits with it, notices that the deadline has passed.
+ * condition variable or write to an eventfd. When a deadline passes, nothing happens by itself:
+ * wakers are not called. Code that tests the token, or waits with it, notices the passed deadline.
  *
  * Tokens are reference counted, and a child holds a reference to its parent.
  *
@@ -41,8 +41,8 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
  * Accepts NULL, returns NULL. */
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
-/* A token that never fires, for a wait that ends by its own deadline only. Static storage:
- * hf_cancel_ref and hf_cancel_unref do nothing. */
+/* A token that never fires, for a wait that only a deadline ends. Static storage: hf_cancel_ref and
+ * hf_cancel_unref do nothing. */
 struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants. A token that has a reason keeps it. Idempotent, never blocks,

@@ -37,8 +37,8 @@ enum hf_error {
         HF_E_TOO_MANY = 8,
         /* 5xx, or the connection was refused. As far as is known, nothing was written. */
         HF_E_UNAVAILABLE = 9,
-        /* The deadline passed, or the connection broke after the request was sent. Nobody knows
-         * whether it was carried out. */
+        /* The deadline passed, or the connection broke after the request was sent. It is unknown
+         * whether the server processed the request. */
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,

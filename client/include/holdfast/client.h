@@ -149,8 +149,9 @@ struct hf_client *hf_client_free(struct hf_client *client);
 
 /*
  * The blocking form of hf_client_request, for controllers. Blocks until the response has arrived,
- * or until `token` fires or reaches its deadline. In that case it cancels the request and returns
- * HF_E_CANCELED; a write may still have been applied. Must not be called from a callback.
+ * or until `token` fires or reaches its deadline. If the token is first, the function cancels the
+ * request and returns HF_E_CANCELED; a write may still have been applied. Must not be called from a
+ * callback.
  *
  * On success *ret_body (may be NULL) is malloc'ed and NUL-terminated, and the caller frees it;
  * *ret_n (may be NULL) is its length without the NUL. Returns 0, the error of the response, or
