@@ -23,18 +23,18 @@ static const struct hf_resource events = {"", "v1", "events"};
 
 static void make(struct api_fixture *f, struct hf_resource resource, const char *ns,
                  const char *body) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body), 0);
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body), 0);
         assert_int_equal(f->last.status.http_code, 201);
 }
 
 static int drop(struct api_fixture *f, struct hf_resource resource, const char *ns,
                 const char *name, const char *options) {
-        return api_fixture_call(f, HF_VERB_DELETE, resource, ns, name, NULL, options);
+        return api_fixture_request(f, HF_VERB_DELETE, resource, ns, name, NULL, options);
 }
 
 static int get(struct api_fixture *f, struct hf_resource resource, const char *ns,
                const char *name) {
-        return api_fixture_call(f, HF_VERB_GET, resource, ns, name, NULL, NULL);
+        return api_fixture_request(f, HF_VERB_GET, resource, ns, name, NULL, NULL);
 }
 
 static int64_t number_at(const struct api_fixture *f, const char *path) {
@@ -56,49 +56,52 @@ static void test_status_and_object_keep_apart(void **state) {
              "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1},\"status\":{\"phase\":\"Ready\"}}");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "");
         /* An update of the status changes only the status. */
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\",\"labels\":{"
-                                                      "\"a\":\"b\"}},\"spec\":{\"a\":2},\"status\":"
-                                                      "{\"phase\":"
-                                                      "\"Ready\"}}"),
-                         0);
+        assert_int_equal(
+                api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                "{\"metadata\":{\"name\":\"w\",\"labels\":{"
+                                                "\"a\":\"b\"}},\"spec\":{\"a\":2},\"status\":"
+                                                "{\"phase\":"
+                                                "\"Ready\"}}"),
+                0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         assert_string_equal(api_fixture_text_at(f, "metadata.labels.a"), "");
         assert_int_equal(number_at(f, "spec.a"), 1);
         assert_int_equal(number_at(f, "metadata.generation"), 1);
         /* An update of the object changes everything but the status. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"generation\":9},"
-                                          "\"spec\":{\"a\":3},\"status\":{\"phase\":\"Lost\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"generation\":9},"
+                                             "\"spec\":{\"a\":3},\"status\":{\"phase\":\"Lost\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         assert_int_equal(number_at(f, "spec.a"), 3);
         assert_int_equal(number_at(f, "metadata.generation"), 2);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":\"b\"}},"
-                                          "\"spec\":{\"a\":3}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":"
+                                             "\"b\"}},"
+                                             "\"spec\":{\"a\":3}}"),
                          0);
         assert_int_equal(number_at(f, "metadata.generation"), 2);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status", NULL), 0);
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status", NULL),
+                         0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         /* An update without a status removes it. The same update again writes nothing. */
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "");
         char revision[32];
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\","
-                                                      "\"resourceVersion\":\"1\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\","
+                                                         "\"resourceVersion\":\"1\"}}"),
                          HF_E_CONFLICT);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "none", "status",
-                                                      "{\"metadata\":{\"name\":\"none\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "none", "status",
+                                                         "{\"metadata\":{\"name\":\"none\"}}"),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound",
                                    "workspaces.tenancy.holdfast.dev \"none\" not found");
@@ -112,13 +115,13 @@ static void test_no_such_subresource(void **state) {
                                          .subresource = "status"};
 
         make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "finalize", NULL),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "finalize", NULL),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound",
                                    "the server could not find the requested resource");
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "scale", NULL),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "scale", NULL),
                          HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_run(f, &drop_status), HF_E_INVALID);
+        assert_int_equal(api_fixture_send(f, &drop_status), HF_E_INVALID);
         api_fixture_expect_failure(f, 405, "MethodNotAllowed",
                                    "the server does not allow this method on the requested "
                                    "resource");
@@ -144,14 +147,14 @@ static void test_removing_the_last_finalizer_deletes(void **state) {
         /* the same again: nothing new */
         assert_int_equal(drop(f, api_workspaces, NULL, "w", NULL), 0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
-                                          "d\"]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
+                                             "d\"]}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), stamp);
         /* An object without a last finalizer is removed; the response shows it as it was. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Workspace");
         assert_string_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), stamp);
@@ -161,9 +164,9 @@ static void test_removing_the_last_finalizer_deletes(void **state) {
 static void test_both_policies_as_finalizers(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"finalizers\":["
-                                          "\"orphan\",\"foregroundDeletion\"]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"finalizers\":["
+                                             "\"orphan\",\"foregroundDeletion\"]}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "Workspace.tenancy.holdfast.dev \"w\" is invalid: "
@@ -234,8 +237,8 @@ static void test_propagation(void **state) {
         assert_int_equal(drop(f, api_configmaps, "default", "q", "{\"orphanDependents\":false}"),
                          0);
         assert_int_equal(f->last.status.http_code, 202);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_configmaps, "default", "q",
-                                          "propagationPolicy=Orphan", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_configmaps, "default", "q",
+                                             "propagationPolicy=Orphan", NULL),
                          0);
         assert_int_equal(f->last.status.http_code, 200);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"a.b/c\",\"orphan\"]"));
@@ -280,8 +283,8 @@ static void test_bad_delete_options(void **state) {
                                    "value: []string{\"All\", \"Some\"}: supported "
                                    "values: "
                                    "\"All\"");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_configmaps, "default", "w",
-                                          "propagationPolicy=Sideways", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_configmaps, "default", "w",
+                                             "propagationPolicy=Sideways", NULL),
                          HF_E_INVALID);
         assert_int_equal(drop(f, api_configmaps, "default", "w",
                               "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"),
@@ -302,9 +305,10 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_non_null(strstr(f->last.body, "\"spec\":{\"finalizers\":[\"kubernetes\"]}"));
         assert_non_null(strstr(f->last.body, "\"kubernetes.io/metadata.name\":\"n\""));
         /* An update of the object leaves spec and status to their subresources. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
-                                          "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":"
-                                          "[]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
+                                             "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                             "\"finalizers\":"
+                                             "[]}}"),
                          0);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"kubernetes\"]"));
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Active");
@@ -318,8 +322,8 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
         /* Nothing can be created in it any more. What is there can still be changed and deleted. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"d\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_FORBIDDEN);
         api_fixture_expect_failure(f, 403, "Forbidden",
                                    "configmaps \"d\" is forbidden: unable to create new content in "
@@ -327,30 +331,34 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_non_null(strstr(f->last.body, "\"causes\":[{\"reason\":\"NamespaceTerminating\","
                                              "\"message\":\"namespace n is being "
                                              "terminated\",\"field\":\"metadata.namespace\"}]"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "n", "l", NULL,
-                                          "{\"metadata\":{\"name\":\"l\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "n", "l", NULL,
+                                             "{\"metadata\":{\"name\":\"l\"}}"),
                          HF_E_FORBIDDEN);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_configmaps, "n", "d", NULL,
-                                          "{\"metadata\":{\"name\":\"d\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "n", "d", NULL,
+                                             "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_configmaps, "n", "c", NULL,
-                                          "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "n", "c", NULL,
+                                             "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}"
+                                             "}"),
                          0);
         assert_int_equal(drop(f, api_configmaps, "n", "c", NULL), 0);
 
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "status",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"status\":{"
-                                                      "\"phase\":\"Terminating\",\"conditions\":[]}"
-                                                      "}"),
-                         0);
+        assert_int_equal(
+                api_fixture_request_subresource(f, api_namespaces, "n", "status",
+                                                "{\"metadata\":{\"name\":\"n\"},\"status\":{"
+                                                "\"phase\":\"Terminating\",\"conditions\":[]}"
+                                                "}"),
+                0);
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{}"
-                                                      "}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "}"
+                                                         "}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
         assert_int_equal(get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL, body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
+                                             body),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound", "namespaces \"n\" not found");
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
@@ -364,9 +372,9 @@ static void test_namespace_finalizers_of_both_kinds(void **state) {
              "{\"metadata\":{\"name\":\"n\",\"finalizers\":[\"a.b/"
              "c\"]},\"spec\":{\"finalizers\":[\"x.y/z\"]}}");
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"x.y/z\",\"kubernetes\"]"));
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
-                                                      "\"finalizers\":[\"odd\"]}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "\"finalizers\":[\"odd\"]}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "Namespace \"n\" is invalid: spec.finalizers[0]: Invalid value: "
@@ -374,25 +382,25 @@ static void test_namespace_finalizers_of_both_kinds(void **state) {
                                    "nor "
                                    "is it fully qualified");
         assert_int_equal(drop(f, api_namespaces, NULL, "n", NULL), 0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
-                                          "{\"metadata\":{\"name\":\"n\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
+                                             "{\"metadata\":{\"name\":\"n\"}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "n"), 0); /* spec.finalizers keep it */
         assert_null(strstr(f->last.body, "a.b/c"));
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
-                                                      "\"finalizers\":[\"x.y/z\"]}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "\"finalizers\":[\"x.y/z\"]}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "n"), 0);
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
-                                                      "\"finalizers\":[]}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "\"finalizers\":[]}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
         /* Finalized before it is deleted: then nothing keeps it. */
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"m\"}}");
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "m", "finalize",
-                                                      "{\"metadata\":{\"name\":\"m\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "m", "finalize",
+                                                         "{\"metadata\":{\"name\":\"m\"}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "m"), 0);
         assert_int_equal(drop(f, api_namespaces, NULL, "m", NULL), 0);
@@ -412,8 +420,8 @@ static void test_system_namespaces_stay(void **state) {
                                names[i]);
                 api_fixture_expect_failure(f, 403, "Forbidden", message);
         }
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_namespaces, NULL, NULL,
-                                          NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_namespaces, NULL,
+                                             NULL, NULL, NULL),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 405, "MethodNotAllowed",
                                    "the server does not allow this method on the requested "
@@ -488,18 +496,18 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
                  * the mark, not twice.
                  */
                 do
-                        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_configmaps, "n",
-                                                          NULL, "resourceVersion=0", NULL),
+                        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "n",
+                                                             NULL, "resourceVersion=0", NULL),
                                          0);
                 while (api_fixture_count_at(f, "items") < 3);
                 assert_int_equal(drop(f, api_namespaces, NULL, "n", NULL), 0);
                 assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
-                assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n",
-                                                  NULL, NULL, NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                     "n", NULL, NULL, NULL),
                                  0);
                 assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
-                assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                              "{\"metadata\":{\"name\":\"n\"}}"),
+                assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                                 "{\"metadata\":{\"name\":\"n\"}}"),
                                  0);
                 n_orphans += n_stored(f, "/registry/configmaps/n/");
                 make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
@@ -531,13 +539,13 @@ static void make_many(struct api_fixture *f, int n) {
 }
 
 static int sweep(struct api_fixture *f, const char *query, const char *options) {
-        return api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default", NULL,
-                                query, options);
+        return api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default", NULL,
+                                   query, options);
 }
 
 static size_t n_left(struct api_fixture *f) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_configmaps, "default", NULL, NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "default", NULL, NULL,
+                                             NULL),
                          0);
         return api_fixture_count_at(f, "items");
 }
@@ -573,8 +581,8 @@ static void test_collection(void **state) {
         assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
         assert_int_equal(sweep(f, "labelSelector=a+b+c", NULL), HF_E_INVALID);
         assert_int_equal(sweep(f, "continue=bm9uc2Vuc2U", NULL), HF_E_INVALID);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, NULL, NULL,
-                                          NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, NULL,
+                                             NULL, NULL, NULL),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 405);
 }
@@ -645,8 +653,8 @@ static void test_collection_of_one_namespace(void **state) {
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n2\"}}");
         make(f, api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}");
         make(f, api_configmaps, "n2", "{\"metadata\":{\"name\":\"a\"}}");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n", NULL,
-                                          NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n",
+                                             NULL, NULL, NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 1);
         assert_int_equal(get(f, api_configmaps, "n", "a"), HF_E_NOT_FOUND);
@@ -663,26 +671,26 @@ static void test_collection_is_fenced(void **state) {
         make_many(f, 20);
         struct hf_fence stale = fence;
         stale.term++;
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, NULL, NULL, &stale),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, NULL, NULL, &stale),
                          HF_E_STALE_TERM);
         assert_true(f->last.fence_echoed);
         assert_int_equal(n_left(f), 20);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, "labelSelector=parity%3Deven",
-                                                 NULL, &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
         assert_int_equal(n_left(f), 10);
         /* The fence is compared even if there is nothing to delete, and the response says so. */
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, "labelSelector=parity%3Deven",
-                                                 NULL, &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, "labelSelector=parity%3Deven",
-                                                 NULL, &stale),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &stale),
                          HF_E_STALE_TERM);
         assert_true(f->last.fence_echoed);
 }
@@ -702,8 +710,8 @@ static void test_collections_at_once(void **state) {
         pthread_t threads[4];
 
         make_many(f, 200);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_configmaps, "default", "w007",
-                                          NULL, "{\"metadata\":{\"name\":\"w007\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "default", "w007",
+                                             NULL, "{\"metadata\":{\"name\":\"w007\"}}"),
                          0);
         for (int i = 0; i < 4; i++)
                 assert_int_equal(pthread_create(&threads[i], NULL, sweep_thread, f), 0);

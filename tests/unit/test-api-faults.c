@@ -25,15 +25,15 @@ static void test_a_broken_watch_of_the_store_is_resumed(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         faulty_store_end_watch(&f->store, HF_E_UNAVAILABLE);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
         client_watch_await(seen, 2); /* what was written while nobody watched arrives too */
         assert_false(seen->ended);
@@ -47,10 +47,10 @@ static void test_a_compacted_history_ends_watches(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         int n_lists = f->store.n_lists;
@@ -58,10 +58,10 @@ static void test_a_compacted_history_ends_watches(void **state) {
         client_watch_await(seen, 1);
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         assert_true(f->store.n_lists > n_lists);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "b", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "b", NULL, NULL), 0);
         struct client_watch *again = faulty_api_fixture_watch(f);
         client_watch_await(again, 2);
         hfd_cacher_end_watches(f->cacher);
@@ -75,31 +75,32 @@ static void test_a_compacted_history_ends_watches(void **state) {
 static void test_a_cache_that_is_behind_is_not_used(void **state) {
         struct faulty_api_fixture *f = *state;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"old\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"old\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "old", NULL, NULL), 0);
-        faulty_store_set_deaf(&f->store, true);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"new\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "old", NULL, NULL), 0);
+        faulty_store_drop_events(&f->store, true);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"new\"}}", NULL),
                          0);
         int n_gets = f->store.n_gets;
         for (int i = 0; i < 3; i++)
-                assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "new", NULL, NULL), 0);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "new", NULL, NULL), 0);
         assert_int_equal(f->store.n_gets, n_gets + 3);
         for (int i = 0; i < 3; i++)
-                assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "new", NULL, NULL), 0);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "new", NULL, NULL), 0);
         /* After three late reads in a row the store is asked at once. */
         assert_int_equal(f->store.n_revisions, 1 + 3);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_UPDATE, "new",
-                                                 "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":"
-                                                 "1}}",
-                                                 NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_UPDATE, "new",
+                                                    "{\"metadata\":{\"name\":\"new\"},\"spec\":{"
+                                                    "\"n\":"
+                                                    "1}}",
+                                                    NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_DELETE, "new", NULL, NULL), 0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_DELETE, "new", NULL, NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL),
                          HF_E_NOT_FOUND);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
 }
 
 static void test_lost_reply_is_unknown(void **state) {
@@ -107,19 +108,19 @@ static void test_lost_reply_is_unknown(void **state) {
         struct hf_status status;
 
         f->store.txn_error = HF_E_TIMEOUT;
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", &status),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", &status),
                          HF_E_TIMEOUT);
         assert_int_equal(status.http_code, 504);
         assert_string_equal(status.reason, "Timeout");
         f->store.txn_error = HF_E_UNAVAILABLE;
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", &status),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", &status),
                          HF_E_UNAVAILABLE);
         assert_int_equal(status.http_code, 503);
         assert_int_equal(status.retry_after_s, 1);
         f->store.txn_error = 0;
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL),
                          0); /* it was done nevertheless */
 }
 
@@ -129,8 +130,8 @@ static void test_freeing_the_client_ends_its_watches(void **state) {
         struct client_watch *seen;
 
         seen = faulty_api_fixture_watch(f);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
         client_watch_await(seen, 1);
         hf_client_free(f->client);
@@ -203,7 +204,7 @@ static void test_a_stale_namespace_in_the_cache_is_not_believed(void **state) {
         struct hf_request get = {.verb = HF_VERB_GET, .resource = api_namespaces, .name = "n"};
         assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL),
                          0); /* the cache has it */
-        faulty_store_set_deaf(&f->store, true);
+        faulty_store_drop_events(&f->store, true);
         faulty_api_fixture_put(f, "/registry/namespaces/n", ENDING_NS);
         int n_gets = f->store.n_gets;
         assert_int_equal(create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}",
@@ -227,7 +228,7 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
         assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL), 0);
         assert_int_equal(create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          HF_E_FORBIDDEN);
-        faulty_store_set_deaf(&f->store, true);
+        faulty_store_drop_events(&f->store, true);
         faulty_api_fixture_put(f, "/registry/namespaces/n", OPEN_NS);
         assert_int_equal(create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);

@@ -33,16 +33,16 @@ static const struct hf_resource cluster_bindings = {RBAC, "v1", "clusterrolebind
 static int create(struct api_fixture *f, struct hf_resource resource, const char *body) {
         bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
-        return api_fixture_call(f, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL, NULL,
-                                body);
+        return api_fixture_request(f, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL,
+                                   NULL, body);
 }
 
 static int update(struct api_fixture *f, struct hf_resource resource, const char *name,
                   const char *body) {
         bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
-        return api_fixture_call(f, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name, NULL,
-                                body);
+        return api_fixture_request(f, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name,
+                                   NULL, body);
 }
 
 static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
@@ -111,12 +111,12 @@ static void test_secrets(void **state) {
         assert_non_null(
                 strstr(api_fixture_text_at(f, "message"),
                        "data[a b]: Invalid value: \"a b\": a valid config key must consist of"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, secrets, "default", NULL,
-                                          "fieldSelector=type%3DOpaque", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, secrets, "default", NULL,
+                                             "fieldSelector=type%3DOpaque", NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 1);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, secrets, "default", NULL,
-                                          "fieldSelector=type!%3DOpaque", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, secrets, "default", NULL,
+                                             "fieldSelector=type!%3DOpaque", NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 0);
 }
@@ -171,8 +171,8 @@ static void test_roles(void **state) {
                                 "\"resources\":["
                                 "\"pods\"]}]}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, roles, "default", "system:reader", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, roles, "default", "system:reader",
+                                             NULL, NULL),
                          0);
         assert_int_equal(create(f, roles, "{\"metadata\":{\"name\":\"empty\"}}"), 0);
         refused(f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
@@ -281,8 +281,8 @@ static void test_pages_of_odd_names(void **state) {
                 assert_int_equal(create(f, roles, body), 0);
         }
         for (size_t i = 0; i < 4; i++) {
-                assert_int_equal(api_fixture_call(f, HF_VERB_LIST, roles, "default", NULL, query,
-                                                  NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_LIST, roles, "default", NULL, query,
+                                                     NULL),
                                  0);
                 assert_int_equal(api_fixture_count_at(f, "items"), 1);
                 (void)snprintf(body, sizeof body, "\"name\":\"%s\"", names[i]);
@@ -296,12 +296,13 @@ static void test_pages_of_odd_names(void **state) {
 static void test_unknown_fields(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, cluster_roles, NULL, NULL,
-                                          "fieldValidation=Strict",
-                                          "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":[{"
-                                          "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
-                                          "\"resources\":[\"*\"]},"
-                                          "{\"verbz\":[]}]}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, cluster_roles, NULL, NULL,
+                                             "fieldValidation=Strict",
+                                             "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":"
+                                             "[{"
+                                             "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
+                                             "\"resources\":[\"*\"]},"
+                                             "{\"verbz\":[]}]}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "ClusterRole in version \"v1\" cannot be handled as a "

@@ -34,13 +34,13 @@ static void test_workspace_names(void **state) {
         for (int n = 59; n <= 62; n++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%.*s\"}}", n,
                                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-                assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                  NULL, body),
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                     NULL, body),
                                  n <= 60 ? 0 : HF_E_INVALID);
         }
         assert_non_null(strstr(f->last.body, "must be no more than 60 characters"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a.b\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a.b\"}}"),
                          HF_E_INVALID);
 }
 
@@ -68,15 +68,15 @@ static void test_selectors(void **state) {
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=a.b/n%3E7"), 2);
         assert_int_equal(api_fixture_n_selected(f, "fieldSelector=metadata.name%3Dw03"), 1);
         assert_int_equal(api_fixture_n_selected(f, "fieldSelector=metadata.name!%3Dw03"), 9);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                          "labelSelector=a+b+c", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                             "labelSelector=a+b+c", NULL),
                          HF_E_INVALID);
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity%3D"), 0);
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity+in+()"), 0);
         for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
                 (void)snprintf(query, sizeof query, "labelSelector=%s", wrong[i]);
-                assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                                  query, NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                                     query, NULL),
                                  HF_E_INVALID);
         }
 }
@@ -92,8 +92,8 @@ static void test_list_pages(void **state) {
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_non_null(strstr(f->last.body, "\"remainingItemCount\":6"));
         /* An object created between two pages is not in the list: all pages are of one revision. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w055\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w055\"}}"),
                          0);
         (void)snprintf(query, sizeof query, "limit=4&continue=%s", token);
         assert_int_equal(api_fixture_n_selected(f, query), 4);
@@ -104,13 +104,14 @@ static void test_list_pages(void **state) {
         assert_int_equal(api_fixture_n_selected(f, query), 2);
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
         (void)snprintf(query, sizeof query, "continue=%s&resourceVersion=3", token);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          HF_E_INVALID);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                          "continue=bm9uc2Vuc2U", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                             "continue=bm9uc2Vuc2U", NULL),
                          HF_E_INVALID);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                          "resourceVersionMatch=Exact", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                             "resourceVersionMatch=Exact", NULL),
                          HF_E_INVALID);
 }
 
@@ -122,18 +123,19 @@ static void list_as(struct api_fixture *f, enum hfd_format format) {
         request.request.resource =
                 hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
         (void)api_core_request_run(f->registry, &request);
-        (void)api_fixture_take(f, &request.response);
+        (void)api_fixture_set_last(f, &request.response);
 }
 
 static void test_table(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\"},\"status\":{"
-                                                      "\"phase\":\"Ready\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"},"
+                                                         "\"status\":{"
+                                                         "\"phase\":\"Ready\"}}"),
                          0);
         list_as(f, HFD_AS_TABLE);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Table");

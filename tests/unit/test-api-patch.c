@@ -394,10 +394,11 @@ static int patch_cm(struct api_fixture *f, enum hfd_patch type, const char *body
 }
 
 static void make_cm(struct api_fixture *f) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},"
-                                          "\"data\":{\"k\":\"v\"}}"),
-                         0);
+        assert_int_equal(
+                api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "default", NULL, NULL,
+                                    "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},"
+                                    "\"data\":{\"k\":\"v\"}}"),
+                0);
 }
 
 static void test_patch_calls(void **state) {
@@ -478,8 +479,8 @@ static void test_patch_calls(void **state) {
         assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
                                            HFD_PATCH_MERGE, "dryRun=All", "{\"data\":null}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_configmaps, "default", "c", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_configmaps, "default", "c", NULL,
+                                             NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
 }
@@ -502,8 +503,8 @@ static void test_too_many_operations(void **state) {
 static void test_patch_of_parts(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
                          0);
         assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_STATUS,
                                            HFD_PATCH_MERGE, NULL,
@@ -523,13 +524,14 @@ static void test_patch_of_parts(void **state) {
                                            HFD_PATCH_MERGE, NULL,
                                            "{\"metadata\":{\"finalizers\":[\"a.b/c\"]}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
+                                             NULL),
                          0);
         assert_int_equal(
                 api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_JSON, NULL,
                                   "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]"),
                 0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
                          HF_E_NOT_FOUND);
 }
 
@@ -539,9 +541,10 @@ static void test_fenced_patch(void **state) {
         uint64_t term;
 
         make_cm(f);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"l\"},\"spec\":{"
-                                          "\"holderIdentity\":\"me\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
+                                             NULL,
+                                             "{\"metadata\":{\"name\":\"l\"},\"spec\":{"
+                                             "\"holderIdentity\":\"me\"}}"),
                          0);
         term = strtoull(api_fixture_text_at(f, "metadata.resourceVersion"), NULL, 10);
         for (int stale = 0; stale < 2; stale++) {
@@ -597,8 +600,8 @@ static void test_patches_at_once(void **state) {
         struct patcher patchers[4];
         pthread_t threads[4];
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, accounts, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, accounts, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         for (int i = 0; i < 4; i++) {
                 patchers[i] = (struct patcher){f, i};
@@ -606,7 +609,8 @@ static void test_patches_at_once(void **state) {
         }
         for (int i = 0; i < 4; i++)
                 pthread_join(threads[i], NULL);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, accounts, "default", "a", NULL, NULL), 0);
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, accounts, "default", "a", NULL, NULL),
+                         0);
         assert_int_equal(api_fixture_count_at(f, "secrets"), 200);
 }
 

@@ -300,7 +300,7 @@ static void test_with_one_revision_only_the_number_counts(void **state) {
         pthread_mutex_lock(&f.informer->mu);
         assert_non_null(f.informer->waiters);
         pthread_mutex_unlock(&f.informer->mu);
-        fake_api_write_elsewhere(f.api, 2000);
+        fake_api_raise_revision(f.api, 2000);
         assert_int_equal(pthread_join(thread, &r), 0);
         assert_ptr_equal(r, hf_cancel_never());
         teardown();
@@ -358,11 +358,11 @@ static void test_several_caches_are_waited_for_together(void **state) {
 static void test_a_server_set_back_is_listed_again(void **state) {
         setup(false);
         put_many(0, 2);
-        fake_api_write_elsewhere(f.api, 100);
+        fake_api_raise_revision(f.api, 100);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(0);
         fake_api_await_watch(f.api, 1);
-        fake_api_set_back(f.api, 50);
+        fake_api_roll_back(f.api, 50);
         put_many(2, 3); /* an event with a revision that the cache has seen long ago */
         fake_api_await_watch(f.api, 2);
         wait_for(put_many(3, 4));
@@ -379,11 +379,11 @@ static void test_a_revision_that_is_used_again_is_noticed(void **state) {
 
         setup(false);
         uint64_t revision = put_many(0, 2);
-        fake_api_write_elsewhere(f.api, 100);
+        fake_api_raise_revision(f.api, 100);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(0);
         fake_api_await_watch(f.api, 1);
-        fake_api_set_back(f.api, revision - 1);
+        fake_api_roll_back(f.api, revision - 1);
         assert_int_equal(fake_api_put_thing(f.api, "a", "n1", "another"), revision);
         fake_api_await_watch(f.api, 2);
         wait_for(put_many(2, 3));

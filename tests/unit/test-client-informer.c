@@ -166,7 +166,7 @@ static void test_a_quiet_collection_learns_its_revision(void **state) {
         setup(&f);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
-        wait_for(&f, fake_api_write_elsewhere(f.api, 10));
+        wait_for(&f, fake_api_raise_revision(f.api, 10));
         assert_int_equal(fake_api_n_lists(f.api), 2);
         fake_api_await_watch(f.api, 1);
         assert_int_equal(fake_api_n_watches(f.api), 1); /* the watch goes on */
@@ -186,7 +186,7 @@ static void test_a_probe_names_a_shared_revision(void **state) {
         fake_api_last_list_query(f.api, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
         fake_api_await_watch(f.api, 1);
-        uint64_t revision = fake_api_write_elsewhere(f.api, 10);
+        uint64_t revision = fake_api_raise_revision(f.api, 10);
         wait_for(&f, revision);
         fake_api_last_list_query(f.api, query);
         snprintf(expected, sizeof expected,
@@ -194,7 +194,7 @@ static void test_a_probe_names_a_shared_revision(void **state) {
                  (unsigned long long)revision);
         assert_string_equal(query, expected);
         fake_api_client_refuse(f.client, HF_E_TIMEOUT, 1);
-        wait_for(&f, fake_api_write_elsewhere(f.api, 10));
+        wait_for(&f, fake_api_raise_revision(f.api, 10));
         fake_api_last_list_query(f.api, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
         teardown(&f);
@@ -229,7 +229,7 @@ static void test_an_ended_watch_is_resumed_where_it_was(void **state) {
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
         fake_api_await_watch(f.api, 1);
-        fake_api_write_elsewhere(f.api, 5);
+        fake_api_raise_revision(f.api, 5);
         fake_api_send_bookmarks(f.api);
         fake_api_put_thing(f.api, "a", "one", "1");
         fake_api_end_watches(f.api, 0, NULL);

@@ -36,10 +36,10 @@ static void test_coordinated_waits_to_be_named(void **state) {
                         record.preferred = true; /* named, but another is preferred */
                 core_fixture_watched(&f, &record);
                 for (int k = 0; k < 20; k++) { /* far beyond the recorded duration */
-                        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+                        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
                         f.now += SEC;
                         core_fixture_step(&f, HF__EV_TICK);
-                        if (core_fixture_did(&f, HF__ACT_READ))
+                        if (core_fixture_find_action(&f, HF__ACT_READ))
                                 core_fixture_read_done(&f, 0, &f.lease);
                 }
         }
@@ -52,7 +52,7 @@ static void test_coordinated_waits_to_be_named(void **state) {
         record = core_fixture_held_by(&f, "baz", 3);
         record.renew_us = 9;
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 static void lead_coordinated(struct core_fixture *f) {
@@ -63,12 +63,12 @@ static void lead_coordinated(struct core_fixture *f) {
         record.transitions = 3;
         record.acquire_us = 0; /* as a coordinator leaves it */
         core_fixture_read_done(f, 0, &record);
-        assert_non_null(core_fixture_did(f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(f, HF__ACT_WRITE));
         assert_true(f->sent.exists && f->sent.acquire_us != 0);
         assert_int_equal(f->sent.transitions, 3);
         assert_int_equal(f->sent.cause, HF__CAUSE_CHOSEN);
         core_fixture_write_done(f, 0);
-        assert_int_equal(core_fixture_did(f, HF__ACT_TERM_START)->term, f->revision);
+        assert_int_equal(core_fixture_find_action(f, HF__ACT_TERM_START)->term, f->revision);
 }
 
 /* CG10 */
@@ -80,7 +80,7 @@ static void test_coordinated_leads_when_named_and_renews(void **state) {
         assert_int_equal(f.sent.transitions, 3);
         assert_int_equal(f.sent.acquire_us, f.lease.acquire_us);
         core_fixture_write_done(&f, 0);
-        assert_non_null(core_fixture_did(&f, HF__ACT_EXTEND));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
 }
 
 static void test_coordinated_releases_when_another_is_preferred(void **state) {
@@ -92,12 +92,12 @@ static void test_coordinated_releases_when_another_is_preferred(void **state) {
         record.preferred = true;
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         assert_null(
                 core_fixture_wait_for(&f, HF__ACT_WRITE,
                                       3 * SEC)); /* no renewal: the coordinator waits for the end */
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
         core_fixture_write_done(&f, 0);
         assert_int_equal(f.core.state, HF_FOLLOWING);
@@ -108,7 +108,7 @@ static void test_coordinated_releases_when_another_is_preferred(void **state) {
         f.now += 20 * SEC;
         record = core_fixture_held_by(&f, "baz", 5);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 /*
@@ -127,7 +127,7 @@ static void test_coordinated_leads_at_once_when_named_again(void **state) {
         core_fixture_write_done(&f, 0);
         record = core_fixture_held_by(&f, "baz", 5); /* the preferred holder is gone meanwhile */
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "baz");
 }
 
@@ -142,7 +142,8 @@ static void test_coordinated_ends_with_its_validity_while_draining(void **state)
         core_fixture_watched(&f, &record);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_TERM_ABORT, 10 * SEC));
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE)); /* the release: it is still mine */
+        assert_non_null(
+                core_fixture_find_action(&f, HF__ACT_WRITE)); /* the release: it is still mine */
         assert_string_equal(f.sent.holder, "");
 }
 

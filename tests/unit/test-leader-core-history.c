@@ -18,7 +18,7 @@
 
 static void assert_cause(const struct core_fixture *f, enum hf__cause cause, const char *previous,
                          int64_t gap_us) {
-        assert_non_null(core_fixture_did(f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(f, HF__ACT_WRITE));
         assert_int_equal(f->sent.cause, cause);
         assert_string_equal(f->sent.previous, previous);
         assert_int_equal(f->sent.gap_us, gap_us);
@@ -75,7 +75,7 @@ static void test_only_an_acquire_has_a_cause(void **state) {
         core_fixture_write_done(&f, 0);
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
         assert_int_equal(f.sent.cause, HF__CAUSE_NONE);
         assert_string_equal(f.sent.previous, "");

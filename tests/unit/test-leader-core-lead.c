@@ -29,9 +29,9 @@ static void test_renews_by_one_write_per_period(void **state) {
                 sent = f.now;
                 f.now += 40 * MSEC;
                 core_fixture_write_done(&f, 0);
-                assert_int_equal(core_fixture_did(&f, HF__ACT_EXTEND)->valid_until,
+                assert_int_equal(core_fixture_find_action(&f, HF__ACT_EXTEND)->valid_until,
                                  sent + 10 * SEC);
-                assert_null(core_fixture_did(&f, HF__ACT_READ));
+                assert_null(core_fixture_find_action(&f, HF__ACT_READ));
         }
 }
 
@@ -44,14 +44,14 @@ static void test_after_a_conflict_a_lease_that_is_still_mine_is_kept(void **stat
         record = f.sent;
         core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
         core_fixture_write_done(&f, HF_E_CONFLICT);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_set_revision(&f, &record); /* labels were changed */
         core_fixture_read_done(&f, 0, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_EXTEND)); /* a read extends nothing */
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_EXTEND)); /* a read extends nothing */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, 0);
-        assert_non_null(core_fixture_did(&f, HF__ACT_EXTEND));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
 }
 
 /* A09 */
@@ -69,7 +69,7 @@ static void test_a_lost_reply_is_neither_failure_nor_success(void **state) {
                                               5 * SEC)); /* the core ends the operation itself */
         core_fixture_read_done(&f, 0, &applied);
         assert_int_equal(f.core.valid_until, valid_until);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.rv, applied.rv);
 }
 
@@ -107,15 +107,16 @@ static void test_deletion_ends_the_term_and_the_next_is_higher(void **state) {
         term = f.core.term;
         core_fixture_set_revision(&f, &gone);
         core_fixture_watched(&f, &gone);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_ABORT));
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE)); /* not before the work has joined */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
+        assert_null(
+                core_fixture_find_action(&f, HF__ACT_WRITE)); /* not before the work has joined */
         core_fixture_step(&f, HF__EV_JOINED);
-        if (!core_fixture_did(&f, HF__ACT_WRITE))
+        if (!core_fixture_find_action(&f, HF__ACT_WRITE))
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
         assert_false(f.sent.exists);
         assert_int_equal(f.sent.transitions, 1); /* the count survives the deletion of the Lease */
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_TERM_START)->term > term);
+        assert_true(core_fixture_find_action(&f, HF__ACT_TERM_START)->term > term);
 }
 
 static void test_own_and_older_watch_events_change_nothing(void **state) {
@@ -143,9 +144,9 @@ static void test_opaque_revisions_are_settled_by_a_read(void **state) {
         other.holder[0] = '\0';
         core_fixture_watched(&f, &other);
         assert_int_equal(f.core.state, HF_LEADING);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &other);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_ABORT));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
 }
 
 /* A04, A18 */
@@ -164,7 +165,7 @@ static void test_a_hung_store_ends_the_term_on_time(void **state) {
         core_fixture_step(&f, HF__EV_JOINED);
         assert_int_equal(f.core.state, HF_STUCK);
         core_fixture_step(&f, HF__EV_STOP);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 static void test_refused_renewals_are_tried_more_often_towards_the_end(void **state) {
@@ -195,7 +196,7 @@ static void test_a_paused_leader_has_no_gate_when_it_wakes(void **state) {
         f.now += 20 * SEC;
         core_fixture_write_done(&f, 0);
         assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
-        assert_null(core_fixture_did(&f, HF__ACT_EXTEND));
+        assert_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
         assert_int_equal(f.core.state, HF_ABORTING);
 }
 
@@ -222,7 +223,7 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
 
         core_fixture_start(&f);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         struct hf__record other = core_fixture_held_by(&f, "other", 15);
         set_odd_rv(&other, "x1");
         core_fixture_watched(&f, &other);
@@ -231,9 +232,8 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
         f.event.record.exists = true;
         set_odd_rv(&f.event.record, "x0");
         core_fixture_step(&f, HF__EV_WRITE_DONE);
-        assert_non_null(
-                core_fixture_did(&f,
-                                 HF__ACT_READ)); /* at once, whether or not it leads until then */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ)); /* at once, whether or not it
+                                                                        leads until then */
         core_fixture_read_done(&f, 0, &other);
         assert_int_not_equal(f.core.state, HF_LEADING);
 }
@@ -260,10 +260,10 @@ static void test_backoff_grows_and_resets(void **state) {
         }
         core_fixture_step(&f, HF__EV_STALE_TERM);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(
-                core_fixture_did(&f, HF__ACT_READ)); /* the known state of the Lease is in doubt */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ)); /* the known state of the Lease
+                                                                        is in doubt */
         core_fixture_read_done(&f, 0, &f.core.observed);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state) {

@@ -119,7 +119,7 @@ static void test_without_a_server_memory_is_bounded(void **state) {
                 /* a failed one waits for a while */
                 hf__lease_events_iterate(f.events, hf_now(hf_clock_system()));
         }
-        fake_api_client_set_mode(f.client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
         await_commits(&f, 8); /* the newest ones, as many as there was room for */
         for (int i = 0; i < 50; i++)
                 hf__lease_events_iterate(f.events, HF_NSEC_NEVER);

@@ -268,7 +268,7 @@ static void test_refusals_end_the_term_and_it_leads_again_later(void **state) {
         ELECTOR_AWAIT(a, elector_fixture_leads);
         fake_api_client_refuse_writes(a->client, HF_E_FORBIDDEN, 0);
         ELECTOR_AWAIT(a, elector_fixture_follows);
-        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(a->client, FAKE_API_RESPONDS);
         ELECTOR_AWAIT(a, elector_fixture_leads_again);
         elector_fixture_stop(a);
         elector_fixture_check_commits(api);

@@ -110,7 +110,7 @@ static void test_two_leases_survive_a_bad_connection(void **state) {
                 elector_fixture_await(api, one_more_has_ended, &pair, __LINE__);
                 if (modes[i] == FAKE_API_HANGS)
                         ELECTOR_AWAIT(second, elector_fixture_leads);
-                fake_api_client_set_mode(first->client, FAKE_API_ANSWERS);
+                fake_api_client_set_mode(first->client, FAKE_API_RESPONDS);
                 elector_fixture_await(api, one_leads, &pair, __LINE__);
         }
         elector_fixture_stop(pair.a);

@@ -222,7 +222,7 @@ static void test_a_standby_that_cannot_reach_the_lock_says_so(void **state) {
         /* and it is not killed because of that */
         assert_true(health_says(b, HF_LIVEZ, "leaderElection ok"));
         assert_true(metric(b, "holdfast_leader_lock_silence_seconds") > 1);
-        fake_api_client_set_mode(b->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(b->client, FAKE_API_RESPONDS);
         AWAIT(b, lock_is_ok);
         assert_int_equal(hf_electors_stop(b->electors, NULL), 0);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
@@ -290,7 +290,7 @@ static void test_metrics_follow_a_term(void **state) {
                      metric(a, "holdfast_leader_leaderless_seconds_total") > 1);
         fake_api_client_refuse_writes(a->client, HF_E_FORBIDDEN, 0);
         AWAIT(a, failed_by_refusal);
-        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(a->client, FAKE_API_RESPONDS);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         assert_true(metric(a, "leader_election_master_status{name=\"lead\"}") == 0);
         assert_true(metric(a, "holdfast_leader_term{lease=\"kube-system/lead\"}") == 0);
@@ -310,7 +310,7 @@ static void test_time_without_a_leader_is_counted(void **state) {
         fake_api_client_set_mode(a->client, FAKE_API_HANGS);
         AWAIT(a, was_leaderless); /* x is dead, and nobody can take over */
         assert_true(metric(a, "leader_election_master_status{name=\"lead\"}") == 0);
-        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(a->client, FAKE_API_RESPONDS);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         fixture_free(a);
         fake_api_free(api);

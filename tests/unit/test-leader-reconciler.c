@@ -269,7 +269,7 @@ static void test_events_follow_the_replay(void **state) {
 static void test_several_caches_feed_one_queue(void **state) {
         setup(2);
         fake_api_put_thing(f.apis[0], "", "ws", "1");
-        begin_term(fake_api_write_elsewhere(f.apis[0], 1));
+        begin_term(fake_api_raise_revision(f.apis[0], 1));
         await_done(1);
         fake_api_put_thing(f.apis[1], "ws", "child", "1");
         await_done(2);
@@ -371,7 +371,7 @@ static void test_workers_share_the_keys(void **state) {
                 snprintf(name, sizeof name, "n%d", i);
                 fake_api_put_thing(f.apis[0], "a", name, "1");
         }
-        begin_term(fake_api_write_elsewhere(f.apis[0], 1));
+        begin_term(fake_api_raise_revision(f.apis[0], 1));
         await_done(8);
         end_term();
         assert_int_equal(f.most_inside, 4);
@@ -438,7 +438,7 @@ static void test_a_term_ends_while_it_waits_for_its_caches(void **state) {
         assert_int_equal(hf_informer_wait(f.informers[0], NULL, hf_cancel_never()), 0);
         fake_api_client_hold_requests(f.clients[0], true);
         unsigned n_lists = fake_api_n_lists(f.apis[0]);
-        begin_term(fake_api_write_elsewhere(f.apis[0], 100));
+        begin_term(fake_api_raise_revision(f.apis[0], 100));
         while (fake_api_n_lists(f.apis[0]) == n_lists)
                 sched_yield();
         end_term();

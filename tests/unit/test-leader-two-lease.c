@@ -254,7 +254,7 @@ static void test_a_stop_gives_half_a_lock_back(void **state) {
         two_lease_fixture_put(f, NEW, &stolen);
         two_lease_fixture_run_for(f, 2 * SEC);
         assert_string_equal(f->lease[OLD].holder, "baz");
-        two_lease_fixture_order(f, 0, HF__EV_STOP);
+        two_lease_fixture_feed(f, 0, HF__EV_STOP);
         two_lease_fixture_run_for(f, 5 * SEC);
         assert_int_equal(f->processes[0].core.state, HF_STOPPED);
         assert_true(f->processes[0].is_done);
@@ -287,7 +287,7 @@ static void test_a_stop_releases_both(void **state) {
 
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
         two_lease_fixture_run_for(f, SEC);
-        two_lease_fixture_order(f, 0, HF__EV_STOP);
+        two_lease_fixture_feed(f, 0, HF__EV_STOP);
         two_lease_fixture_run_for(f, 3 * SEC);
         assert_int_equal(f->processes[0].core.state, HF_STOPPED);
         for (int side = OLD; side <= NEW; side++) {
