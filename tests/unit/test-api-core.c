@@ -32,7 +32,7 @@ static const char *lease_body(const char *name, const char *holder, const char *
 
 /* ---- statuses ---- */
 
-static void test_create_get_delete(void **state) {
+static void test_objects_are_created_read_and_deleted(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
@@ -69,7 +69,7 @@ static void test_create_get_delete(void **state) {
                          HF_E_NOT_FOUND);
 }
 
-static void test_exists(void **state) {
+static void test_creating_an_existing_object_fails(void **state) {
         struct api_fixture *f = *state;
         const char *body = "{\"metadata\":{\"name\":\"w\"}}";
 
@@ -84,7 +84,7 @@ static void test_exists(void **state) {
                                    "workspaces.tenancy.holdfast.dev \"w\" already exists");
 }
 
-static void test_missing_namespace(void **state) {
+static void test_a_create_needs_an_existing_namespace(void **state) {
         struct api_fixture *f = *state;
         const char *body = "{\"metadata\":{\"name\":\"c\"},\"data\":{\"k\":\"v\"}}";
 
@@ -101,7 +101,7 @@ static void test_missing_namespace(void **state) {
                          0);
 }
 
-static void test_update_conflicts(void **state) {
+static void test_an_update_of_an_old_version_conflicts(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
 
@@ -143,7 +143,7 @@ static void test_update_conflicts(void **state) {
                          HF_E_NOT_FOUND);
 }
 
-static void test_no_op_update_writes_nothing(void **state) {
+static void test_an_update_without_changes_writes_nothing(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
 
@@ -160,7 +160,7 @@ static void test_no_op_update_writes_nothing(void **state) {
         free(body);
 }
 
-static void test_bad_requests(void **state) {
+static void test_bad_requests_are_refused(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
@@ -204,7 +204,7 @@ static void test_bad_requests(void **state) {
  * The cases of Kubernetes' TestValidateLease, TestValidateLeaseSpec and
  * TestValidateLeaseSpecUpdate.
  */
-static void test_lease_validation(void **state) {
+static void test_leases_are_validated_as_in_kubernetes(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
@@ -234,7 +234,7 @@ static void test_lease_validation(void **state) {
                                    "than 0");
 }
 
-static void test_micro_time(void **state) {
+static void test_lease_times_need_microseconds(void **state) {
         static const char *const bad[] = {"\"2026-11-21T02:36:00Z\"",
                                           "\"2026-11-21T02:36:00.123Z\"", "\"soon\"", "5"};
         struct api_fixture *f = *state;
@@ -261,7 +261,7 @@ static void test_micro_time(void **state) {
         assert_null(strstr(f->last.body, "acquireTime"));
 }
 
-static void test_immutable(void **state) {
+static void test_immutable_metadata_cannot_be_changed(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
@@ -289,7 +289,7 @@ static void test_immutable(void **state) {
                          HF_E_CONFLICT);
 }
 
-static void test_generate_name(void **state) {
+static void test_a_name_is_generated_on_request(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
@@ -305,7 +305,7 @@ static void test_generate_name(void **state) {
                                    "Required value: name or generateName is required");
 }
 
-static void test_finalizers(void **state) {
+static void test_a_finalizer_delays_the_deletion(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
@@ -328,7 +328,7 @@ static void test_finalizers(void **state) {
                          HF_E_NOT_FOUND);
 }
 
-static void test_dry_run(void **state) {
+static void test_a_dry_run_stores_nothing(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
@@ -366,7 +366,7 @@ static void expect_stale(struct api_fixture *f, const struct hf_fence *fence) {
         assert_int_equal(store_client_revision(f->store), before);
 }
 
-static void test_fence(void **state) {
+static void test_a_fenced_write_needs_the_current_term(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
         uint64_t first_term;
@@ -443,7 +443,7 @@ static void test_fence(void **state) {
 }
 
 /* A leader that holds two Leases, as during a migration: the loss of either ends the term. */
-static void test_fence_of_two_leases(void **state) {
+static void test_a_fence_of_two_leases_needs_both_terms(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
@@ -494,20 +494,20 @@ static void test_fence_of_two_leases(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_create_get_delete),
-                API_TEST(test_exists),
-                API_TEST(test_missing_namespace),
-                API_TEST(test_update_conflicts),
-                API_TEST(test_bad_requests),
-                API_TEST(test_no_op_update_writes_nothing),
-                API_TEST(test_lease_validation),
-                API_TEST(test_micro_time),
-                API_TEST(test_immutable),
-                API_TEST(test_generate_name),
-                API_TEST(test_finalizers),
-                API_TEST(test_dry_run),
-                API_TEST(test_fence),
-                API_TEST(test_fence_of_two_leases),
+                API_TEST(test_objects_are_created_read_and_deleted),
+                API_TEST(test_creating_an_existing_object_fails),
+                API_TEST(test_a_create_needs_an_existing_namespace),
+                API_TEST(test_an_update_of_an_old_version_conflicts),
+                API_TEST(test_bad_requests_are_refused),
+                API_TEST(test_an_update_without_changes_writes_nothing),
+                API_TEST(test_leases_are_validated_as_in_kubernetes),
+                API_TEST(test_lease_times_need_microseconds),
+                API_TEST(test_immutable_metadata_cannot_be_changed),
+                API_TEST(test_a_name_is_generated_on_request),
+                API_TEST(test_a_finalizer_delays_the_deletion),
+                API_TEST(test_a_dry_run_stores_nothing),
+                API_TEST(test_a_fenced_write_needs_the_current_term),
+                API_TEST(test_a_fence_of_two_leases_needs_both_terms),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static int64_t number_at(const struct api_fixture *f, const char *path) {
 
 /* ---- subresources ---- */
 
-static void test_status_and_object_keep_apart(void **state) {
+static void test_status_and_object_are_updated_separately(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_workspaces, NULL,
@@ -107,7 +107,7 @@ static void test_status_and_object_keep_apart(void **state) {
                                    "workspaces.tenancy.holdfast.dev \"none\" not found");
 }
 
-static void test_no_such_subresource(void **state) {
+static void test_unknown_subresources_are_not_found(void **state) {
         struct api_fixture *f = *state;
         struct hf_request drop_status = {.verb = HF_VERB_DELETE,
                                          .resource = api_workspaces,
@@ -130,7 +130,7 @@ static void test_no_such_subresource(void **state) {
 
 /* ---- finalizers and propagation ---- */
 
-static void test_removing_the_last_finalizer_deletes(void **state) {
+static void test_removing_the_last_finalizer_deletes_the_object(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_workspaces, NULL,
@@ -161,7 +161,7 @@ static void test_removing_the_last_finalizer_deletes(void **state) {
         assert_int_equal(get(f, api_workspaces, NULL, "w"), HF_E_NOT_FOUND);
 }
 
-static void test_both_policies_as_finalizers(void **state) {
+static void test_orphan_and_foreground_finalizers_exclude_each_other(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
@@ -175,7 +175,7 @@ static void test_both_policies_as_finalizers(void **state) {
                                    "foregroundDeletion cannot be both set");
 }
 
-static void test_propagation(void **state) {
+static void test_a_propagation_policy_becomes_a_finalizer(void **state) {
         static const struct {
                 /* after the delete: the finalizers that are left; NULL = it is gone */
                 const char *finalizers, *options, *left;
@@ -244,7 +244,7 @@ static void test_propagation(void **state) {
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"a.b/c\",\"orphan\"]"));
 }
 
-static void test_bad_delete_options(void **state) {
+static void test_invalid_delete_options_delete_nothing(void **state) {
         static const char *const unreadable[] = {"{\"propagationPolicy\":5}",
                                                  "{\"orphanDependents\":\"yes\"}",
                                                  "{\"gracePeriodSeconds\":\"1\"}",
@@ -365,7 +365,7 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         make(f, api_configmaps, "n", body);
 }
 
-static void test_namespace_finalizers_of_both_kinds(void **state) {
+static void test_a_namespace_is_held_by_both_kinds_of_finalizers(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_namespaces, NULL,
@@ -407,7 +407,7 @@ static void test_namespace_finalizers_of_both_kinds(void **state) {
         assert_int_equal(get(f, api_namespaces, NULL, "m"), HF_E_NOT_FOUND);
 }
 
-static void test_system_namespaces_stay(void **state) {
+static void test_system_namespaces_cannot_be_deleted(void **state) {
         static const char *const names[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
         struct api_fixture *f = *state;
@@ -550,7 +550,7 @@ static size_t n_left(struct api_fixture *f) {
         return api_fixture_count_at(f, "items");
 }
 
-static void test_collection(void **state) {
+static void test_deletecollection_deletes_what_is_selected(void **state) {
         struct api_fixture *f = *state;
 
         make_many(f, 100);
@@ -588,7 +588,7 @@ static void test_collection(void **state) {
 }
 
 /* An object that was recreated after the list is not the object that was selected. */
-static void test_a_collection_of_a_past_revision_skips_what_changed(void **state) {
+static void test_deletecollection_skips_objects_recreated_after_its_list(void **state) {
         struct api_fixture *f = *state;
         char at[64];
 
@@ -623,7 +623,7 @@ static void make_mebibytes(struct api_fixture *f, int from, int to) {
 }
 
 /* The response lists as many objects as it may contain, and nothing of the others. */
-static void test_big_collection(void **state) {
+static void test_deletecollection_of_a_large_collection_returns_a_status(void **state) {
         struct api_fixture *f = *state;
 
         make_mebibytes(f, 0, 7);
@@ -646,7 +646,7 @@ static void test_big_collection(void **state) {
         assert_int_equal(n_left(f), 0);
 }
 
-static void test_collection_of_one_namespace(void **state) {
+static void test_deletecollection_stays_within_its_namespace(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
@@ -661,7 +661,7 @@ static void test_collection_of_one_namespace(void **state) {
         assert_int_equal(get(f, api_configmaps, "n2", "a"), 0);
 }
 
-static void test_collection_is_fenced(void **state) {
+static void test_deletecollection_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
 
@@ -705,7 +705,7 @@ static void *sweep_thread(void *ctx) {
         return NULL;
 }
 
-static void test_collections_at_once(void **state) {
+static void test_concurrent_deletecollections_succeed(void **state) {
         struct api_fixture *f = *state;
         pthread_t threads[4];
 
@@ -722,22 +722,22 @@ static void test_collections_at_once(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_status_and_object_keep_apart),
-                API_TEST(test_no_such_subresource),
-                API_TEST(test_removing_the_last_finalizer_deletes),
-                API_TEST(test_both_policies_as_finalizers),
-                API_TEST(test_propagation),
-                API_TEST(test_bad_delete_options),
+                API_TEST(test_status_and_object_are_updated_separately),
+                API_TEST(test_unknown_subresources_are_not_found),
+                API_TEST(test_removing_the_last_finalizer_deletes_the_object),
+                API_TEST(test_orphan_and_foreground_finalizers_exclude_each_other),
+                API_TEST(test_a_propagation_policy_becomes_a_finalizer),
+                API_TEST(test_invalid_delete_options_delete_nothing),
                 API_TEST(test_a_namespace_from_creation_to_deletion),
-                API_TEST(test_namespace_finalizers_of_both_kinds),
-                API_TEST(test_system_namespaces_stay),
+                API_TEST(test_a_namespace_is_held_by_both_kinds_of_finalizers),
+                API_TEST(test_system_namespaces_cannot_be_deleted),
                 API_TEST(test_concurrent_creates_leave_nothing_in_a_deleted_namespace),
-                API_TEST(test_collection),
-                API_TEST(test_a_collection_of_a_past_revision_skips_what_changed),
-                API_TEST(test_big_collection),
-                API_TEST(test_collection_of_one_namespace),
-                API_TEST(test_collection_is_fenced),
-                API_TEST(test_collections_at_once),
+                API_TEST(test_deletecollection_deletes_what_is_selected),
+                API_TEST(test_deletecollection_skips_objects_recreated_after_its_list),
+                API_TEST(test_deletecollection_of_a_large_collection_returns_a_status),
+                API_TEST(test_deletecollection_stays_within_its_namespace),
+                API_TEST(test_deletecollection_compares_the_fence),
+                API_TEST(test_concurrent_deletecollections_succeed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

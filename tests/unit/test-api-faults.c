@@ -72,7 +72,7 @@ static void test_a_compacted_history_ends_watches(void **state) {
 }
 
 /* A cache that is behind is never used: not for a read, not to refuse a write. */
-static void test_a_cache_that_is_behind_is_not_used(void **state) {
+static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
 
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
@@ -103,7 +103,7 @@ static void test_a_cache_that_is_behind_is_not_used(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
 }
 
-static void test_lost_reply_is_unknown(void **state) {
+static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
 
@@ -142,7 +142,7 @@ static void test_freeing_the_client_ends_its_watches(void **state) {
         client_watch_free(seen);
 }
 
-static void test_protobuf_body(void **state) {
+static void test_a_protobuf_body_is_decoded(void **state) {
         /* k8s\0, Unknown{typeMeta{v1, Namespace}, raw: Namespace{metadata{name: a}}} */
         static const char body[] =
                 "k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01"
@@ -193,7 +193,7 @@ static int create(struct faulty_api_fixture *f, const struct hf_resource *resour
  * namespace is not believed, neither to create an object nor to refuse it. What the failed
  * transaction read is enough; nothing else is read.
  */
-static void test_a_stale_namespace_in_the_cache_is_not_believed(void **state) {
+static void test_a_stale_namespace_in_the_cache_decides_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
 
@@ -238,7 +238,7 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
  * The replies of some deletes are lost: the response says that the outcome is unknown, and the next
  * request deletes the rest.
  */
-static void test_a_collection_is_deleted_over_a_faulty_store(void **state) {
+static void test_deletecollection_reports_unknown_outcomes(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
         struct hf_request sweep = {.verb = HF_VERB_DELETE_COLLECTION,
@@ -271,13 +271,13 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 FAULTY_API_TEST(test_a_broken_watch_of_the_store_is_resumed),
                 FAULTY_API_TEST(test_a_compacted_history_ends_watches),
-                FAULTY_API_TEST(test_a_cache_that_is_behind_is_not_used),
-                FAULTY_API_TEST(test_lost_reply_is_unknown),
-                FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_is_not_believed),
+                FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
+                FAULTY_API_TEST(test_a_write_with_a_lost_reply_is_reported_as_unknown),
+                FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
-                FAULTY_API_TEST(test_a_collection_is_deleted_over_a_faulty_store),
+                FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
-                cmocka_unit_test(test_protobuf_body),
+                cmocka_unit_test(test_a_protobuf_body_is_decoded),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,7 +139,7 @@ static void expect_too_many(struct hfd_http_request *request) {
                     "retry-after: 1\n");
 }
 
-static void test_lanes_have_separate_limits(void **state) {
+static void test_request_classes_have_separate_limits(void **state) {
         static const char lease[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/x";
         hold = true;
         struct hfd_http_request *read1 =
@@ -180,7 +180,7 @@ static void test_lanes_have_separate_limits(void **state) {
         fake_request_free(anonymous);
 }
 
-static void test_shutdown_with_retry_after(void **state) {
+static void test_during_shutdown_requests_get_429_with_retry_after(void **state) {
         hold = true;
         struct hfd_http_request *under_way =
                 send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
@@ -201,7 +201,7 @@ static void test_shutdown_with_retry_after(void **state) {
         assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
 }
 
-static void test_shutdown_without_retry_after(void **state) {
+static void test_during_shutdown_requests_get_503(void **state) {
         hfd_filters_free(filters);
         start(false);
         hfd_filters_refuse(filters);
@@ -295,9 +295,11 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_lanes_have_separate_limits, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_shutdown_with_retry_after, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up,
+                cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_during_shutdown_requests_get_429_with_retry_after, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_during_shutdown_requests_get_503, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_a_request_is_in_flight_from_its_head_on,
                                                 set_up, tear_down),

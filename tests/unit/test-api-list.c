@@ -27,7 +27,7 @@
  * The workspace's namespace is ws-<name>, which is a label. With a longer name it could never
  * become Ready.
  */
-static void test_workspace_names(void **state) {
+static void test_workspace_names_are_limited_to_60_characters(void **state) {
         struct api_fixture *f = *state;
         char body[200];
 
@@ -44,7 +44,7 @@ static void test_workspace_names(void **state) {
                          HF_E_INVALID);
 }
 
-static void test_selectors(void **state) {
+static void test_selectors_filter_lists(void **state) {
         static const char *const wrong[] = {"a%3D%3D%3Db",  "a!%3D!b",        "a%3Db+c",
                                             "a%3Db)",       "a+in+(x%3Dy)",   "a%3D-b",
                                             "-a%3Db",       "a/%3Db",         "a//b",
@@ -81,7 +81,7 @@ static void test_selectors(void **state) {
         }
 }
 
-static void test_list_pages(void **state) {
+static void test_pages_of_a_list_show_one_revision(void **state) {
         struct api_fixture *f = *state;
         char token[600], revision[32], query[700];
 
@@ -126,7 +126,7 @@ static void list_as(struct api_fixture *f, enum hfd_format format) {
         (void)api_fixture_set_last(f, &request.response);
 }
 
-static void test_table(void **state) {
+static void test_lists_are_rendered_as_tables_and_metadata(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
@@ -148,7 +148,7 @@ static void test_table(void **state) {
         assert_null(strstr(f->last.body, "phase"));
 }
 
-static void test_discovery(void **state) {
+static void test_discovery_serves_every_path(void **state) {
         static const char *const paths[] = {"/api",
                                             "/api/v1",
                                             "/apis",
@@ -180,9 +180,11 @@ static void test_discovery(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_workspace_names),   API_TEST(test_selectors),
-                API_TEST(test_list_pages),        API_TEST(test_table),
-                cmocka_unit_test(test_discovery),
+                API_TEST(test_workspace_names_are_limited_to_60_characters),
+                API_TEST(test_selectors_filter_lists),
+                API_TEST(test_pages_of_a_list_show_one_revision),
+                API_TEST(test_lists_are_rendered_as_tables_and_metadata),
+                cmocka_unit_test(test_discovery_serves_every_path),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void expect_json(const char *text, const char *patch, const char *result)
 }
 
 /* RFC 6902, appendix A. */
-static void test_json_patch_rfc(void **state) {
+static void test_json_patch_follows_rfc_6902(void **state) {
         static const char *const cases[][3] = {
                 {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\"}]",
                  "{\"baz\":\"qux\",\"foo\":\"bar\"}"},
@@ -113,7 +113,7 @@ static void test_json_patch_rfc(void **state) {
                 expect_json(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-static void test_json_patch_corners(void **state) {
+static void test_json_patch_handles_edge_cases(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":1}", "[]", "{\"a\":1}"},
                 {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":2}}]",
@@ -169,7 +169,7 @@ static void test_json_patch_corners(void **state) {
 }
 
 /* A document that doubles, one that gets deeper, and endless steps: each ends at its limit. */
-static void test_json_patch_limits(void **state) {
+static void test_json_patch_has_limits(void **state) {
         struct hf__strbuf patch = {0};
         char *made;
 
@@ -214,7 +214,7 @@ static void test_json_patch_limits(void **state) {
 }
 
 /* RFC 7386, appendix A, where both are objects (a body always is). */
-static void test_merge_patch_rfc(void **state) {
+static void test_merge_patch_follows_rfc_7386(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
                 {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
@@ -244,7 +244,7 @@ static void test_merge_patch_rfc(void **state) {
 }
 
 /* Enough members for the index: a third is changed, a third removed, a third new. */
-static void test_merge_of_many_members(void **state) {
+static void test_merge_patch_handles_many_members(void **state) {
         struct hf__json *document = hf__json_object(), *patch = hf__json_object(),
                         *result = hf__json_object();
         char key[32];
@@ -283,7 +283,7 @@ static void expect_strategic(const char *plural, const char *text, const char *p
         hf__json_free(patch);
 }
 
-static void test_strategic_lists(void **state) {
+static void test_strategic_merge_patch_merges_lists(void **state) {
         static const char *const cases[][3] = {
                 /* by key: merged, added, deleted, replaced as a whole */
                 {"{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\"}]}",
@@ -339,7 +339,7 @@ static void test_strategic_lists(void **state) {
                          "\"type\":\"B\"}]}}");
 }
 
-static void test_strategic_order(void **state) {
+static void test_strategic_merge_patch_orders_lists(void **state) {
         static const char *const cases[][3] = {
                 {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}",
                  "{\"$setElementOrder/secrets\":[{\"name\":\"c\"},{\"name\":\"a\"}]}",
@@ -364,7 +364,7 @@ static void test_strategic_order(void **state) {
                 expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
 }
 
-static void test_strategic_objects(void **state) {
+static void test_strategic_merge_patch_follows_directives(void **state) {
         static const char *const cases[][3] = {
                 {"{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"a\":null,\"c\":\"3\"}}",
                  "{\"data\":{\"b\":\"2\",\"c\":\"3\"}}"},
@@ -401,7 +401,7 @@ static void make_cm(struct api_fixture *f) {
                 0);
 }
 
-static void test_patch_calls(void **state) {
+static void test_patch_requests_are_served(void **state) {
         struct api_fixture *f = *state;
         char revision[32], body[200];
 
@@ -485,7 +485,7 @@ static void test_patch_calls(void **state) {
         assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
 }
 
-static void test_too_many_operations(void **state) {
+static void test_too_many_operations_are_refused(void **state) {
         struct api_fixture *f = *state;
         struct hf__strbuf patch = {0};
 
@@ -500,7 +500,7 @@ static void test_too_many_operations(void **state) {
         hf__strbuf_done(&patch);
 }
 
-static void test_patch_of_parts(void **state) {
+static void test_a_patch_changes_either_status_or_object(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
@@ -536,7 +536,7 @@ static void test_patch_of_parts(void **state) {
 }
 
 /* A patch is a write like any other: its transaction compares the fence. */
-static void test_fenced_patch(void **state) {
+static void test_a_patch_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
         uint64_t term;
 
@@ -595,7 +595,7 @@ static void *patch_thread(void *ctx) {
         return NULL;
 }
 
-static void test_patches_at_once(void **state) {
+static void test_concurrent_patches_are_all_applied(void **state) {
         struct api_fixture *f = *state;
         struct patcher patchers[4];
         pthread_t threads[4];
@@ -616,19 +616,19 @@ static void test_patches_at_once(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_json_patch_rfc),
-                cmocka_unit_test(test_json_patch_corners),
-                cmocka_unit_test(test_json_patch_limits),
-                cmocka_unit_test(test_merge_patch_rfc),
-                cmocka_unit_test(test_merge_of_many_members),
-                cmocka_unit_test(test_strategic_lists),
-                cmocka_unit_test(test_strategic_order),
-                cmocka_unit_test(test_strategic_objects),
-                API_TEST(test_patch_calls),
-                API_TEST(test_too_many_operations),
-                API_TEST(test_patch_of_parts),
-                API_TEST(test_fenced_patch),
-                API_TEST(test_patches_at_once),
+                cmocka_unit_test(test_json_patch_follows_rfc_6902),
+                cmocka_unit_test(test_json_patch_handles_edge_cases),
+                cmocka_unit_test(test_json_patch_has_limits),
+                cmocka_unit_test(test_merge_patch_follows_rfc_7386),
+                cmocka_unit_test(test_merge_patch_handles_many_members),
+                cmocka_unit_test(test_strategic_merge_patch_merges_lists),
+                cmocka_unit_test(test_strategic_merge_patch_orders_lists),
+                cmocka_unit_test(test_strategic_merge_patch_follows_directives),
+                API_TEST(test_patch_requests_are_served),
+                API_TEST(test_too_many_operations_are_refused),
+                API_TEST(test_a_patch_changes_either_status_or_object),
+                API_TEST(test_a_patch_compares_the_fence),
+                API_TEST(test_concurrent_patches_are_all_applied),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

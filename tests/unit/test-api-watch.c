@@ -25,7 +25,7 @@ static struct client_watch *watch(struct api_fixture *f, struct hf_resource reso
         return client_watch_new(f->client, &spec);
 }
 
-static void test_watch(void **state) {
+static void test_a_watch_delivers_changes_in_order(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
 
@@ -63,7 +63,7 @@ static void test_watch(void **state) {
         client_watch_free(refused);
 }
 
-static void test_watch_selectors(void **state) {
+static void test_a_watch_with_a_selector_sees_objects_enter_and_leave(void **state) {
         struct api_fixture *f = *state;
 
         api_fixture_make_workspaces(f, 2);
@@ -99,7 +99,7 @@ static void test_watch_selectors(void **state) {
         client_watch_free(one);
 }
 
-static void test_watch_too_old(void **state) {
+static void test_a_watch_from_a_compacted_revision_is_gone(void **state) {
         struct api_fixture *f = *state;
 
         for (int i = 0; i < 4200; i++) { /* more than the history holds */
@@ -213,9 +213,9 @@ static void test_concurrent_updates_all_succeed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_watch),
-                API_TEST(test_watch_selectors),
-                API_TEST(test_watch_too_old),
+                API_TEST(test_a_watch_delivers_changes_in_order),
+                API_TEST(test_a_watch_with_a_selector_sees_objects_enter_and_leave),
+                API_TEST(test_a_watch_from_a_compacted_revision_is_gone),
                 API_TEST(test_concurrent_updates_all_succeed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

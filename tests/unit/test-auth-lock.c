@@ -173,7 +173,7 @@ static bool count_up(const char *file) {
 }
 
 /* Several processes that release the lock and take it again at once. */
-static void test_one_at_a_time(void **state) {
+static void test_only_one_process_holds_the_lock(void **state) {
         enum { PROCESSES = 5, ROUNDS = 100 };
         pid_t pids[PROCESSES];
         char file[80], *text = NULL;
@@ -210,7 +210,8 @@ int main(void) {
                                                 make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_lock_is_free_after_a_release_or_a_death,
                                                 make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_one_at_a_time, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_only_one_process_holds_the_lock, make_dir,
+                                                remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

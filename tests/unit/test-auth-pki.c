@@ -330,7 +330,7 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
         assert_int_equal(n_killed, 6 * 3); /* for each file: the file, its place, the directory */
 }
 
-static void test_kubeconfig(void **state) {
+static void test_the_admin_kubeconfig_contains_the_credentials(void **state) {
         struct hfd_pki pki = {0};
         struct hf__json *json = NULL;
         struct stat st;
@@ -380,7 +380,8 @@ int main(void) {
                                                 remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named,
                                                 make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_kubeconfig, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_contains_the_credentials,
+                                                make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static const struct hf_clock fake = {.boot = fake_now,
                                      .real = fake_now,
                                      .wait = fake_wait};
 
-static void test_fire_reaches_descendants_only(void **state) {
+static void test_fire_reaches_only_descendants(void **state) {
         struct hf_cancel *root = make(NULL), *a = make(root), *b = make(root), *aa = make(a);
 
         hf_cancel_fire(a, HF_CANCEL_LOST);
@@ -245,7 +245,7 @@ static void test_children_come_and_go_during_fire(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fire_reaches_descendants_only),
+                cmocka_unit_test(test_fire_reaches_only_descendants),
                 cmocka_unit_test(test_deadline_is_inherited_and_sticks),
                 cmocka_unit_test(test_a_wait_reports_a_timeout_or_a_cancellation),
                 cmocka_unit_test(test_the_never_token_does_not_fire),

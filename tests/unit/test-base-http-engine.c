@@ -51,7 +51,7 @@ static void test_gets_share_a_kept_connection(void **state) {
         assert_int_equal(atomic_load(&f.server.base.n_connections), 1);
 }
 
-static void test_post_echo_and_headers(void **state) {
+static void test_post_sends_body_and_headers(void **state) {
         struct http_engine_response a;
         char url[128], big[100000];
         const char *headers[] = {"X-One: 1", "Content-Type: application/json"};
@@ -88,7 +88,7 @@ static void test_post_echo_and_headers(void **state) {
         assert_null(strcasestr(a.body, "urlencoded"));
 }
 
-static void test_special_headers(void **state) {
+static void test_headers_and_trailers_are_parsed(void **state) {
         struct http_engine_response a;
         http_engine_fixture_get(&f, &a, "/busy");
         assert_int_equal(a.outcome, 0);
@@ -106,7 +106,7 @@ static void test_special_headers(void **state) {
         assert_string_equal(a.grpc_message, "\xc3\xa4");
 }
 
-static void test_outcomes(void **state) {
+static void test_each_failure_has_its_outcome(void **state) {
         struct http_engine_response a;
         char url[128], good[64];
 
@@ -147,7 +147,7 @@ static void test_outcomes(void **state) {
         assert_true(hf__http_submit(f.engine, &request, NULL) < 0);
 }
 
-static void test_deadlines(void **state) {
+static void test_deadlines_end_requests(void **state) {
         struct http_engine_response a;
         char url[128];
 
@@ -276,7 +276,7 @@ static void post_recurring(struct http_engine_response *a, const char *path, con
  * A request with a recurring URL uses what libcurl has learnt of the URL, and nothing else of the
  * previous request.
  */
-static void test_recurring_url(void **state) {
+static void test_a_recurring_url_keeps_nothing_of_earlier_requests(void **state) {
         struct http_engine_response a;
 
         for (int i = 0; i < 3; i++) {
@@ -304,7 +304,7 @@ static void test_recurring_url(void **state) {
  * Only some are kept. Requests for the others, and for an invalid URL, are served as if the URL did
  * not recur.
  */
-static void test_more_recurring_urls_than_are_kept(void **state) {
+static void test_more_recurring_urls_than_are_kept_still_work(void **state) {
         struct http_engine_response a;
         char path[32];
 
@@ -358,7 +358,7 @@ static void check_watched(void *ctx, const struct hf__http_result *result) {
  * While it resolves a name, curl has a descriptor of its own, which it closes by itself. The next
  * connection may get its number.
  */
-static void test_unix_socket_after_an_unknown_name(void **state) {
+static void test_a_unix_socket_works_after_a_failed_name_lookup(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct http1_server server;
         struct http_engine_response a;
@@ -389,7 +389,7 @@ static void test_unix_socket_after_an_unknown_name(void **state) {
         rmdir(dir);
 }
 
-static void test_unix_socket(void **state) {
+static void test_requests_go_over_a_unix_socket(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct http1_server server;
         struct http_engine_response a;
@@ -417,17 +417,17 @@ static void test_unix_socket(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_gets_share_a_kept_connection),
-                TEST(test_post_echo_and_headers),
-                TEST(test_special_headers),
-                TEST(test_outcomes),
-                TEST(test_deadlines),
+                TEST(test_post_sends_body_and_headers),
+                TEST(test_headers_and_trailers_are_parsed),
+                TEST(test_each_failure_has_its_outcome),
+                TEST(test_deadlines_end_requests),
                 TEST(test_stream_outlives_its_head_timeout_and_is_canceled),
                 TEST(test_post_is_never_sent_twice),
                 TEST(test_lanes_do_not_share_connections),
-                TEST(test_recurring_url),
-                TEST(test_more_recurring_urls_than_are_kept),
-                TEST(test_unix_socket),
-                TEST(test_unix_socket_after_an_unknown_name),
+                TEST(test_a_recurring_url_keeps_nothing_of_earlier_requests),
+                TEST(test_more_recurring_urls_than_are_kept_still_work),
+                TEST(test_requests_go_over_a_unix_socket),
+                TEST(test_a_unix_socket_works_after_a_failed_name_lookup),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

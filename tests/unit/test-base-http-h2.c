@@ -146,7 +146,7 @@ static void test_1000_requests_share_one_connection(void **state) {
         assert_int_equal(n_connections(), 1);
 }
 
-static void test_grpc_status(void **state) {
+static void test_the_grpc_status_is_read_from_trailers(void **state) {
         struct call *call = finish(start(0, "trailers", 30000));
         assert_int_equal(call->result.outcome, 0);
         assert_string_equal(call->text, "trailers");
@@ -164,7 +164,7 @@ static void test_grpc_status(void **state) {
  * Responses whose end is read from the socket together with their middle. In none of these may the
  * engine wait for more.
  */
-static void test_large_responses(void **state) {
+static void test_large_responses_arrive_whole(void **state) {
         char body[16];
 
         for (size_t n = 4000; n <= 200000; n += 4000) {
@@ -177,7 +177,7 @@ static void test_large_responses(void **state) {
 }
 
 /* The same with several at once: the end of one is read together with another. */
-static void test_large_responses_at_the_same_time(void **state) {
+static void test_concurrent_large_responses_arrive_whole(void **state) {
         char body[16];
 
         for (int i = 0; i < 100; i++) {
@@ -204,7 +204,7 @@ static void test_a_stream_does_not_block_other_requests(void **state) {
         assert_int_equal(n_connections(), 1);
 }
 
-static void test_silent_connection_is_not_used_again(void **state) {
+static void test_a_silent_connection_is_not_used_again(void **state) {
         assert_echoes(0);
         struct call *stream = start(1, "stream", 0);
         wait_text(stream, "stream");
@@ -220,7 +220,7 @@ static void test_silent_connection_is_not_used_again(void **state) {
         assert_int_equal(n_connections(), 2);
 }
 
-static void test_slow_request_does_not_cost_the_connection(void **state) {
+static void test_a_slow_request_keeps_its_connection(void **state) {
         struct call *slow = start(0, "never", 3000);
 
         for (int i = 1; !is_done(slow) && i < 20; i++)
@@ -230,7 +230,7 @@ static void test_slow_request_does_not_cost_the_connection(void **state) {
         assert_int_equal(n_connections(), 1);
 }
 
-static void test_broken_connections(void **state) {
+static void test_broken_connections_are_replaced(void **state) {
         assert_int_equal(finish(start(0, "cut", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(1);
         /* on a kept connection */
@@ -283,7 +283,7 @@ static void test_requests_that_cross_a_goaway_succeed_or_time_out(void **state) 
         assert_echoes(30);
 }
 
-static void test_free_with_streams_open(void **state) {
+static void test_freeing_the_engine_cancels_open_streams(void **state) {
         for (int i = 0; i < 20; i++)
                 start(i, i % 2 ? "stream" : "never", 0);
         assert_echoes(20);
@@ -299,16 +299,16 @@ static void test_free_with_streams_open(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_1000_requests_share_one_connection),
-                TEST(test_grpc_status),
-                TEST(test_large_responses),
-                TEST(test_large_responses_at_the_same_time),
+                TEST(test_the_grpc_status_is_read_from_trailers),
+                TEST(test_large_responses_arrive_whole),
+                TEST(test_concurrent_large_responses_arrive_whole),
                 TEST(test_a_stream_does_not_block_other_requests),
-                TEST(test_silent_connection_is_not_used_again),
-                TEST(test_slow_request_does_not_cost_the_connection),
-                TEST(test_broken_connections),
+                TEST(test_a_silent_connection_is_not_used_again),
+                TEST(test_a_slow_request_keeps_its_connection),
+                TEST(test_broken_connections_are_replaced),
                 TEST(test_a_goaway_lets_open_streams_finish),
                 TEST(test_requests_that_cross_a_goaway_succeed_or_time_out),
-                TEST(test_free_with_streams_open),
+                TEST(test_freeing_the_engine_cancels_open_streams),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -15,7 +15,7 @@ static int decode(const char *text, bool plus, char *ret_text, size_t max) {
         return hf__percent_decode(text, strlen(text), plus, ret_text, max);
 }
 
-static void test_decodes(void **state) {
+static void test_escapes_are_decoded(void **state) {
         static const struct {
                 const char *text;
                 bool plus;
@@ -100,7 +100,7 @@ static void test_decodes_in_place(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_decodes),
+                cmocka_unit_test(test_escapes_are_decoded),
                 cmocka_unit_test(test_refuses_bad_encodings),
                 cmocka_unit_test(test_refuses_what_does_not_fit),
                 cmocka_unit_test(test_decodes_in_place),

@@ -33,7 +33,7 @@ static void *look_around(void *ctx) {
         return seen;
 }
 
-static void test_thread(void **state) {
+static void test_a_thread_has_a_name_and_blocks_all_signals(void **state) {
         struct seen seen = {0};
         pthread_t thread;
         sigset_t mask;
@@ -50,7 +50,7 @@ static void test_thread(void **state) {
         assert_int_equal(sigismember(&mask, SIGTERM), 0);
 }
 
-static void test_small_stack(void **state) {
+static void test_a_stack_that_is_too_small_is_refused(void **state) {
         const struct hf_host small = {.size = sizeof small, .thread_stack_bytes = 4096};
         pthread_t thread;
 
@@ -68,7 +68,7 @@ static void *ask_on_another_thread(pthread_mutex_t *mutex) {
         return result;
 }
 
-static void test_mutex_held(void **state) {
+static void test_a_mutex_knows_whether_it_is_held(void **state) {
         pthread_mutex_t mutex;
 
         assert_int_equal(hf__mutex_init(&mutex), 0);
@@ -90,9 +90,9 @@ static void test_mutex_held(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_thread),
-                cmocka_unit_test(test_small_stack),
-                cmocka_unit_test(test_mutex_held),
+                cmocka_unit_test(test_a_thread_has_a_name_and_blocks_all_signals),
+                cmocka_unit_test(test_a_stack_that_is_too_small_is_refused),
+                cmocka_unit_test(test_a_mutex_knows_whether_it_is_held),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -416,7 +416,7 @@ static void test_equal_versions_with_different_contents_do_not_fight(void **stat
         done(&f);
 }
 
-static void test_history_of_contents_is_bounded(void **state) {
+static void test_the_history_of_contents_is_bounded(void **state) {
         struct instance one;
         struct fixture f = {0};
         const char *const contents[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c"};
@@ -459,7 +459,7 @@ int main(void) {
                 cmocka_unit_test(test_an_older_version_skips_a_phase_that_a_newer_one_completed),
                 cmocka_unit_test(test_an_older_version_takes_over_during_a_newer_ones_first_run),
                 cmocka_unit_test(test_equal_versions_with_different_contents_do_not_fight),
-                cmocka_unit_test(test_history_of_contents_is_bounded),
+                cmocka_unit_test(test_the_history_of_contents_is_bounded),
                 cmocka_unit_test(test_steps_added_later_are_applied),
                 cmocka_unit_test(test_a_completion_of_an_unknown_version_blocks_nothing),
         };

@@ -280,7 +280,7 @@ static bool once(enum fault fault, int countdown) {
         return hit;
 }
 
-static void test_each_write_may_fail_once(void **state) {
+static void test_bootstrap_completes_when_any_write_fails_once(void **state) {
         int n = 0;
 
         while (once(FAULT_NOT_SENT, n))
@@ -288,7 +288,7 @@ static void test_each_write_may_fail_once(void **state) {
         assert_int_equal(n, 6); /* two objects, the ledger four times */
 }
 
-static void test_each_reply_may_be_lost_once(void **state) {
+static void test_bootstrap_completes_when_any_reply_is_lost_once(void **state) {
         int n = 0;
 
         while (once(FAULT_REPLY_LOST, n))
@@ -449,8 +449,8 @@ static void test_bad_configurations_are_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_write_may_fail_once),
-                cmocka_unit_test(test_each_reply_may_be_lost_once),
+                cmocka_unit_test(test_bootstrap_completes_when_any_write_fails_once),
+                cmocka_unit_test(test_bootstrap_completes_when_any_reply_is_lost_once),
                 cmocka_unit_test(test_a_hook_waits_until_the_shutdown),
                 cmocka_unit_test(test_a_hook_is_done_when_another_process_completes_the_phase),
                 cmocka_unit_test(test_a_hook_with_a_time_limit_lets_the_start_go_on),

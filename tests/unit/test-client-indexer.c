@@ -172,7 +172,7 @@ static bool has_message(const struct fake_object *object, char message) {
 }
 
 /* Compared with a plain search of all objects, over many changes. */
-static void test_an_index_stays_equal_to_a_search(void **state) {
+static void test_an_index_equals_a_full_search(void **state) {
         static const char *const values[] = {"", "x", "y", "xy", "yx", "xyz", "zzz", "z"};
         unsigned seed = 11;
 
@@ -232,7 +232,7 @@ static void assert_cut(const char *object, const char *expected) {
         hf__buf_unref(cut);
 }
 
-static void test_metadata_is_cut_out(void **state) {
+static void test_the_metadata_is_cut_out_of_an_object(void **state) {
         assert_cut("{\"spec\":{\"a\":[1,{\"}\":\"]\"}]},\"kind\":\"T\", \"metadata\" : { "
                    "\"name\":\"n\" , \"managedFields\":[{\"x\":1}],"
                    "\"labels\":{\"managedFields\":\"stays\"}},\"apiVersion\":\"v1\",\"status\":7}",
@@ -313,7 +313,7 @@ static void test_a_resync_calls_handlers_again(void **state) {
         teardown();
 }
 
-static void test_fields_behind_the_size_are_ignored(void **state) {
+static void test_members_beyond_the_size_are_ignored(void **state) {
         struct hf_informer_config config = {.size = offsetof(struct hf_informer_config,
                                                              metadata_only),
                                             .resync = -1,
@@ -337,11 +337,11 @@ int main(void) {
                 cmocka_unit_test(test_indexed_values_follow_changes),
                 cmocka_unit_test(test_a_new_list_updates_the_indexes),
                 cmocka_unit_test(test_indexes_are_added_before_the_start),
-                cmocka_unit_test(test_an_index_stays_equal_to_a_search),
-                cmocka_unit_test(test_metadata_is_cut_out),
+                cmocka_unit_test(test_an_index_equals_a_full_search),
+                cmocka_unit_test(test_the_metadata_is_cut_out_of_an_object),
                 cmocka_unit_test(test_only_metadata_is_kept),
                 cmocka_unit_test(test_a_resync_calls_handlers_again),
-                cmocka_unit_test(test_fields_behind_the_size_are_ignored),
+                cmocka_unit_test(test_members_beyond_the_size_are_ignored),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

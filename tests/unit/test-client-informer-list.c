@@ -288,7 +288,7 @@ static void test_a_list_begun_earlier_does_not_count(void **state) {
  * Where all collections share one revision, only the number counts, and a list that has not reached
  * it does not.
  */
-static void test_with_one_revision_only_the_number_counts(void **state) {
+static void test_with_one_revision_only_the_revision_counts(void **state) {
         pthread_t thread;
         void *r = NULL;
 
@@ -331,7 +331,7 @@ static void test_a_lost_watch_does_not_wait_for_a_probe(void **state) {
         teardown();
 }
 
-static void test_several_caches_are_waited_for_together(void **state) {
+static void test_several_informers_are_waited_for_together(void **state) {
         struct hf_informer *informers[2] = {NULL, NULL};
 
         setup(true);
@@ -355,7 +355,7 @@ static void test_several_caches_are_waited_for_together(void **state) {
 
 /* ---- servers that were set back ---- */
 
-static void test_a_server_set_back_is_listed_again(void **state) {
+static void test_a_server_rolled_back_is_listed_again(void **state) {
         setup(false);
         put_many(0, 2);
         fake_api_raise_revision(f.api, 100);
@@ -419,10 +419,10 @@ int main(void) {
                 cmocka_unit_test(test_a_probe_with_several_pages_becomes_the_list),
                 cmocka_unit_test(test_a_consistent_list_is_as_good_as_a_revision),
                 cmocka_unit_test(test_a_list_begun_earlier_does_not_count),
-                cmocka_unit_test(test_with_one_revision_only_the_number_counts),
+                cmocka_unit_test(test_with_one_revision_only_the_revision_counts),
                 cmocka_unit_test(test_a_lost_watch_does_not_wait_for_a_probe),
-                cmocka_unit_test(test_several_caches_are_waited_for_together),
-                cmocka_unit_test(test_a_server_set_back_is_listed_again),
+                cmocka_unit_test(test_several_informers_are_waited_for_together),
+                cmocka_unit_test(test_a_server_rolled_back_is_listed_again),
                 cmocka_unit_test(test_a_revision_that_is_used_again_is_noticed),
                 cmocka_unit_test(test_a_server_that_is_behind_is_listed_again),
         };

@@ -231,7 +231,7 @@ static void test_there_are_at_most_ten_retries(void **state) {
  * A call that waits for its next attempt is under way: a cancellation ends it, and so does freeing
  * the client.
  */
-static void test_waiting_calls_can_be_ended(void **state) {
+static void test_waiting_requests_can_be_cancelled(void **state) {
         struct outcome canceled = OUTCOME, freed = OUTCOME;
         struct hf_request patient = put;
         uint64_t id = 0;
@@ -333,7 +333,7 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
  * Many calls with the old token: each is sent once more, whichever of them caused the file to be
  * read.
  */
-static void test_a_burst_of_401_is_survived(void **state) {
+static void test_many_401_responses_at_once_are_retried(void **state) {
         static struct outcome o[8];
 
         push(2 * HF_NSEC_PER_SEC);
@@ -370,7 +370,7 @@ static void test_a_token_file_must_be_there_at_first(void **state) {
  * A caller that was built with the first version of the struct does not know token_file: fields
  * behind its struct are ignored.
  */
-static void test_configurations_of_other_sizes(void **state) {
+static void test_older_and_newer_configurations_work(void **state) {
         struct {
                 struct hf_rest_config config;
                 char more[8];
@@ -397,13 +397,13 @@ int main(void) {
                 TEST(test_retry_after_is_honoured),
                 TEST(test_some_requests_are_not_sent_again),
                 TEST(test_there_are_at_most_ten_retries),
-                TEST(test_waiting_calls_can_be_ended),
+                TEST(test_waiting_requests_can_be_cancelled),
                 TEST(test_the_deadline_comes_before_the_next_try),
                 TEST(test_a_token_file_is_read_again_after_a_minute),
                 TEST(test_a_401_makes_the_client_read_the_token_again),
-                TEST(test_a_burst_of_401_is_survived),
+                TEST(test_many_401_responses_at_once_are_retried),
                 TEST(test_a_token_file_must_be_there_at_first),
-                TEST(test_configurations_of_other_sizes),
+                TEST(test_older_and_newer_configurations_work),
         };
         the_clock = *hf_clock_system();
         the_clock.boot = pushed_boot;

@@ -35,7 +35,7 @@ static void expect(const char *metadata, const char *status, enum hfd_ws_step st
         hf__json_free(workspace);
 }
 
-static void test_steps(void **state) {
+static void test_the_state_of_a_workspace_determines_the_next_step(void **state) {
         (void)state;
         expect("", "", HFD_WS_ADD_FINALIZER);
         expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* from before the first write */
@@ -105,7 +105,7 @@ static void test_without_initializers_a_workspace_becomes_ready(void **state) {
         hf__json_free(workspace);
 }
 
-static void test_the_list_has_a_limit(void **state) {
+static void test_the_number_of_initializers_is_limited(void **state) {
         struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
         static char names[200][8];
         const char *registered[200];
@@ -198,10 +198,10 @@ static void test_an_orphaned_namespace_is_not_deleted(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_steps),
+                cmocka_unit_test(test_the_state_of_a_workspace_determines_the_next_step),
                 cmocka_unit_test(test_a_workspace_from_creation_to_deletion),
                 cmocka_unit_test(test_without_initializers_a_workspace_becomes_ready),
-                cmocka_unit_test(test_the_list_has_a_limit),
+                cmocka_unit_test(test_the_number_of_initializers_is_limited),
                 cmocka_unit_test(test_an_orphaned_namespace_is_not_deleted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static int ask_raw(const char *data, size_t n) {
 
 static int ask(const char *text) { return ask_raw(text, strlen(text)); }
 
-static void test_get_post_and_keep_alive(void **state) {
+static void test_get_and_post_share_a_connection(void **state) {
         struct tls_client c;
         char body[64];
 
@@ -81,7 +81,7 @@ static void test_get_post_and_keep_alive(void **state) {
         tls_client_close(&c);
 }
 
-static void test_head_has_no_body(void **state) {
+static void test_a_response_to_head_has_no_body(void **state) {
         struct tls_client c;
 
         open_h1(&c);
@@ -94,7 +94,7 @@ static void test_head_has_no_body(void **state) {
         tls_client_close(&c);
 }
 
-static void test_head_split_at_each_byte(void **state) {
+static void test_a_head_may_be_split_at_each_byte(void **state) {
         static const char text[] =
                 "POST /echo HTTP/1.1\r\nHost: a\r\nX-Test: v\r\nTransfer-Encoding: "
                 "chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nt: u\r\n\r\n";
@@ -176,7 +176,7 @@ static void test_smuggling_is_refused(void **state) {
         assert_true(ask("\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n") >= 400);
 }
 
-static void test_limits(void **state) {
+static void test_requests_beyond_the_limits_are_refused(void **state) {
         const size_t n = 70000;
         static char big[70100];
         char *end;
@@ -197,7 +197,7 @@ static void test_limits(void **state) {
         assert_int_equal(ask_raw(big, 40000), 413);
 }
 
-static void test_chunked_body_beyond_the_limit(void **state) {
+static void test_a_chunked_body_beyond_the_limit_is_refused(void **state) {
         static char chunk[65536 + 16];
         struct tls_client c;
         int n = sprintf(chunk, "10000\r\n");
@@ -212,7 +212,7 @@ static void test_chunked_body_beyond_the_limit(void **state) {
         tls_client_close(&c);
 }
 
-static void test_expect_continue(void **state) {
+static void test_expect_100_continue_is_served(void **state) {
         struct tls_client c;
         char body[16];
 
@@ -378,14 +378,14 @@ static int teardown(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_get_post_and_keep_alive),
-                cmocka_unit_test(test_head_has_no_body),
-                cmocka_unit_test(test_head_split_at_each_byte),
+                cmocka_unit_test(test_get_and_post_share_a_connection),
+                cmocka_unit_test(test_a_response_to_head_has_no_body),
+                cmocka_unit_test(test_a_head_may_be_split_at_each_byte),
                 cmocka_unit_test(test_pipelined_requests_are_answered_in_order),
                 cmocka_unit_test(test_smuggling_is_refused),
-                cmocka_unit_test(test_limits),
-                cmocka_unit_test(test_chunked_body_beyond_the_limit),
-                cmocka_unit_test(test_expect_continue),
+                cmocka_unit_test(test_requests_beyond_the_limits_are_refused),
+                cmocka_unit_test(test_a_chunked_body_beyond_the_limit_is_refused),
+                cmocka_unit_test(test_expect_100_continue_is_served),
                 cmocka_unit_test(test_a_stream_is_chunked_and_flushed_at_once),
                 cmocka_unit_test(test_a_slow_reader_is_disconnected),
                 cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),

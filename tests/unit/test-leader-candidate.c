@@ -93,7 +93,7 @@ static int64_t time_at(const struct hf__json *object, const char *path) {
 }
 
 /* CG26 */
-static void test_it_creates_its_object(void **state) {
+static void test_a_candidate_creates_its_object(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
@@ -126,7 +126,7 @@ static int64_t ping(struct fixture *f, int64_t ahead) {
 }
 
 /* CG27 */
-static void test_it_answers_pings(void **state) {
+static void test_a_candidate_responds_to_pings(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
@@ -143,7 +143,7 @@ static void test_it_answers_pings(void **state) {
         fixture_free(&f);
 }
 
-static void test_it_recreates_a_deleted_object(void **state) {
+static void test_a_candidate_recreates_its_deleted_object(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
@@ -154,7 +154,7 @@ static void test_it_recreates_a_deleted_object(void **state) {
         fixture_free(&f);
 }
 
-static void test_it_tries_again_after_refusals(void **state) {
+static void test_a_candidate_tries_again_after_refusals(void **state) {
         struct fixture f = fixture_new();
 
         fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 2);
@@ -164,7 +164,7 @@ static void test_it_tries_again_after_refusals(void **state) {
 }
 
 /* A server that does not respond does not delay the stop. */
-static void test_it_stops_while_the_server_hangs(void **state) {
+static void test_a_candidate_stops_while_the_server_hangs(void **state) {
         struct fixture f = fixture_new();
 
         fake_api_client_set_mode(f.client, FAKE_API_HANGS);
@@ -198,11 +198,11 @@ static void test_missing_fields_are_named(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_it_creates_its_object),
-                cmocka_unit_test(test_it_answers_pings),
-                cmocka_unit_test(test_it_recreates_a_deleted_object),
-                cmocka_unit_test(test_it_tries_again_after_refusals),
-                cmocka_unit_test(test_it_stops_while_the_server_hangs),
+                cmocka_unit_test(test_a_candidate_creates_its_object),
+                cmocka_unit_test(test_a_candidate_responds_to_pings),
+                cmocka_unit_test(test_a_candidate_recreates_its_deleted_object),
+                cmocka_unit_test(test_a_candidate_tries_again_after_refusals),
+                cmocka_unit_test(test_a_candidate_stops_while_the_server_hangs),
                 cmocka_unit_test(test_missing_fields_are_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

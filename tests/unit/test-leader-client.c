@@ -143,7 +143,7 @@ static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) 
 }
 
 /* PN03 */
-static void test_the_gate_is_asked_for_each_write(void **state) {
+static void test_the_gate_is_checked_for_each_write(void **state) {
         struct hf_client *client = make(false, false);
         now = 2000; /* the validity ends at this very instant */
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
@@ -325,7 +325,7 @@ static void test_a_request_that_cannot_start_gets_no_response(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_write_carries_the_fence_and_ends_with_validity),
-                cmocka_unit_test(test_the_gate_is_asked_for_each_write),
+                cmocka_unit_test(test_the_gate_is_checked_for_each_write),
                 cmocka_unit_test(test_with_the_gate_off_only_the_fence_remains),
                 cmocka_unit_test(test_a_stale_term_is_reported),
                 cmocka_unit_test(test_a_missing_echo_ends_the_term_unless_accepted),

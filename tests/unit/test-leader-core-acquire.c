@@ -17,7 +17,7 @@
 #include "core_fixture.h"
 
 /* CG01 */
-static void test_creates_an_absent_lease(void **state) {
+static void test_an_absent_lease_is_created(void **state) {
         struct core_fixture f;
 
         core_fixture_start(&f);
@@ -41,7 +41,7 @@ static void test_creates_an_absent_lease(void **state) {
  * Kubernetes' field has 32 bits. A process that leaves it at its maximum does not block the Lease
  * forever.
  */
-static void test_a_full_count_of_transitions_does_not_overflow(void **state) {
+static void test_the_count_of_transitions_does_not_overflow(void **state) {
         struct core_fixture f;
         struct hf__record record, gone = {0};
 
@@ -61,7 +61,7 @@ static void test_a_full_count_of_transitions_does_not_overflow(void **state) {
 }
 
 /* CG02, CG04, CG06 */
-static void test_takes_a_free_lease_at_once(void **state) {
+static void test_a_free_lease_is_acquired_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -74,7 +74,7 @@ static void test_takes_a_free_lease_at_once(void **state) {
 }
 
 /* CG03, CG05, CG07 */
-static void test_waits_for_the_recorded_duration(void **state) {
+static void test_a_standby_waits_for_the_recorded_duration(void **state) {
         struct core_fixture f;
         struct hf__record record;
         hf_nsec seen;
@@ -165,7 +165,7 @@ static void test_a_last_read_sees_a_renewal_that_the_watch_missed(void **state) 
         assert_int_equal(f.now, expiry - 2 * MSEC + 15 * SEC);
 }
 
-static void test_a_last_read_delays_nothing(void **state) {
+static void test_a_last_read_does_not_delay_the_acquire(void **state) {
         struct core_fixture f;
         enum { ANSWERED, LATE, FAILED, HEARD };
 
@@ -212,7 +212,7 @@ static void test_a_named_successor_goes_first(void **state) {
         assert_string_equal(f.sent.successor, "");
 }
 
-static void test_polls_without_a_watch(void **state) {
+static void test_a_standby_polls_without_a_watch(void **state) {
         struct core_fixture f;
         struct hf__record record;
         hf_nsec from;
@@ -319,17 +319,17 @@ static void test_an_acquire_overwritten_before_its_reply_starts_no_term(void **s
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_creates_an_absent_lease),
-                cmocka_unit_test(test_a_full_count_of_transitions_does_not_overflow),
-                cmocka_unit_test(test_takes_a_free_lease_at_once),
-                cmocka_unit_test(test_waits_for_the_recorded_duration),
+                cmocka_unit_test(test_an_absent_lease_is_created),
+                cmocka_unit_test(test_the_count_of_transitions_does_not_overflow),
+                cmocka_unit_test(test_a_free_lease_is_acquired_at_once),
+                cmocka_unit_test(test_a_standby_waits_for_the_recorded_duration),
                 cmocka_unit_test(test_a_renewal_restarts_the_wait),
                 cmocka_unit_test(test_an_old_watch_event_is_ignored),
                 cmocka_unit_test(test_a_release_wakes_the_standby),
                 cmocka_unit_test(test_a_last_read_sees_a_renewal_that_the_watch_missed),
-                cmocka_unit_test(test_a_last_read_delays_nothing),
+                cmocka_unit_test(test_a_last_read_does_not_delay_the_acquire),
                 cmocka_unit_test(test_a_named_successor_goes_first),
-                cmocka_unit_test(test_polls_without_a_watch),
+                cmocka_unit_test(test_a_standby_polls_without_a_watch),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_another_holder),
                 cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),
                 cmocka_unit_test(test_an_acquire_with_a_late_reply_starts_no_term),

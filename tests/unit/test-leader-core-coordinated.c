@@ -22,7 +22,7 @@ static void start_coordinated(struct core_fixture *f) {
 }
 
 /* CG09: It does not create the Lease either, and does not take a free or expired one. */
-static void test_coordinated_waits_to_be_named(void **state) {
+static void test_a_coordinated_elector_waits_to_be_named(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -72,7 +72,7 @@ static void lead_coordinated(struct core_fixture *f) {
 }
 
 /* CG10 */
-static void test_coordinated_leads_when_named_and_renews(void **state) {
+static void test_a_coordinated_elector_leads_when_named_and_renews(void **state) {
         struct core_fixture f;
 
         lead_coordinated(&f);
@@ -83,7 +83,7 @@ static void test_coordinated_leads_when_named_and_renews(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
 }
 
-static void test_coordinated_releases_when_another_is_preferred(void **state) {
+static void test_a_coordinated_leader_releases_when_another_is_preferred(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -114,7 +114,7 @@ static void test_coordinated_releases_when_another_is_preferred(void **state) {
 /*
  * No other process can take a Lease with my name. Not to take it would leave it without a leader.
  */
-static void test_coordinated_leads_at_once_when_named_again(void **state) {
+static void test_a_coordinated_elector_leads_at_once_when_named_again(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -131,7 +131,7 @@ static void test_coordinated_leads_at_once_when_named_again(void **state) {
         assert_string_equal(f.sent.holder, "baz");
 }
 
-static void test_coordinated_ends_with_its_validity_while_draining(void **state) {
+static void test_a_coordinated_drain_ends_with_the_validity(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -149,11 +149,11 @@ static void test_coordinated_ends_with_its_validity_while_draining(void **state)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_coordinated_waits_to_be_named),
-                cmocka_unit_test(test_coordinated_leads_when_named_and_renews),
-                cmocka_unit_test(test_coordinated_releases_when_another_is_preferred),
-                cmocka_unit_test(test_coordinated_leads_at_once_when_named_again),
-                cmocka_unit_test(test_coordinated_ends_with_its_validity_while_draining),
+                cmocka_unit_test(test_a_coordinated_elector_waits_to_be_named),
+                cmocka_unit_test(test_a_coordinated_elector_leads_when_named_and_renews),
+                cmocka_unit_test(test_a_coordinated_leader_releases_when_another_is_preferred),
+                cmocka_unit_test(test_a_coordinated_elector_leads_at_once_when_named_again),
+                cmocka_unit_test(test_a_coordinated_drain_ends_with_the_validity),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

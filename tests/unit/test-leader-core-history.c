@@ -82,7 +82,7 @@ static void test_only_an_acquire_has_a_cause(void **state) {
 }
 
 /* ET03 */
-static void test_a_term_lost_and_taken_again_is_regained(void **state) {
+static void test_a_term_lost_and_acquired_again_is_recorded_as_regained(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
@@ -98,7 +98,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_acquire_records_its_cause),
                 cmocka_unit_test(test_only_an_acquire_has_a_cause),
-                cmocka_unit_test(test_a_term_lost_and_taken_again_is_regained),
+                cmocka_unit_test(test_a_term_lost_and_acquired_again_is_recorded_as_regained),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "core_fixture.h"
 
 /* CG08, CG18 */
-static void test_renews_by_one_write_per_period(void **state) {
+static void test_a_renewal_is_one_write_per_period(void **state) {
         struct core_fixture f;
         hf_nsec sent = 0;
 
@@ -98,7 +98,7 @@ static void test_a_record_of_another_holder_ends_the_term_at_once(void **state) 
 }
 
 /* A10 */
-static void test_deletion_ends_the_term_and_the_next_is_higher(void **state) {
+static void test_a_deletion_ends_the_term_and_the_next_is_higher(void **state) {
         struct core_fixture f;
         struct hf__record gone = {0};
         uint64_t term;
@@ -133,7 +133,7 @@ static void test_own_and_older_watch_events_change_nothing(void **state) {
         assert_int_equal(f.core.state, HF_LEADING);
 }
 
-static void test_opaque_revisions_are_settled_by_a_read(void **state) {
+static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         struct core_fixture f;
         struct hf__record other;
 
@@ -168,7 +168,7 @@ static void test_a_hung_store_ends_the_term_on_time(void **state) {
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-static void test_refused_renewals_are_tried_more_often_towards_the_end(void **state) {
+static void test_refused_renewals_are_retried_faster_before_the_deadline(void **state) {
         struct core_fixture f;
         hf_nsec last = 0, until;
         int n = 0;
@@ -188,7 +188,7 @@ static void test_refused_renewals_are_tried_more_often_towards_the_end(void **st
 }
 
 /* The expiry is handled before the event, even before a good one. */
-static void test_a_paused_leader_has_no_gate_when_it_wakes(void **state) {
+static void test_a_paused_leader_wakes_with_its_gate_shut(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
@@ -239,7 +239,7 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
 }
 
 /* A19 */
-static void test_backoff_grows_and_resets(void **state) {
+static void test_the_backoff_grows_and_resets(void **state) {
         struct core_fixture f;
         hf_nsec ended, pause[3];
 
@@ -266,7 +266,7 @@ static void test_backoff_grows_and_resets(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state) {
+static void test_the_backoff_is_limited_by_the_lease_duration(void **state) {
         struct core_fixture f;
         hf_nsec day = 86400 * SEC;
 
@@ -290,20 +290,20 @@ static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_renews_by_one_write_per_period),
+                cmocka_unit_test(test_a_renewal_is_one_write_per_period),
                 cmocka_unit_test(test_after_a_conflict_a_lease_that_is_still_mine_is_kept),
                 cmocka_unit_test(test_a_lost_reply_is_neither_failure_nor_success),
                 cmocka_unit_test(test_a_record_of_another_holder_ends_the_term_at_once),
-                cmocka_unit_test(test_deletion_ends_the_term_and_the_next_is_higher),
+                cmocka_unit_test(test_a_deletion_ends_the_term_and_the_next_is_higher),
                 cmocka_unit_test(test_own_and_older_watch_events_change_nothing),
-                cmocka_unit_test(test_opaque_revisions_are_settled_by_a_read),
+                cmocka_unit_test(test_a_read_decides_where_revisions_are_opaque),
                 cmocka_unit_test(test_a_hung_store_ends_the_term_on_time),
-                cmocka_unit_test(test_refused_renewals_are_tried_more_often_towards_the_end),
-                cmocka_unit_test(test_a_paused_leader_has_no_gate_when_it_wakes),
+                cmocka_unit_test(test_refused_renewals_are_retried_faster_before_the_deadline),
+                cmocka_unit_test(test_a_paused_leader_wakes_with_its_gate_shut),
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
                 cmocka_unit_test(test_without_numeric_revisions_an_overtaken_acquire_is_read_again),
-                cmocka_unit_test(test_backoff_grows_and_resets),
-                cmocka_unit_test(test_backoff_of_long_periods_ends_at_the_lease_duration),
+                cmocka_unit_test(test_the_backoff_grows_and_resets),
+                cmocka_unit_test(test_the_backoff_is_limited_by_the_lease_duration),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "core_fixture.h"
 
 /* PN01, CR01, CR10, CR16, CG12: drain, join, shut the gate, release, in this order. */
-static void test_stop_drains_joins_shuts_releases(void **state) {
+static void test_a_stop_drains_joins_shuts_the_gate_and_releases(void **state) {
         struct core_fixture f;
         struct hf__record held;
 
@@ -44,7 +44,7 @@ static void test_stop_drains_joins_shuts_releases(void **state) {
 }
 
 /* CG13, CG14, A01 */
-static void test_release_meets_a_conflict(void **state) {
+static void test_a_release_after_a_conflict_reads_and_retries(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -69,7 +69,7 @@ static void test_release_meets_a_conflict(void **state) {
 }
 
 /* CG15 */
-static void test_stop_with_a_renewal_under_way(void **state) {
+static void test_a_stop_with_a_renewal_under_way_releases(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
@@ -84,7 +84,7 @@ static void test_stop_with_a_renewal_under_way(void **state) {
 }
 
 /* CG16 */
-static void test_stop_with_a_read_under_way(void **state) {
+static void test_a_stop_with_a_read_under_way_releases(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -100,7 +100,7 @@ static void test_stop_with_a_read_under_way(void **state) {
         assert_string_equal(f.sent.rv, record.rv);
 }
 
-static void test_release_is_bounded(void **state) {
+static void test_a_release_ends_in_bounded_time(void **state) {
         struct core_fixture f;
         hf_nsec from;
 
@@ -114,7 +114,7 @@ static void test_release_is_bounded(void **state) {
 }
 
 /* CR03, A06, A07, A12 */
-static void test_stop_of_a_follower(void **state) {
+static void test_a_follower_stops_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -132,7 +132,7 @@ static void test_stop_of_a_follower(void **state) {
 }
 
 /* A06 */
-static void test_stop_with_an_acquire_under_way(void **state) {
+static void test_a_stop_with_an_acquire_under_way_starts_no_term(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -213,7 +213,7 @@ static void test_a_stop_settles_an_acquire_with_a_lost_reply(void **state) {
  * A backup was restored: a revision that a standby knows may be used again, for a record of another
  * process.
  */
-static void test_replaced_history_is_read_before_a_write(void **state) {
+static void test_after_a_replaced_history_a_read_precedes_the_next_write(void **state) {
         struct hf__record record;
         struct core_fixture f;
 
@@ -237,7 +237,7 @@ static void test_replaced_history_is_read_before_a_write(void **state) {
 }
 
 /* CR17 */
-static void test_the_drain_deadline_aborts(void **state) {
+static void test_the_drain_deadline_aborts_the_term(void **state) {
         struct core_fixture f;
         hf_nsec from;
 
@@ -255,7 +255,7 @@ static void test_the_drain_deadline_aborts(void **state) {
         assert_int_equal(f.core.state, HF_RELEASING);
 }
 
-static void test_hand_over(void **state) {
+static void test_a_hand_over_names_the_successor(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
@@ -276,7 +276,7 @@ static void test_hand_over(void **state) {
 }
 
 /* A process that has just released need not wait when the Lease is handed back to it. */
-static void test_hand_over_and_back(void **state) {
+static void test_a_lease_can_be_handed_back_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -426,18 +426,18 @@ static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(voi
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history),
-                cmocka_unit_test(test_stop_drains_joins_shuts_releases),
-                cmocka_unit_test(test_release_meets_a_conflict),
-                cmocka_unit_test(test_stop_with_a_renewal_under_way),
-                cmocka_unit_test(test_stop_with_a_read_under_way),
-                cmocka_unit_test(test_release_is_bounded),
-                cmocka_unit_test(test_stop_of_a_follower),
-                cmocka_unit_test(test_stop_with_an_acquire_under_way),
+                cmocka_unit_test(test_a_stop_drains_joins_shuts_the_gate_and_releases),
+                cmocka_unit_test(test_a_release_after_a_conflict_reads_and_retries),
+                cmocka_unit_test(test_a_stop_with_a_renewal_under_way_releases),
+                cmocka_unit_test(test_a_stop_with_a_read_under_way_releases),
+                cmocka_unit_test(test_a_release_ends_in_bounded_time),
+                cmocka_unit_test(test_a_follower_stops_at_once),
+                cmocka_unit_test(test_a_stop_with_an_acquire_under_way_starts_no_term),
                 cmocka_unit_test(test_a_stop_settles_an_acquire_with_a_lost_reply),
-                cmocka_unit_test(test_replaced_history_is_read_before_a_write),
-                cmocka_unit_test(test_the_drain_deadline_aborts),
-                cmocka_unit_test(test_hand_over),
-                cmocka_unit_test(test_hand_over_and_back),
+                cmocka_unit_test(test_after_a_replaced_history_a_read_precedes_the_next_write),
+                cmocka_unit_test(test_the_drain_deadline_aborts_the_term),
+                cmocka_unit_test(test_a_hand_over_names_the_successor),
+                cmocka_unit_test(test_a_lease_can_be_handed_back_at_once),
                 cmocka_unit_test(test_the_wait_for_a_successor_ends_with_the_next_term),
                 cmocka_unit_test(test_an_annotation_may_ask_for_a_hand_over),
                 cmocka_unit_test(test_a_late_reply_of_a_previous_operation_is_ignored),

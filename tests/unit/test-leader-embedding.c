@@ -494,7 +494,7 @@ static void test_health_and_metrics_are_enumerated(void **state) {
  * Fields that an older program did not know have their defaults; fields behind its struct are
  * ignored.
  */
-static void test_smaller_and_larger_configurations(void **state) {
+static void test_smaller_and_larger_configurations_work(void **state) {
         struct guest *g = guest_new();
         const struct hf_controller one = {.name = "one", .run = controller, .ctx = g},
                                    two = {.name = "two", .run = controller, .ctx = g};
@@ -548,7 +548,7 @@ int main(void) {
                 cmocka_unit_test(test_a_hosts_own_hooks_can_drive_it),
                 cmocka_unit_test(test_our_hooks_drive_it),
                 cmocka_unit_test(test_health_and_metrics_are_enumerated),
-                cmocka_unit_test(test_smaller_and_larger_configurations),
+                cmocka_unit_test(test_smaller_and_larger_configurations_work),
         };
         (void)signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -51,7 +51,7 @@ static bool one_more_has_ended(void *ctx) {
  * CR12: The real locks over two Leases: both are held, writes are fenced by both, the loss of
  * either ends the term, and a stop releases both.
  */
-static void test_two_leases_are_led_as_one(void **state) {
+static void test_two_leases_make_one_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct pair pair = {.a = elector_fixture_start_migrating(api, "a"),
                             .b = elector_fixture_start_migrating(api, "b")};
@@ -151,7 +151,7 @@ static void test_bad_migrations_are_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_two_leases_are_led_as_one),
+                cmocka_unit_test(test_two_leases_make_one_term),
                 cmocka_unit_test(test_two_leases_survive_a_bad_connection),
                 cmocka_unit_test(test_bad_migrations_are_refused),
         };

@@ -346,7 +346,7 @@ static void cache_life(int n) {
         fake_api_free(api);
 }
 
-static void test_a_cache_syncs_or_reports_the_failure(void **state) {
+static void test_an_informer_syncs_or_reports_the_failure(void **state) {
         int n = 0;
         do
                 cache_life(n++);
@@ -438,7 +438,7 @@ int main(void) {
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
                 cmocka_unit_test(test_every_accepted_request_gets_a_reply),
-                cmocka_unit_test(test_a_cache_syncs_or_reports_the_failure),
+                cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
         fake_api_shield = (struct fake_api_shield){.enter = enter_fake, .leave = leave_fake};

@@ -166,7 +166,7 @@ static double metric(struct fixture *f, const char *name) {
 /* ---- health ---- */
 
 /* CG21, CG24, CG25 */
-static void test_health_during_and_after_a_term(void **state) {
+static void test_health_is_good_during_and_after_a_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
         assert_true(health_says(a, HF_LIVEZ, "leaderElection ok")); /* before anything is known */
@@ -209,7 +209,7 @@ static void test_a_leader_long_expired_is_unhealthy(void **state) {
 }
 
 /* CG23 */
-static void test_a_standby_that_cannot_reach_the_lock_says_so(void **state) {
+static void test_a_standby_that_cannot_reach_the_lock_reports_it(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
         AWAIT(a, leads);
@@ -334,7 +334,7 @@ static bool told_of_the_end(struct fixture *f) {
 static bool knows_nobody(struct fixture *f) { return info_of(f).state != HF_LEADING; }
 
 /* CG30 */
-static void test_events_tell_who_led(void **state) {
+static void test_events_name_each_leader(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
         AWAIT(a, leads);
@@ -502,13 +502,13 @@ static void test_each_election_is_seen_by_all(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_health_during_and_after_a_term),
+                cmocka_unit_test(test_health_is_good_during_and_after_a_term),
                 cmocka_unit_test(test_a_leader_long_expired_is_unhealthy),
-                cmocka_unit_test(test_a_standby_that_cannot_reach_the_lock_says_so),
+                cmocka_unit_test(test_a_standby_that_cannot_reach_the_lock_reports_it),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_reported_and_left_alone),
                 cmocka_unit_test(test_metrics_follow_a_term),
                 cmocka_unit_test(test_time_without_a_leader_is_counted),
-                cmocka_unit_test(test_events_tell_who_led),
+                cmocka_unit_test(test_events_name_each_leader),
                 cmocka_unit_test(test_no_thread_is_left),
                 cmocka_unit_test(test_information_can_be_read_at_any_time),
                 cmocka_unit_test(test_a_term_can_be_ended_before_the_loop_knows_of_it),

@@ -124,7 +124,7 @@ static void test_old_and_new_must_not_run_together(void **state) {
  * A crash at each reply in turn, and so between any two writes: one of the others leads, and no
  * other one.
  */
-static void test_a_crash_at_any_reply(void **state) {
+static void test_after_a_crash_at_any_reply_one_process_leads(void **state) {
         unsigned n_split = 0;
 
         for (unsigned at = 1; at <= 120; at++) {
@@ -160,7 +160,7 @@ int main(void) {
                 cmocka_unit_test(test_old_and_both_never_lead_together),
                 cmocka_unit_test(test_both_and_new_never_lead_together),
                 cmocka_unit_test(test_old_and_new_must_not_run_together),
-                cmocka_unit_test(test_a_crash_at_any_reply),
+                cmocka_unit_test(test_after_a_crash_at_any_reply_one_process_leads),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

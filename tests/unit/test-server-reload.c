@@ -98,7 +98,7 @@ static void finish_work(struct world *world) {
         assert_int_equal(eventfd_read(world->wake, &count), 0);
 }
 
-static void test_kept_until_it_may_begin(void **state) {
+static void test_a_reload_waits_until_it_may_begin(void **state) {
         struct world world;
 
         make_world(&world);
@@ -122,7 +122,7 @@ static void test_kept_until_it_may_begin(void **state) {
         end_world(&world);
 }
 
-static void test_asked_for_while_one_runs_is_one_more(void **state) {
+static void test_requests_during_a_reload_cause_one_more(void **state) {
         struct world world;
 
         make_world(&world);
@@ -145,7 +145,7 @@ static void test_asked_for_while_one_runs_is_one_more(void **state) {
         end_world(&world);
 }
 
-static void test_a_stop_drops_what_was_asked_for(void **state) {
+static void test_a_stop_drops_requested_reloads(void **state) {
         struct world world;
 
         make_world(&world);
@@ -165,7 +165,7 @@ static void test_a_stop_drops_what_was_asked_for(void **state) {
         end_world(&world);
 }
 
-static void test_the_end_waits_for_the_work(void **state) {
+static void test_joining_waits_for_the_running_reload(void **state) {
         struct world world;
 
         make_world(&world);
@@ -190,7 +190,7 @@ static void count_error(void *ctx, enum hf_log_level level, const char *componen
         n_errors++;
 }
 
-static void test_without_a_thread_the_reload_ends(void **state) {
+static void test_a_reload_without_a_thread_is_abandoned(void **state) {
         struct world world;
 
         make_world(&world);
@@ -207,11 +207,11 @@ static void test_without_a_thread_the_reload_ends(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_kept_until_it_may_begin),
-                cmocka_unit_test(test_asked_for_while_one_runs_is_one_more),
-                cmocka_unit_test(test_a_stop_drops_what_was_asked_for),
-                cmocka_unit_test(test_the_end_waits_for_the_work),
-                cmocka_unit_test(test_without_a_thread_the_reload_ends),
+                cmocka_unit_test(test_a_reload_waits_until_it_may_begin),
+                cmocka_unit_test(test_requests_during_a_reload_cause_one_more),
+                cmocka_unit_test(test_a_stop_drops_requested_reloads),
+                cmocka_unit_test(test_joining_waits_for_the_running_reload),
+                cmocka_unit_test(test_a_reload_without_a_thread_is_abandoned),
         };
         return cmocka_run_group_tests(tests, bind_manager, close_manager);
 }

@@ -43,7 +43,7 @@ static const char *heard(void) {
         return text;
 }
 
-static void test_the_manager_gets_the_messages(void **state) {
+static void test_the_service_manager_gets_the_messages(void **state) {
         hfd_notify_ready();
         assert_string_equal(heard(), "READY=1");
         hfd_notify_status("leading term %d,\nline two", 7);
@@ -58,7 +58,7 @@ static void test_the_manager_gets_the_messages(void **state) {
         assert_string_equal(heard(), "STOPPING=1");
 }
 
-static void test_without_a_manager_nothing_happens(void **state) {
+static void test_without_a_service_manager_nothing_happens(void **state) {
         char *name = strdup(getenv("NOTIFY_SOCKET"));
         unsetenv("NOTIFY_SOCKET");
         hfd_notify_ready();
@@ -68,7 +68,7 @@ static void test_without_a_manager_nothing_happens(void **state) {
         free(name);
 }
 
-static void test_watchdog_interval(void **state) {
+static void test_the_watchdog_interval_is_half_the_limit(void **state) {
         char pid[32];
         unsetenv("WATCHDOG_USEC");
         assert_true(hfd_notify_watchdog_interval() == 0);
@@ -81,7 +81,7 @@ static void test_watchdog_interval(void **state) {
         assert_true(hfd_notify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
 }
 
-static void test_no_socket_passed(void **state) {
+static void test_without_a_passed_socket_there_is_no_listener(void **state) {
         int fd = 0;
         unsetenv("LISTEN_FDS");
         assert_int_equal(hfd_notify_listen_fd(&fd, NULL), 0);
@@ -115,7 +115,7 @@ static int run_activated(const char *n_fds, int fd, int expected_result, int exp
         return status;
 }
 
-static void test_socket_activation(void **state) {
+static void test_a_passed_socket_must_be_listening(void **state) {
         int listening = socket(AF_INET, SOCK_STREAM, 0);
         int idle = socket(AF_INET, SOCK_STREAM, 0);
         assert(listen(listening, 1) == 0);
@@ -175,7 +175,7 @@ static void take_line(void *ctx, enum hf_log_level level, const char *component,
 }
 
 /* In a build without libsystemd: one line for whatever the manager expects, and no effect. */
-static void test_without_libsystemd(void **state) {
+static void test_without_libsystemd_unsupported_features_are_logged(void **state) {
         const struct hf_log log = {.write = take_line};
         char pid_text[32], *name = strdup(getenv("NOTIFY_SOCKET"));
         int fd = 0;
@@ -207,7 +207,7 @@ static void test_without_libsystemd(void **state) {
         free(name);
 }
 
-static void test_with_libsystemd_nothing_is_warned_of(void **state) {
+static void test_with_libsystemd_there_is_no_warning(void **state) {
         const struct hf_log log = {.write = take_line};
         hfd_notify_warn_unsupported(&log);
         assert_int_equal(n_lines, 0);
@@ -215,18 +215,18 @@ static void test_with_libsystemd_nothing_is_warned_of(void **state) {
 
 int main(void) {
         const struct CMUnitTest with[] = {
-                cmocka_unit_test(test_the_manager_gets_the_messages),
-                cmocka_unit_test(test_without_a_manager_nothing_happens),
-                cmocka_unit_test(test_watchdog_interval),
-                cmocka_unit_test(test_no_socket_passed),
-                cmocka_unit_test(test_socket_activation),
+                cmocka_unit_test(test_the_service_manager_gets_the_messages),
+                cmocka_unit_test(test_without_a_service_manager_nothing_happens),
+                cmocka_unit_test(test_the_watchdog_interval_is_half_the_limit),
+                cmocka_unit_test(test_without_a_passed_socket_there_is_no_listener),
+                cmocka_unit_test(test_a_passed_socket_must_be_listening),
                 cmocka_unit_test(test_refusals_are_named),
-                cmocka_unit_test(test_with_libsystemd_nothing_is_warned_of),
+                cmocka_unit_test(test_with_libsystemd_there_is_no_warning),
         };
         const struct CMUnitTest without[] = {
-                cmocka_unit_test(test_without_a_manager_nothing_happens),
-                cmocka_unit_test(test_no_socket_passed),
-                cmocka_unit_test(test_without_libsystemd),
+                cmocka_unit_test(test_without_a_service_manager_nothing_happens),
+                cmocka_unit_test(test_without_a_passed_socket_there_is_no_listener),
+                cmocka_unit_test(test_without_libsystemd_unsupported_features_are_logged),
         };
         return hfd_notify_supported()
                        ? cmocka_run_group_tests(with, bind_manager, close_manager)

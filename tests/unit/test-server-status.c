@@ -106,7 +106,7 @@ static void test_ages_are_written_as_kubectl_writes_them(void **state) {
         hfd_status_render_age(INT64_MAX, text); /* no overflow */
 }
 
-static void test_identities_are_short(void **state) {
+static void test_identities_are_shortened(void **state) {
         char text[HFD_STATUS_IDENTITY_MAX];
 
         hfd_status_render_identity(ID_A, text);
@@ -119,7 +119,7 @@ static void test_identities_are_short(void **state) {
         assert_string_equal(text, "012345678901234567890123456789012345678~");
 }
 
-static void test_the_whole_report(void **state) {
+static void test_a_full_report_is_rendered(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
@@ -144,7 +144,7 @@ static void test_the_whole_report(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_a_report_without_instances(void **state) {
+static void test_a_report_without_instances_is_rendered(void **state) {
         struct hfd_status_model *picture = take(state, LIST(""));
         struct hf__strbuf out = {0};
 
@@ -196,7 +196,7 @@ static void test_a_silent_holder_and_problems_are_reported(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_time_and_renewals_do_not_change_the_facts(void **state) {
+static void test_elapsed_time_alone_is_no_change(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf first = {0}, second = {0};
 
@@ -239,7 +239,7 @@ static void test_leases_of_other_programs_are_shown_without_control_characters(v
         assert_string_equal(picture->leases[0].history[0].previous, "??"); /* U+009B in UTF-8 */
 }
 
-static void test_limits_are_counted(void **state) {
+static void test_leases_beyond_the_limit_are_counted(void **state) {
         struct hf__strbuf list = {0}, out = {0};
 
         hf__strbuf_puts(&list, "{\"items\":[");
@@ -268,21 +268,23 @@ static void test_a_failed_list_leaves_the_rest_of_the_report(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ages_are_written_as_kubectl_writes_them),
-                cmocka_unit_test(test_identities_are_short),
-                cmocka_unit_test_setup_teardown(test_the_whole_report, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_report_without_instances, setup, teardown),
+                cmocka_unit_test(test_identities_are_shortened),
+                cmocka_unit_test_setup_teardown(test_a_full_report_is_rendered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_report_without_instances_is_rendered, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_silent_server_is_reported_unreachable, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_an_address_with_another_incarnation_is_gone,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_silent_holder_and_problems_are_reported,
                                                 setup, teardown),
-                cmocka_unit_test_setup_teardown(test_time_and_renewals_do_not_change_the_facts,
-                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_elapsed_time_alone_is_no_change, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(
                         test_leases_of_other_programs_are_shown_without_control_characters, setup,
                         teardown),
-                cmocka_unit_test_setup_teardown(test_limits_are_counted, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_leases_beyond_the_limit_are_counted, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_failed_list_leaves_the_rest_of_the_report,
                                                 setup, teardown),
         };

@@ -111,7 +111,7 @@ static void *writer_run(void *ctx) {
         return NULL;
 }
 
-static void test_kill_loses_no_acknowledged_write(void **state) {
+static void test_killing_etcd_loses_no_acknowledged_write(void **state) {
         struct hfd_store *store = open_store(etcd.url, NULL);
         struct writer writers[N_WRITERS];
         pthread_t threads[N_WRITERS];
@@ -235,7 +235,7 @@ static int silent_listener(char *url, size_t max_url) {
         return fd;
 }
 
-static void test_failover(void **state) {
+static void test_operations_fail_over_to_the_next_endpoint(void **state) {
         char refusing[64], silent[64];
         struct hfd_store *store;
         static struct watch_recorder recorder;
@@ -352,7 +352,7 @@ static struct hfd_store *open_tls(const char *url, const char *ca, const char *c
         return store;
 }
 
-static void test_tls(void **state) {
+static void test_tls_is_verified_in_both_directions(void **state) {
         char dir[] = "/tmp/hf-etcd-tls-XXXXXX", command[128];
         char *ca, *other, *cert, *key;
         struct etcd_spawn tls_etcd = {0};
@@ -404,11 +404,11 @@ static void test_tls(void **state) {
 
 int main(void) {
         const struct CMUnitTest cases[] = {
-                cmocka_unit_test(test_kill_loses_no_acknowledged_write),
+                cmocka_unit_test(test_killing_etcd_loses_no_acknowledged_write),
                 cmocka_unit_test(test_a_stopped_etcd_blocks_nothing),
                 cmocka_unit_test(test_a_watch_is_resumed_without_a_gap),
-                cmocka_unit_test(test_failover),
-                cmocka_unit_test(test_tls),
+                cmocka_unit_test(test_operations_fail_over_to_the_next_endpoint),
+                cmocka_unit_test(test_tls_is_verified_in_both_directions),
         };
         int failed;
 
