@@ -48,7 +48,7 @@ def main():
             # This process is not to be awake for what is measured: it reads the events when the old leader has ended.
             witness.awake.clear()
             instances[old].send(signal.SIGTERM)
-            assert instances[old].wait() == 0, instances[old].said()
+            assert instances[old].wait() == 0, instances[old].log_text()
             witness.awake.set()
             released = witness.wait_holder(lambda h: h == "", "the release", mark)
             taken = witness.wait_holder(lambda h: f"_{new}_" in h, "the next leader", mark)

@@ -52,8 +52,8 @@ def start(cluster, name):
     said = log.read_text().count("ready: ") if log.exists() else 0
     before = time.monotonic()
     instance = cluster.instance(name, fast=False)
-    while instance.said().count("ready: ") == said:
-        assert instance.alive(), instance.said()
+    while instance.log_text().count("ready: ") == said:
+        assert instance.alive(), instance.log_text()
         time.sleep(0.001)
     return instance, (time.monotonic() - before) * 1000
 

@@ -111,7 +111,7 @@ def test_a_data_directory_is_used_by_one_instance_only(cluster):
 def test_a_second_sigterm_exits_at_once(cluster):
     a = cluster.instance("a", "--shutdown-delay-duration=50s").wait_ready()
     a.send(signal.SIGTERM)
-    wait_until("the shutdown", lambda: "ShutdownInitiated" in a.said())
+    wait_until("the shutdown", lambda: "ShutdownInitiated" in a.log_text())
     a.send(signal.SIGTERM)
     assert a.wait() == 1
 

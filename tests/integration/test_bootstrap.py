@@ -107,7 +107,7 @@ def test_a_leader_killed_at_any_point_is_continued(cluster):
         points += [f"{phase}/complete/{n}"]
     for point in points:
         a = instance(cluster, "a", f"--bootstrap-manifests={one}", phase_0=zero, pause=point)
-        wait_until(f"a pause at {point}", lambda a=a, point=point: f"paused at {point}\n" in a.said())
+        wait_until(f"a pause at {point}", lambda a=a, point=point: f"paused at {point}\n" in a.log_text())
         a.send(signal.SIGKILL)
         a.wait()
         release(a)
@@ -132,7 +132,7 @@ def test_standbys_continue_after_the_lease_expired(cluster):
     zero, one = manifests(cluster, "zero", a="1", b="2"), manifests(cluster, "one", c="3", d="4", e="5")
     flags = [f"--bootstrap-manifests={one}"]
     a = instance(cluster, "a", *flags, phase_0=zero, pause="phase-0/applied/3")
-    wait_until("a's pause", lambda: "paused at" in a.said())
+    wait_until("a's pause", lambda: "paused at" in a.log_text())
     b = instance(cluster, "b", *flags, phase_0=zero, pause=f"phase-0/recorded/{N_ZERO}")
     c = instance(cluster, "c", *flags, phase_0=zero)
     wait_until("b and c to follow", lambda: all(i.kubeconfig.exists() and i.get("/debug/leader")[0] == 200 and i.leader()["holder"]
@@ -140,8 +140,8 @@ def test_standbys_continue_after_the_lease_expired(cluster):
     assert [i.get("/readyz")[0] for i in (b, c)] == [500, 500]
     a.send(signal.SIGKILL)
     # b or c leads. If it is b, it pauses at a later step and is killed too.
-    wait_until("b's pause, or the end", lambda: "paused at" in b.said() or len(records(ledgers(cluster)[-1])[1]) == 2)
-    if "paused at" in b.said():
+    wait_until("b's pause, or the end", lambda: "paused at" in b.log_text() or len(records(ledgers(cluster)[-1])[1]) == 2)
+    if "paused at" in b.log_text():
         b.send(signal.SIGKILL)
     c.wait_ready()
     assert_each_once(cluster, "abcde")
@@ -152,7 +152,7 @@ def test_a_stopped_leader_records_nothing_when_it_continues(cluster):
     bootstrap. After SIGCONT, gate and fence prevent the late record."""
     zero, go = manifests(cluster, "zero", a="1", b="2"), cluster.directory / "go"
     a = instance(cluster, "a", phase_0=zero, pause=f"phase-0/applied/{N_ZERO}", env={"BOOTSTRAP_GO": str(go)})
-    wait_until("a's pause", lambda: "paused at" in a.said())
+    wait_until("a's pause", lambda: "paused at" in a.log_text())
     a.send(signal.SIGSTOP)
     b = instance(cluster, "b", phase_0=zero).wait_ready()
     wait_complete(cluster, VERSION)
@@ -231,7 +231,7 @@ def test_an_edit_between_a_write_and_its_record_is_kept(cluster):
     one, two, three = (manifests(cluster, f"v{n}", a=str(n)) for n in (1, 2, 3))
     stop(instance(cluster, "a", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready())
     a = instance(cluster, "a", f"--bootstrap-manifests={two}", version="2.0.0", pause="phase-1/applied/1")
-    wait_until("a pause", lambda: "paused at phase-1/applied/1\n" in a.said())
+    wait_until("a pause", lambda: "paused at phase-1/applied/1\n" in a.log_text())
     wait_until("the witness to see the object replaced", lambda: values(cluster)["a"] == "2")
     edit(a, "a", "mine")
     a.send(signal.SIGKILL)
@@ -347,11 +347,11 @@ def test_a_failing_step_is_reported_and_the_lease_released(cluster):
     assert 'holdfast_bootstrap_failing{phase="phase-0"} 1' in metrics and 'holdfast_bootstrap_complete{phase="phase-0"} 0' in metrics
     events = [e for e in cluster.witness.seen() if e["key"].startswith("/registry/events/kube-system/holdfast-bootstrap.")]
     assert events[0]["object"]["reason"] == "BootstrapFailed" and what in events[0]["object"]["message"]
-    assert f"phase-0 fails, try 1: {what}" in a.said()
+    assert f"phase-0 fails, try 1: {what}" in a.log_text()
     assert notified.extended()  # it is still starting, so it extends the timeout
     # Another instance gets the chance to lead.
     cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead")
-    wait_until("b to fail too", lambda: what in b.said())
+    wait_until("b to fail too", lambda: what in b.log_text())
     assert 'holdfast_bootstrap_gave_way_total{phase="phase-0"} 1' in a.get("/metrics")[1]
     assert [i.get("/readyz")[0] for i in (a, b, c)] == [500, 500, 500]
     assert not puts(cluster, WORKSPACE)  # neither phase 1 nor the controllers have started

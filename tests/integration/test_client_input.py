@@ -18,7 +18,7 @@ def _api():
     with Cluster(with_witness=False) as cluster:
         api = cluster.instance("a").wait_ready()
         yield api
-        assert api.alive() and "runtime error" not in api.said() and "Sanitizer" not in api.said()
+        assert api.alive() and "runtime error" not in api.log_text() and "Sanitizer" not in api.log_text()
 
 
 def workspace(name, **meta):

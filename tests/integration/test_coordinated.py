@@ -45,7 +45,7 @@ class Coordinator:
             it = self.read(path)
             it["spec"].update(spec)
             code, text = self.server.request("PUT", path, it)
-            assert code in (200, 409) or (code == 0 and self.server.alive()), (text, self.server.said()[-2000:])
+            assert code in (200, 409) or (code == 0 and self.server.alive()), (text, self.server.log_text()[-2000:])
             return code == 200
         wait_until(f"a replace of {path}", attempt)
 

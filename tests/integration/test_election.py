@@ -73,7 +73,7 @@ def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
     # Wait for two lease durations, measured by the writes of the new leader instead of a sleep.
     cluster.witness.wait_for("two lease durations", lambda e: e["t"] - taken["t"] > 14e9, mark)
     a.send(signal.SIGCONT)
-    wait_until("the old leader's writer to be refused", lambda: "writer: refused: stale leader term" in a.said())
+    wait_until("the old leader's writer to be refused", lambda: "writer: refused: stale leader term" in a.log_text())
     wait_until("the old leader to follow", lambda: a.leader()["state"] == "following")
     late = [e for e in cluster.witness.seen() if e["rev"] > taken["rev"] and e["key"].endswith("/test-writer")
             and e["object"]["data"]["term"] == str(old["term"])]

@@ -191,5 +191,5 @@ def test_it_logs_only_to_the_callback(cluster, installed, embed):
     for process in (a, b):
         process.send(signal.SIGTERM)
         assert process.wait() == 0
-        lines = process.said().splitlines()
+        lines = process.log_text().splitlines()
         assert lines and all(re.match(r"<\d>\w+: ", line) for line in lines), lines

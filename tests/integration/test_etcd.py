@@ -197,10 +197,10 @@ def test_etcd_is_used_over_tls_with_client_certificates():
         a.wait_ready()
         wait_until("a to lead", lambda: leads(a))
         assert a.request("POST", CONFIGMAPS, configmap("over-tls"))[0] == 201 and "over-tls" in names_at(a)
-        assert missing.wait() == 1 and "no-such.crt" in missing.said()
+        assert missing.wait() == 1 and "no-such.crt" in missing.log_text()
         # They wait as for an unreachable etcd, and log the reason.
-        wait_until("a clear line", lambda: any("waiting for etcd" in line and "certificate" in line for line in wrong.said().splitlines()))
-        wait_until("a clear line", lambda: any("waiting for etcd" in line for line in anonymous.said().splitlines()))
+        wait_until("a clear line", lambda: any("waiting for etcd" in line and "certificate" in line for line in wrong.log_text().splitlines()))
+        wait_until("a clear line", lambda: any("waiting for etcd" in line for line in anonymous.log_text().splitlines()))
         for instance in (wrong, anonymous):
             instance.send(signal.SIGTERM)
             assert instance.wait() == 0

@@ -160,7 +160,7 @@ def test_a_stuck_controller_fails_livez_and_ends_the_process_without_release(clu
     cluster.etcd.send(signal.SIGSTOP)
     code_and_body = wait_until("livez to name it", lambda: (lambda r: r if r[0] == 500 else None)(a.get("/livez?verbose")))
     assert "leaderElection" in code_and_body[1]
-    assert "test-writer" in a.said()
+    assert "test-writer" in a.log_text()
     cluster.etcd.send(signal.SIGCONT)
     assert a.wait() == 70
     # The Lease was not released: it still names the dead process.
@@ -176,7 +176,7 @@ def test_sigterm_with_a_stuck_controller_ends_without_release(cluster):
     identity = a.identity()
     a.send(signal.SIGTERM)
     assert a.wait() == 70
-    assert "test-writer" in a.said()
+    assert "test-writer" in a.log_text()
     assert cluster.witness.holder() == identity
 
 
