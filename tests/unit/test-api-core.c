@@ -391,7 +391,7 @@ static void test_a_fenced_write_needs_the_current_term(void **state) {
                          0);
         assert_true(f->last.fence_echoed);
         free(body);
-        /* Neither another identity nor another term passes. */
+        /* Another identity or another term is rejected. */
         struct hf_fence other = fence;
         (void)snprintf(other.identity, sizeof other.identity, "m");
         expect_stale(f, &other);
@@ -416,7 +416,7 @@ static void test_a_fenced_write_needs_the_current_term(void **state) {
                                                     NULL, NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
-        /* Another process overwrites the Lease: the term is over. */
+        /* Another process overwrites the Lease, so the term has ended. */
         assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "kube-system", "l",
                                              NULL, lease_body("l", "you", revision)),
                          0);
@@ -442,7 +442,7 @@ static void test_a_fenced_write_needs_the_current_term(void **state) {
                          0);
 }
 
-/* A leader that holds two Leases, as during a migration: the loss of either ends the term. */
+/* A leader of two Leases, as during a migration: losing either one ends the term. */
 static void test_a_fence_of_two_leases_needs_both_terms(void **state) {
         struct api_fixture *f = *state;
 

@@ -144,7 +144,7 @@ static void test_removing_the_last_finalizer_deletes_the_object(void **state) {
                        api_fixture_text_at(f, "metadata.deletionTimestamp"));
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        /* the same again: nothing new */
+        /* the same request again changes nothing */
         assert_int_equal(drop(f, api_workspaces, NULL, "w", NULL), 0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
         assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
@@ -177,7 +177,7 @@ static void test_orphan_and_foreground_finalizers_exclude_each_other(void **stat
 
 static void test_a_propagation_policy_becomes_a_finalizer(void **state) {
         static const struct {
-                /* after the delete: the finalizers that are left; NULL = it is gone */
+                /* left: the finalizers after the delete; NULL = the object is deleted */
                 const char *finalizers, *options, *left;
         } cases[] = {
                 {"", "{\"propagationPolicy\":\"Background\"}", NULL},
@@ -321,7 +321,9 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
-        /* Nothing can be created in it any more. What is there can still be changed and deleted. */
+        /*
+         * Nothing can be created in it any more. Existing objects can still be changed and deleted.
+         */
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
                                              "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_FORBIDDEN);
@@ -428,7 +430,7 @@ static void test_system_namespaces_cannot_be_deleted(void **state) {
                                    "resource");
 }
 
-/* ---- concurrent creates in a namespace that is emptied once and then gone ---- */
+/* ---- concurrent creates in a namespace that is being deleted ---- */
 
 struct storm {
         struct api_fixture *f;
@@ -467,7 +469,7 @@ static void *create_until_over(void *ctx) {
         return NULL;
 }
 
-/* Keys below the prefix in the store itself, past every cache. */
+/* Counts the keys with this prefix in the store itself, without any cache. */
 static int n_stored(struct api_fixture *f, const char *prefix) {
         struct store_reply reply;
 
@@ -492,8 +494,8 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
         }
         for (int round = 0; round < 40; round++) {
                 /*
-                 * First some objects, then what a namespace controller does: it looks once after
-                 * the mark, not twice.
+                 * First it creates objects. Then it does what a namespace controller does: it lists
+                 * the contents only once after the deletion mark.
                  */
                 do
                         assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "n",
@@ -573,7 +575,7 @@ static void test_deletecollection_deletes_what_is_selected(void **state) {
         assert_int_equal(n_left(f), 1);
         assert_non_null(strstr(f->last.body, "w007"));
         assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL),
-                         0); /* nothing is selected: that is no error */
+                         0); /* an empty selection is no error */
         assert_int_equal(api_fixture_count_at(f, "items"), 0);
         /* Each object is deleted with the options, so a precondition is compared with each. */
         assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
@@ -622,7 +624,7 @@ static void make_mebibytes(struct api_fixture *f, int from, int to) {
         free(body);
 }
 
-/* The response lists as many objects as it may contain, and nothing of the others. */
+/* The response lists the objects up to its limit, or none of them. */
 static void test_deletecollection_of_a_large_collection_returns_a_status(void **state) {
         struct api_fixture *f = *state;
 

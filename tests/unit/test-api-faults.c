@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API over a faulty store: its watch ends or is late, its history is gone, its replies are
- * lost.
+ * The API over a faulty store, whose watch ends or is late, whose history is lost, and whose
+ * replies are lost.
  */
 #undef NDEBUG
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void test_a_broken_watch_of_the_store_is_resumed(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
                                                     "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
-        client_watch_await(seen, 2); /* what was written while nobody watched arrives too */
+        client_watch_await(seen, 2); /* events from the time without a watch arrive too */
         assert_false(seen->ended);
         hfd_cacher_end_watches(f->cacher);
         client_watch_await(seen, 2);
@@ -71,7 +71,7 @@ static void test_a_compacted_history_ends_watches(void **state) {
         client_watch_free(again);
 }
 
-/* A cache that is behind is never used: not for a read, not to refuse a write. */
+/* A cache that is behind is used neither for a read nor to refuse a write. */
 static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
 
@@ -89,7 +89,7 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         assert_int_equal(f->store.n_gets, n_gets + 3);
         for (int i = 0; i < 3; i++)
                 assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "new", NULL, NULL), 0);
-        /* After three late reads in a row the store is asked at once. */
+        /* After three late reads in a row, reads go to the store at once. */
         assert_int_equal(f->store.n_revisions, 1 + 3);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_UPDATE, "new",
                                                     "{\"metadata\":{\"name\":\"new\"},\"spec\":{"
@@ -121,7 +121,7 @@ static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) 
         assert_int_equal(status.retry_after_s, 1);
         f->store.txn_error = 0;
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL),
-                         0); /* it was done nevertheless */
+                         0); /* the write was applied all the same */
 }
 
 /* The client is freed while requests are under way: each gets its reply. */
@@ -156,7 +156,10 @@ static void test_a_protobuf_body_is_decoded(void **state) {
         assert_string_equal(hf__json_string(json, "metadata.name"), "a");
         assert_string_equal(hf__json_string(json, "kind"), "Namespace");
         hf__json_free(json);
-        /* cut off anywhere: refused, or a smaller message, and never a read beyond the end */
+        /*
+         * A message truncated anywhere is refused or decoded as a smaller one, without a read
+         * beyond its end.
+         */
         for (size_t cut = 0; cut < n; cut++) {
                 char *copy = malloc(cut ? cut : 1);
                 memcpy(copy, body, cut);
@@ -189,9 +192,9 @@ static int create(struct faulty_api_fixture *f, const struct hf_resource *resour
         "\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}"
 
 /*
- * Another instance changes a namespace, and this instance's cache does not learn of it. The cached
- * namespace is not believed, neither to create an object nor to refuse it. What the failed
- * transaction read is enough; nothing else is read.
+ * Another instance changes a namespace, and the cache of this instance is behind. The cached
+ * namespace must neither permit nor prevent a creation. The object that the failed transaction
+ * returned decides, without another read.
  */
 static void test_a_stale_namespace_in_the_cache_decides_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
@@ -219,7 +222,7 @@ static void test_a_stale_namespace_in_the_cache_decides_nothing(void **state) {
         assert_int_equal(f->store.n_gets, n_gets);
 }
 
-/* The other way round: the cached namespace is being deleted, and it was recreated meanwhile. */
+/* The opposite case: the cached namespace is being deleted, but it was recreated meanwhile. */
 static void test_a_namespace_that_was_recreated_is_used(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_request get = {.verb = HF_VERB_GET, .resource = api_namespaces, .name = "n"};
@@ -255,7 +258,7 @@ static void test_deletecollection_reports_unknown_outcomes(void **state) {
                          HF_E_TIMEOUT);
         assert_int_equal(status.http_code, 504);
         assert_true(store_client_mod_revision(f->store.inner, "/registry/configmaps/default/w99") >
-                    0); /* it ended early */
+                    0); /* the watch ended early */
         f->store.txn_error = 0;
         sweep.deadline = hf_now(hf_clock_system()) - 1;
         assert_int_equal(hf_client_do(f->client, &sweep, f->token, NULL, NULL, &status),

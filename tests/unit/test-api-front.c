@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Certificates, HTTP server, filters and endpoints together, over real TLS: what kubectl meets
- * first.
- */
+/* Certificates, HTTP server, filters and endpoints together over real TLS, as kubectl uses them. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -108,7 +105,7 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&response->mu);
 }
 
-/* One GET. Each lane is another user, so that no user gets the connection of another. */
+/* Makes one GET. Each user has a lane, so that no user gets the connection of another one. */
 static void get(const char *path, bool admin, enum hf__http_version version,
                 struct response *ret_response) {
         const struct hf__http_tls_config tls_config = {.ca_pem = pki.ca_pem,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history behind the cache: it is replaced by a backup, at rest and under way, or an event is
- * lost.
+ * Changes of the store's history under the cache: a restored backup, at rest and during requests,
+ * and a lost event.
  */
 #undef NDEBUG
 #include <pthread.h>
@@ -44,7 +44,10 @@ static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {
         client_watch_free(again);
 }
 
-/* A revision below one that was known before the request was sent: a backup was restored. */
+/*
+ * A revision lower than one that was known before the request was sent means that a backup was
+ * restored.
+ */
 static void test_a_revision_that_goes_back_is_noticed(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
@@ -72,7 +75,7 @@ static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {
         atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
-/* A reply that was under way before the replacement is no sign of another one. */
+/* A reply that was sent before the replacement does not indicate a second replacement. */
 static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen, *again;
@@ -113,8 +116,8 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
 static void replace_history(void *ctx) { hfd_store_identity_replaced(ctx, "a test says so"); }
 
 /*
- * What the cache is being filled with belongs to the old history, or its watch has just begun there
- * and has no id yet.
+ * The history is replaced while the cache is being filled from the old one, or when its watch has
+ * just begun and has no id yet.
  */
 static void test_a_history_is_replaced_while_the_cache_is_filled(void **state) {
         struct faulty_api_fixture *f = *state;
@@ -167,7 +170,7 @@ static void test_the_audit_finds_a_lost_event(void **state) {
                                                     "{\"metadata\":{\"name\":\"lost\"}}", NULL),
                          0);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "lost", NULL, NULL),
-                         0); /* the cache is late: read from the store */
+                         0); /* the cache is behind, so the read goes to the store */
         faulty_store_drop_events(&f->store, false);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
                                                     "{\"metadata\":{\"name\":\"b\"}}", NULL),
@@ -213,7 +216,7 @@ static void test_a_leaders_write_compares_the_epoch(void **state) {
                                                    "/registry/tenancy.holdfast.dev/workspaces/b"),
                          0);
         faulty_store_drop_events(&f->store, false);
-        /* When the cache has the new history, only the fence decides again. */
+        /* When the cache has the new history, only the fence decides. */
         do
                 r = hf_client_do(f->client, &write, f->token, NULL, NULL, NULL);
         while (r == HF_E_STALE_TERM);

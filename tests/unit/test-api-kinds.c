@@ -408,7 +408,7 @@ static void test_lease_strategies_are_validated_as_in_kubernetes(void **state) {
         assert_string_equal(api_fixture_text_at(f, "spec.strategy"), "example.com/foobar");
 }
 
-/* What the server allocates for a kind that nobody uses: a row of pointers. */
+/* An unused kind costs one row of pointers in the server. */
 static void test_the_resource_table_fits_its_limits(void **state) {
         size_t n;
 

@@ -90,7 +90,7 @@ static void test_delete_parameters_count_for_deletes_only(void **state) {
         assert_int_equal(request.options.propagation, HFD_PROPAGATE_UNSET);
 }
 
-/* The filters authorize by the first value, so the first is what must be done. */
+/* The filters authorize the first value, so the first value must be used. */
 static void test_the_first_of_repeated_values_counts(void **state) {
         const struct hfd_options *o = &request.options;
 
@@ -104,7 +104,7 @@ static void test_the_first_of_repeated_values_counts(void **state) {
         assert_int_equal(o->revision, 0);
         assert_true(parse(HFD_CREATE, "fieldValidation=Ignore&fieldValidation=Strict"));
         assert_int_equal(o->field_validation, HFD_FIELDS_IGNORE);
-        /* Not even its encoding makes another parameter of it, and later values are not checked. */
+        /* A percent-encoded name is the same parameter, and later values are not checked. */
         assert_true(parse(HFD_LIST, "limit=3&limi%74=4&limit=x"));
         assert_int_equal(o->limit, 3);
         assert_true(parse(HFD_DELETE_ONE, "propagationPolicy=Orphan&propagationPolicy=Background"));

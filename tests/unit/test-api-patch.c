@@ -47,7 +47,7 @@ static int apply_json(const char *text, const char *patch, char **ret_text) {
         return r;
 }
 
-/* result NULL: it is refused. */
+/* result NULL: the patch is refused. */
 static void expect_json(const char *text, const char *patch, const char *result) {
         char *made;
         int r = apply_json(text, patch, &made);
@@ -168,7 +168,9 @@ static void test_json_patch_handles_edge_cases(void **state) {
                 expect_json(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-/* A document that doubles, one that gets deeper, and endless steps: each ends at its limit. */
+/*
+ * A document that doubles, one that gets deeper, and a huge number of steps each reach their limit.
+ */
 static void test_json_patch_has_limits(void **state) {
         struct hf__strbuf patch = {0};
         char *made;
@@ -411,7 +413,7 @@ static void test_patch_requests_are_served(void **state) {
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"),
-                         0); /* nothing new: nothing is written */
+                         0); /* no change, so nothing is written */
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
                                   "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"d\"}},\"data\":{"
@@ -568,7 +570,7 @@ static void test_a_patch_compares_the_fence(void **state) {
         }
 }
 
-/* ---- concurrent patches: each is applied, none undoes another ---- */
+/* ---- concurrent patches: all are applied, and none undoes another ---- */
 
 struct patcher {
         struct api_fixture *f;

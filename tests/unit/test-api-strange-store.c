@@ -29,7 +29,7 @@ static struct client_watch *watch(struct api_fixture *f, const char *revision) {
         return client_watch_new(f->client, &spec);
 }
 
-/* A client that has seen a later revision of the old history than the new one has reached. */
+/* The client has seen a revision of the old history that the new one has not reached. */
 static void test_a_watch_from_a_lost_history_is_gone(void **state) {
         struct api_fixture *f = *state;
         struct client_watch *lost;
@@ -84,8 +84,8 @@ static void on_ready(struct hfd_consistent_read *reader) {
 }
 
 /*
- * Lists that ask for a revision of the lost history time out. The cache is not late because of
- * that, and goes on serving reads.
+ * A list that requests a revision of the lost history times out. That does not make the cache late:
+ * it continues to serve reads.
  */
 static void test_reads_of_a_lost_history_do_not_disable_the_cache(void **state) {
         struct api_fixture *f = *state;

@@ -100,7 +100,7 @@ static void test_client_certificates_are_authenticated(void **state) {
         char long_name[300];
         assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
         struct hfd_http_request *request = fake_request_new_admin("GET", "/", "");
-        request->authorization = "Bearer wrong"; /* the certificate comes first */
+        request->authorization = "Bearer wrong"; /* the certificate takes precedence */
         assert_int_equal(hfd_auth_authenticate(auth, request, &user), 0);
         assert_string_equal(user.name, "admin");
         assert_true(hfd_user_in_group(&user, "system:masters"));

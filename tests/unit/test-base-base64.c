@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64: the vectors of RFC 4648, and how strict each reader is. */
+/* Base64: the test vectors of RFC 4648, and what each decoder accepts. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,13 +79,13 @@ static void test_decodes_valid_text_only(void **state) {
         check_decode(" Zm\t9v\r\n Zg = = ", 15, "foof");
         check_decode("Zm9v\0", 5, NULL);
         check_decode("Zm9vZm", 4, "foo");
-        check_decode("Zh==", 4, "f"); /* the bits behind the last byte are not looked at */
+        check_decode("Zh==", 4, "f"); /* unused bits of the last digit are ignored */
 }
 
 static void test_reports_the_first_bad_byte(void **state) {
         static const struct {
                 const char *text;
-                size_t at; /* of the first bad byte */
+                size_t at; /* offset of the first bad byte */
         } bad[] = {{"Z", 1},     {"Zg", 2},       {"Zg=", 3},      {"Zg===", 4},  {"=", 0},
                    {"====", 0},  {"Zm9v=", 4},    {"Zm9vZ===", 5}, {"Zm=v", 3},   {"Zg==Zg==", 4},
                    {"Z-9v", 1},  {"Zm9v!", 4},    {"Zm 9v", 2},    {"Zm\t9v", 2}, {"Zg==\n=", 5},
@@ -128,7 +128,7 @@ static void test_decodes_the_url_alphabet(void **state) {
         assert_int_equal(n, 3);
 }
 
-/* What is encoded decodes to the same bytes, for every length of the last group. */
+/* Encoded bytes decode to the same bytes, for every length of the last group. */
 static void test_every_length_survives_the_round_trip(void **state) {
         unsigned char bytes[256];
 

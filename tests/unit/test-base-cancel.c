@@ -22,7 +22,7 @@ static struct hf_cancel *make(struct hf_cancel *parent) {
         return token;
 }
 
-/* A clock that the test sets. Its wait never sleeps; it sets the clock to the deadline. */
+/* A clock that the test sets. Its wait() does not sleep, but sets the clock to the deadline. */
 static hf_nsec fake_time;
 static hf_nsec fake_now(void *ctx) { return fake_time; }
 static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
@@ -166,8 +166,8 @@ static void test_fire_wakes_waiters_on_other_threads(void **state) {
 }
 
 /*
- * The memory of a waker is freed directly after its removal, while another thread fires: nothing
- * may use it afterwards.
+ * The memory of a waker is freed directly after its removal, while another thread fires the token.
+ * The token must not use it afterwards.
  */
 struct guarded {
         struct hf_cancel_waker waker;

@@ -65,8 +65,8 @@ static void tally_wait(struct tally *t) {
 }
 
 /*
- * Several threads send requests and cancel them at once. Each request ends exactly once, in one way
- * or the other.
+ * Several threads send requests and cancel them at once. Each request ends exactly once, with a
+ * response or as cancelled.
  */
 static void *submit_and_cancel(void *ctx) {
         for (int i = 0; i < 50; i++) {
@@ -193,7 +193,7 @@ static void test_scheduled_calls_come_in_time_order(void **state) {
         assert_int_equal(ring.order[0], 1);
         assert_int_equal(ring.order[1], 2);
         assert_int_equal(ring.order[2], 0);
-        f.engine = hf__http_engine_free(f.engine); /* calls the one that is due in an hour */
+        f.engine = hf__http_engine_free(f.engine); /* runs the call that is due in an hour */
         assert_int_equal(ring.n, 4);
         assert_int_equal(ring.order[3], 3);
 }

@@ -64,7 +64,7 @@ static void test_post_sends_body_and_headers(void **state) {
         request.body = big;
         request.n_body = sizeof big;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        memset(big, 'y', sizeof big); /* it was copied */
+        memset(big, 'y', sizeof big); /* the engine has copied it */
         http_engine_response_wait(&a);
         http_engine_response_deinit(&a);
         assert_int_equal(a.outcome, 0);
@@ -99,7 +99,7 @@ static void test_headers_and_trailers_are_parsed(void **state) {
         assert_string_equal(a.grpc_message, "a b");
         http_engine_fixture_get(&f, &a, "/early");
         assert_int_equal(a.code, 201);
-        assert_int_equal(a.retry_after_s, 0); /* it was in the 103, not in the final response */
+        assert_int_equal(a.retry_after_s, 0); /* the 103 had it, the final response has not */
         http_engine_fixture_get(&f, &a, "/trailers");
         assert_string_equal(a.body, "onetwo");
         assert_int_equal(a.grpc_status, 0);
@@ -117,7 +117,7 @@ static void test_each_failure_has_its_outcome(void **state) {
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_int_equal(a.n_body, 0);
 
-        struct http1_server closed; /* a port on which nothing listens any more */
+        struct http1_server closed; /* its port, on which nothing listens any more */
         http1_server_start(&closed, NULL);
         http1_server_stop(&closed);
         memcpy(good, f.url, sizeof good);
@@ -170,7 +170,7 @@ static void test_deadlines_end_requests(void **state) {
         http_engine_response_deinit(&a);
 
         http_engine_response_init(&a);
-        request.deadline = in_msec(0) - 1; /* over before it is submitted */
+        request.deadline = in_msec(0) - 1; /* passed before the request is submitted */
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
@@ -202,12 +202,12 @@ static void test_stream_outlives_its_head_timeout_and_is_canceled(void **state) 
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_CANCELED);
         assert_int_equal(a.code, 200);
-        hf__http_cancel(f.engine, id); /* it ended long ago */
+        hf__http_cancel(f.engine, id); /* the request has ended already */
         hf__http_cancel(f.engine, 999999);
 
         http_engine_response_deinit(&a);
         http_engine_response_init(&a);
-        a.stop_at_data = 1; /* the callback ends it */
+        a.stop_at_data = 1; /* the callback stops the request */
         assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_CANCELED);
@@ -272,10 +272,7 @@ static void post_recurring(struct http_engine_response *a, const char *path, con
         http_engine_response_deinit(a);
 }
 
-/*
- * A request with a recurring URL uses what libcurl has learnt of the URL, and nothing else of the
- * previous request.
- */
+/* A request with a recurring URL reuses the parsed URL, and nothing else of earlier requests. */
 static void test_a_recurring_url_keeps_nothing_of_earlier_requests(void **state) {
         struct http_engine_response a;
 
@@ -301,8 +298,8 @@ static void test_a_recurring_url_keeps_nothing_of_earlier_requests(void **state)
 }
 
 /*
- * Only some are kept. Requests for the others, and for an invalid URL, are served as if the URL did
- * not recur.
+ * The engine keeps a limited number of parsed URLs. Requests with other URLs, or an invalid one,
+ * work as without this optimization.
  */
 static void test_more_recurring_urls_than_are_kept_still_work(void **state) {
         struct http_engine_response a;
@@ -328,8 +325,8 @@ static void test_more_recurring_urls_than_are_kept_still_work(void **state) {
 }
 
 /*
- * Replaces the C library's. It returns, as no name server would, when the engine already waits for
- * it.
+ * Replaces the function of the C library. It fails, as without a name server, when the engine
+ * already waits for it.
  */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_addresses) {
@@ -341,8 +338,8 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 }
 
 /*
- * Each descriptor that the engine believes to be in the epoll set is in it. Otherwise a response
- * would be seen only when a timer of curl's is due.
+ * Asserts that each descriptor that the engine believes to be in the epoll set is in it. Otherwise
+ * the engine would see a response only when a timer of libcurl is due.
  */
 static void check_watched(void *ctx, const struct hf__http_result *result) {
         for (size_t fd = 0; fd < f.engine->lanes.n_sockets; fd++) {
@@ -355,8 +352,8 @@ static void check_watched(void *ctx, const struct hf__http_result *result) {
 }
 
 /*
- * While it resolves a name, curl has a descriptor of its own, which it closes by itself. The next
- * connection may get its number.
+ * While libcurl resolves a name, it uses a descriptor that it closes without telling the engine.
+ * The next connection may get the same number.
  */
 static void test_a_unix_socket_works_after_a_failed_name_lookup(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];

@@ -119,7 +119,8 @@ static void test_values_are_built_in_order(void **state) {
 
         assert_int_equal(hf__json_set_string(json, "metadata.name", "x"), 0);
         assert_int_equal(hf__json_set_i64(json, "spec.n", INT64_C(9007199254740991)), 0);
-        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"), 0); /* in its position */
+        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"),
+                         0); /* replaces the value in its position */
         assert_int_equal(hf__json_set_bool(json, "spec.on", true), 0);
         assert_int_equal(hf__json_append_string(list, "one"), 0);
         assert_int_equal(hf__json_append(list, hf__json_object()), 0);
@@ -222,7 +223,7 @@ static void test_pretty_printing_indents(void **state) {
         hf__json_free(json);
 }
 
-/* A text that is refused as too deep must be refused before anything has recursed into it. */
+/* Too deep text must be refused before any function recurses into it. */
 static void test_too_deep_text_is_refused(void **state) {
         char text[2 * HF__JSON_DEPTH_MAX + 8];
         struct hf__json *json = NULL;
@@ -237,7 +238,7 @@ static void test_too_deep_text_is_refused(void **state) {
         assert_int_equal(hf__json_parse(text, 2 * n + 2, &json, &offset), HF_E_INVALID);
         assert_int_equal(offset, n);
         memset(text, '[', sizeof text);
-        text[0] = text[sizeof text - 1] = '"'; /* inside a string it is text */
+        text[0] = text[sizeof text - 1] = '"'; /* brackets within a string do not count */
         assert_int_equal(hf__json_parse(text, sizeof text, &json, NULL), 0);
         hf__json_free(json);
 }
@@ -278,8 +279,8 @@ static bool equal_texts(const char *a, const char *b) {
 }
 
 /*
- * The order of members does not matter, that of items does. A duplicate key does not hide a missing
- * one.
+ * The order of members does not matter, the order of items does. A duplicate key must not hide a
+ * missing one.
  */
 static void test_equality_with_duplicate_keys_is_exact(void **state) {
         assert_true(equal_texts("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":null}}",
@@ -301,7 +302,7 @@ static struct hf__json *many_members(int n, bool backwards) {
         return json;
 }
 
-/* Members in the opposite order: it takes minutes if each one is searched for. */
+/* With members in the opposite order, a search for each member would take minutes. */
 static void test_comparing_many_members_is_fast(void **state) {
         struct hf__json *up = many_members(250000, false), *down = many_members(250000, true);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads as the library starts them, and what hf__mutex_assert_held sees. */
+/* How the library starts threads, and what hf__mutex_assert_held detects. */
 #ifdef NDEBUG
 #define LIBRARY_ASSERTS false /* the library is built with the same flags */
 #else
@@ -57,13 +57,13 @@ static void test_a_stack_that_is_too_small_is_refused(void **state) {
         assert_int_equal(hf__thread_start(&small, "t", look_around, NULL, &thread), -EINVAL);
 }
 
-static void *ask(void *mutex) { return hf__mutex_is_held(mutex) ? mutex : NULL; }
+static void *is_held_main(void *mutex) { return hf__mutex_is_held(mutex) ? mutex : NULL; }
 
-static void *ask_on_another_thread(pthread_mutex_t *mutex) {
+static void *is_held_on_another_thread(pthread_mutex_t *mutex) {
         pthread_t thread;
         void *result;
 
-        assert_int_equal(hf__thread_start(&host, "asks", ask, mutex, &thread), 0);
+        assert_int_equal(hf__thread_start(&host, "asks", is_held_main, mutex, &thread), 0);
         assert_int_equal(pthread_join(thread, &result), 0);
         return result;
 }
@@ -76,12 +76,12 @@ static void test_a_mutex_knows_whether_it_is_held(void **state) {
         assert_true(hf__mutex_is_held(&mutex));
         hf__mutex_assert_held(&mutex);
         if (LIBRARY_ASSERTS)
-                assert_null(ask_on_another_thread(&mutex));
+                assert_null(is_held_on_another_thread(&mutex));
         assert_int_equal(pthread_mutex_unlock(&mutex), 0);
         if (LIBRARY_ASSERTS) {
                 assert_false(hf__mutex_is_held(&mutex));
-                assert_null(ask_on_another_thread(&mutex));
-                /* Asking has not changed it. */
+                assert_null(is_held_on_another_thread(&mutex));
+                /* The check has not changed the mutex. */
                 assert_int_equal(pthread_mutex_trylock(&mutex), 0);
                 assert_int_equal(pthread_mutex_unlock(&mutex), 0);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random bytes, and valid texts with random damage, for the parsers of foreign input: fences,
- * Status bodies, watch lines, kubeconfigs. Nothing may crash or read outside (the sanitizers
- * check), and the invariants hold.
+ * Status bodies, watch lines, kubeconfigs. No parser may crash or read outside its input (the
+ * sanitizers check this), and the invariants hold.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -27,7 +27,9 @@
 
 static unsigned seed;
 
-/* Memory of exactly n bytes, so that a read past its end is seen. */
+/*
+ * A damaged copy in memory of exactly n bytes, so that the sanitizers detect a read past its end.
+ */
 static char *damage(const char *good, size_t *ret_n) {
         static const char spice[] = "\"\\{}[]:,;/\n\r\t -&*!|>%#'\0=";
         size_t n = good && rand_r(&seed) % 8 ? strlen(good) : (size_t)rand_r(&seed) % MAX;
@@ -54,7 +56,7 @@ static void fuzz_fence(const char *data, size_t n) {
 
         if (hf_fence_parse(data, n, &fence) != 0)
                 return;
-        /* A value that is accepted has one spelling. */
+        /* An accepted value has only one spelling. */
         assert_int_equal(hf_fence_format(&fence, text, sizeof text), (int)n);
         assert_memory_equal(text, data, n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cache keeps of an object, by which values objects are found, and resyncs. */
+/* What an informer keeps of an object, lookups by indexed values, and resyncs. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -171,7 +171,7 @@ static bool has_message(const struct fake_object *object, char message) {
         return memchr(value, message, strcspn(value, "\"")) != NULL;
 }
 
-/* Compared with a plain search of all objects, over many changes. */
+/* Compares the index with a search of all objects, during many changes. */
 static void test_an_index_equals_a_full_search(void **state) {
         static const char *const values[] = {"", "x", "y", "xy", "yx", "xyz", "zzz", "z"};
         unsigned seed = 11;
@@ -279,16 +279,16 @@ static struct {
         pthread_mutex_t mu;
         pthread_cond_t changed;
         unsigned n_added, n_modified, n_others;
-} told = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} recorded = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void count(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                   const char *object, size_t n) {
-        pthread_mutex_lock(&told.mu);
-        told.n_added += type == HF_EVENT_ADDED;
-        told.n_modified += type == HF_EVENT_MODIFIED;
-        told.n_others += type != HF_EVENT_ADDED && type != HF_EVENT_MODIFIED;
-        pthread_cond_broadcast(&told.changed);
-        pthread_mutex_unlock(&told.mu);
+        pthread_mutex_lock(&recorded.mu);
+        recorded.n_added += type == HF_EVENT_ADDED;
+        recorded.n_modified += type == HF_EVENT_MODIFIED;
+        recorded.n_others += type != HF_EVENT_ADDED && type != HF_EVENT_MODIFIED;
+        pthread_cond_broadcast(&recorded.changed);
+        pthread_mutex_unlock(&recorded.mu);
 }
 
 static void test_a_resync_calls_handlers_again(void **state) {
@@ -299,16 +299,16 @@ static void test_a_resync_calls_handlers_again(void **state) {
         fake_api_put_thing(f.api, "a", "two", "1");
         start();
         assert_int_equal(hf_informer_add_handler(f.informer, count, NULL, &handler), 0);
-        pthread_mutex_lock(&told.mu);
-        while (told.n_modified < 10)
-                pthread_cond_wait(&told.changed, &told.mu);
-        assert_int_equal(told.n_added, 2);
-        assert_int_equal(told.n_others, 0);
-        pthread_mutex_unlock(&told.mu);
+        pthread_mutex_lock(&recorded.mu);
+        while (recorded.n_modified < 10)
+                pthread_cond_wait(&recorded.changed, &recorded.mu);
+        assert_int_equal(recorded.n_added, 2);
+        assert_int_equal(recorded.n_others, 0);
+        pthread_mutex_unlock(&recorded.mu);
         wait_for(fake_api_delete_thing(f.api, "a", "one")); /* events come in between */
         assert_int_equal(hf_informer_count(f.informer), 1);
         hf_informer_remove_handler(f.informer, handler);
-        assert_int_equal(told.n_others, 1);
+        assert_int_equal(recorded.n_others, 1);
         assert_int_equal(fake_api_n_watches(f.api), 1);
         teardown();
 }

@@ -191,7 +191,10 @@ static void test_several_files_are_merged(void **state) {
                         "tls-server-name: x\n" USER "    token: third\n");
         write_file(dir, "4", "current-context: nowhere\n");
         snprintf(list, sizeof list, "%s/1:%s/gone::%s/2:%s/3:", dir, dir, dir, dir);
-        /* its whole cluster: the third file's tls-server-name is not mixed in */
+        /*
+         * the whole cluster comes from this file: the tls-server-name of the third file is not
+         * mixed in
+         */
         expect_server(list, "https://second", "second");
         snprintf(list, sizeof list, "%s/3:%s/2", dir, dir);
         expect_server(list, "https://third", "third");

@@ -19,8 +19,8 @@
 #include <holdfast/workqueue.h>
 
 /*
- * A clock that the test sets. Tests with real waiting use the system's clock. With this one nothing
- * may wait: a take that would have to fails the test.
+ * A clock that the test sets; tests that really wait use the system's clock. With this clock no
+ * function may wait: a take that would have to wait fails the test.
  */
 static hf_nsec fake_now;
 static hf_nsec fake_time(void *ctx) { return fake_now; }
@@ -154,8 +154,8 @@ static void test_a_busy_key_does_not_starve_others(void **state) {
 }
 
 /*
- * Three at once, then one every 100 ms. Ten seconds later there are three at once again, and not
- * more.
+ * Three retries at once, then one every 100 ms. Ten seconds later three are allowed at once again,
+ * and no more.
  */
 static void test_retries_share_a_rate_limit(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
@@ -206,7 +206,7 @@ static void test_drain_finishes_waiting_keys(void **state) {
         hf_workqueue_add(queue, "b");
         hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
         key = take(queue);
-        hf_workqueue_add(queue, "a"); /* from before the drain: it is still to be worked on */
+        hf_workqueue_add(queue, "a"); /* added before the drain, so it must still be handled */
         hf_workqueue_drain(queue);
         hf_workqueue_add(queue, "c");
         hf_workqueue_retry(queue, "d");
@@ -333,9 +333,9 @@ static void test_object_keys_are_made_and_split(void **state) {
 static struct {
         struct hf_workqueue *queue;
         struct hf_cancel *abort;
-        atomic_int in_hand[N_KEYS]; /* never above one: a key is with one worker at a time */
+        atomic_int in_hand[N_KEYS]; /* never above one: one worker handles a key at a time */
         atomic_int seen[N_KEYS];
-        atomic_int latest[N_KEYS]; /* what the adder wrote before it added */
+        atomic_int latest[N_KEYS]; /* what the producer wrote before it added the key */
         int end[N_WORKERS];
 } crowd;
 

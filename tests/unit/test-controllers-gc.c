@@ -122,7 +122,7 @@ static void test_objects_with_owners_or_deletion_marks_are_collected(void **stat
         assert_true(hfd_gc_concerns(owned, sizeof owned - 1));
         assert_true(hfd_gc_concerns(marked, sizeof marked - 1));
         assert_false(hfd_gc_concerns(marked, 20));
-        /* A name with these letters costs a useless look, nothing more. */
+        /* A name that contains these letters only costs a useless check. */
         assert_true(hfd_gc_concerns(plain, sizeof plain - 1));
 }
 

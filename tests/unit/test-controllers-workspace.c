@@ -38,7 +38,8 @@ static void expect(const char *metadata, const char *status, enum hfd_ws_step st
 static void test_the_state_of_a_workspace_determines_the_next_step(void **state) {
         (void)state;
         expect("", "", HFD_WS_ADD_FINALIZER);
-        expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* from before the first write */
+        expect("", "\"phase\":\"Ready\"",
+               HFD_WS_ADD_FINALIZER); /* set by a client before the first write of the controller */
         expect(HELD, "", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
@@ -122,7 +123,7 @@ static void test_the_number_of_initializers_is_limited(void **state) {
         hf__json_free(workspace);
 }
 
-/* ---- the end, where the cache and the server know different things of the namespace ---- */
+/* ---- deletion, when cache and server have different versions of the namespace ---- */
 
 static struct {
         const char *cached, *served; /* NULL = there is none */
@@ -130,7 +131,9 @@ static struct {
         bool deleted;
 } fixture;
 
-/* The linker sends the initializer's calls of hfd_object_client_* here (--wrap). */
+/*
+ * The linker redirects the controller's calls of hfd_object_client_* to these functions (--wrap).
+ */
 
 int __wrap_hfd_object_client_get_cached(struct hf_informer *cache, const char *ns, const char *name,
                                         struct hf__json **ret_object);

@@ -134,7 +134,7 @@ static void h2_close(struct h2 *h) {
         free(h);
 }
 
-/* Reads once and feeds the session. False at the end of the connection. */
+/* Reads once and passes the input to the session. Returns false at the end of the connection. */
 static bool h2_iteration(struct h2 *h) {
         ssize_t used;
 
@@ -315,7 +315,7 @@ static void test_many_watch_streams_deliver_events(void **state) {
         h2_close(h);
 }
 
-/* A window that stays shut: the ring takes what it may, then only that stream is reset. */
+/* The window stays shut: the response queue fills, then only that stream is reset. */
 static void test_a_slow_reader_is_disconnected(void **state) {
         struct h2 *h = h2_open(100, 0);
         struct hf__buf *event = hf__buf_new(1000);
@@ -394,7 +394,7 @@ static void flood_ends(struct h2 *h, const uint8_t *frames, size_t n, int times)
                 tls_client_send(&h->c, frames, n);
         assert_true(tls_client_is_closed(&h->c));
         h2_close(h);
-        /* and the server still serves */
+        /* The server still works. */
         h = h2_open(0, 0);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
         h2_close(h);

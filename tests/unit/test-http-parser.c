@@ -96,13 +96,13 @@ static void test_a_response_queue_has_limits(void **state) {
 
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
-        /* an entry that is too big is accepted as the first one, and does not count */
+        /* one too large piece is accepted as the first one, and does not count */
         assert_int_equal(hfd_http_request_push(request, big), 0);
         assert_int_equal(hfd_http_request_push(request, small), 0);
         assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);
         hfd_http_request_unref(request);
 
-        /* When it has been read, the count of the next ones begins at zero. */
+        /* When the queue has been read, counting begins at zero again. */
         char *out = malloc(HFD_RESPONSE_MAX_BYTES + 1);
         assert_non_null(out);
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);

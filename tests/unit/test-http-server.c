@@ -314,7 +314,7 @@ static void test_the_server_can_be_freed_with_requests_under_way(void **state) {
 }
 
 static void test_a_server_that_never_started_can_be_freed(void **state) {
-        /* setup starts the server that teardown frees; this one is made and freed only */
+        /* setup() starts the server that teardown() frees. This one is only created and freed. */
         struct hfd_http_config config = http_fixture_config(&f);
         struct hfd_http *http;
         struct hf_status status = {0};
@@ -384,8 +384,8 @@ static void test_connections_beyond_the_limit_are_closed(void **state) {
 }
 
 /*
- * Unknown clients occupy the places for handshakes. Connected clients are still served, and new
- * ones are again when the unknown clients are gone.
+ * Clients without a completed handshake use all places for handshakes. Connected clients are still
+ * served, and new clients are served again when the others have gone.
  */
 static void test_handshakes_beyond_the_limit_are_closed(void **state) {
         struct hfd_http_config config = http_fixture_config(&f);
@@ -395,7 +395,7 @@ static void test_handshakes_beyond_the_limit_are_closed(void **state) {
         int strangers[4], surplus;
         char in[16];
 
-        config.n_workers = 1; /* it sees the sockets in the order in which they were connected */
+        config.n_workers = 1; /* one worker accepts the sockets in the order of their connections */
         config.max_connections = 16;
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
         assert_int_equal(hfd_http_start(f.http), 0);
@@ -431,8 +431,8 @@ static void test_handshakes_beyond_the_limit_are_closed(void **state) {
 }
 
 /*
- * Threads write to streams whose peers come and go: nothing is lost, or used after its end (the
- * sanitizers check).
+ * Threads write to streams whose peers come and go. Nothing is lost or used after its end (the
+ * sanitizers check this).
  */
 struct pusher {
         pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A candidate of a coordinated election, over the fake API server. The test is the coordinator. It
- * waits for events only.
+ * waits for events, never for times.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -62,7 +62,7 @@ static void fixture_free(struct fixture *f) {
         fake_api_free(f->api);
 }
 
-/* Waits for n commits in all: those of the candidate, deletions, and the test's own. */
+/* Waits until there are n commits, which include deletions and the test's own writes. */
 static void await_commits(struct fixture *f, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
@@ -109,7 +109,7 @@ static void test_a_candidate_creates_its_object(void **state) {
         fixture_free(&f);
 }
 
-/* A ping of the coordinator, whose clock is ahead of ours by `ahead`. */
+/* Pings the candidate. The clock of the coordinator is ahead by `ahead`. */
 static int64_t ping(struct fixture *f, int64_t ahead) {
         struct hf__json *object = object_of(f);
         struct hf__strbuf text = {0};
@@ -133,10 +133,10 @@ static void test_a_candidate_responds_to_pings(void **state) {
         await_commits(&f, 1);
         for (size_t i = 0; i < 3; i++) {
                 int64_t pinged = ping(&f, i == 2 ? INT64_C(3600000000) : 1);
-                await_commits(&f, 3 + 2 * i); /* ours, and the response to it */
+                await_commits(&f, 3 + 2 * i); /* the ping and the response to it */
                 struct hf__json *object = object_of(&f);
                 assert_true(time_at(object, "spec.renewTime") > pinged);
-                /* it belongs to the coordinator */
+                /* the coordinator owns this field */
                 assert_int_equal(time_at(object, "spec.pingTime"), pinged);
                 hf__json_free(object);
         }

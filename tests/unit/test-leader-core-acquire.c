@@ -37,10 +37,7 @@ static void test_an_absent_lease_is_created(void **state) {
         assert_int_equal(f.core.state, HF_LEADING);
 }
 
-/*
- * Kubernetes' field has 32 bits. A process that leaves it at its maximum does not block the Lease
- * forever.
- */
+/* The field has 32 bits in Kubernetes. A Lease with the maximum in it can still be acquired. */
 static void test_the_count_of_transitions_does_not_overflow(void **state) {
         struct core_fixture f;
         struct hf__record record, gone = {0};
@@ -85,7 +82,7 @@ static void test_a_standby_waits_for_the_recorded_duration(void **state) {
         seen = f.now;
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
-        assert_int_equal(f.now, seen + 3 * SEC); /* to the nanosecond, and without reading first */
+        assert_int_equal(f.now, seen + 3 * SEC); /* exactly, and without a read before */
         assert_int_equal(f.sent.transitions, 1);
 }
 
@@ -130,19 +127,19 @@ static void test_a_release_wakes_the_standby(void **state) {
 }
 
 /*
- * Follows a Lease that another process holds and whose watch is silent, up to the last read.
- * Returns the expiry.
+ * Follows a Lease whose watch is silent, up to the last read before the expiry. Returns the time of
+ * the expiry.
  */
-static hf_nsec until_the_last_look(struct core_fixture *f) {
+static hf_nsec advance_to_last_read(struct core_fixture *f) {
         core_fixture_start(f);
         f->now += 8 * MSEC; /* a read takes this long */
         f->lease = core_fixture_held_by(f, "bing", 15);
         hf_nsec expiry = f->now + 15 * SEC;
         core_fixture_read_done(f, 0, &f->lease);
         core_fixture_watched(f, &f->lease);
-        assert_non_null(
-                core_fixture_wait_for(f, HF__ACT_READ,
-                                      8 * SEC)); /* halfway, because the watch may be dead */
+        assert_non_null(core_fixture_wait_for(f, HF__ACT_READ,
+                                              8 * SEC)); /* at half of the duration, because the
+                                                            watch may be dead */
         f->now += 8 * MSEC;
         core_fixture_read_done(f, 0, &f->lease);
         assert_non_null(core_fixture_wait_for(f, HF__ACT_READ, 8 * SEC));
@@ -154,7 +151,7 @@ static void test_a_last_read_sees_a_renewal_that_the_watch_missed(void **state) 
         struct core_fixture f;
         struct hf__record renewed;
 
-        hf_nsec expiry = until_the_last_look(&f);
+        hf_nsec expiry = advance_to_last_read(&f);
         renewed = f.lease;
         renewed.renew_us++;
         core_fixture_set_revision(&f, &renewed);
@@ -170,7 +167,7 @@ static void test_a_last_read_does_not_delay_the_acquire(void **state) {
         enum { ANSWERED, LATE, FAILED, HEARD };
 
         for (int how = ANSWERED; how <= HEARD; how++) {
-                hf_nsec expiry = until_the_last_look(&f);
+                hf_nsec expiry = advance_to_last_read(&f);
                 uint32_t look = f.core.op_id;
                 f.now += 8 * MSEC;
                 if (how == ANSWERED)
@@ -179,8 +176,9 @@ static void test_a_last_read_does_not_delay_the_acquire(void **state) {
                         core_fixture_read_done(&f, HF_E_UNAVAILABLE, NULL);
                 else if (how == HEARD)
                         core_fixture_watched(&f, &f.lease);
-                assert_true(how == LATE ||
-                            !core_fixture_find_action(&f, HF__ACT_READ)); /* it was the last one */
+                assert_true(
+                        how == LATE ||
+                        !core_fixture_find_action(&f, HF__ACT_READ)); /* that was the last read */
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * MSEC));
                 assert_int_equal(f.now, expiry);
                 f.event.op_id = look;
@@ -229,7 +227,7 @@ static void test_a_standby_polls_without_a_watch(void **state) {
                 core_fixture_read_done(&f, 0, &record);
                 assert_true(f.now >= from + 2 * SEC && f.now <= from + 2400 * MSEC);
                 from = f.now;
-                /* the watch is opened again and breaks again: that causes no other read */
+                /* Reopening the watch, which breaks again, causes no additional read. */
                 if (f.core.watching)
                         core_fixture_step(&f, HF__EV_WATCH_LOST);
                 assert_null(core_fixture_find_action(&f, HF__ACT_READ));
@@ -249,8 +247,8 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
 
-        core_fixture_lead(&f); /* a process with the same identity takes it from me: the holder's
-                                  name does not change */
+        core_fixture_lead(&f); /* A process with the same identity acquires the Lease: the name of
+                                  the holder does not change. */
         record = f.lease;
         record.acquire_us += 5;
         core_fixture_set_revision(&f, &record);
@@ -259,8 +257,8 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
         assert_true(f.core.collision);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE)); /* its record is waited out like
-                                                                     any other */
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE)); /* its record must expire like any
+                                                                     other */
         record.holder[0] = '\0';
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);

@@ -33,7 +33,8 @@ static void test_a_coordinated_elector_waits_to_be_named(void **state) {
         for (int i = 0; i < 3; i++) {
                 record = core_fixture_held_by(&f, holders[i], 3);
                 if (i == 2)
-                        record.preferred = true; /* named, but another is preferred */
+                        record.preferred =
+                                true; /* named by the Lease, but another candidate is preferred */
                 core_fixture_watched(&f, &record);
                 for (int k = 0; k < 20; k++) { /* far beyond the recorded duration */
                         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
@@ -44,10 +45,7 @@ static void test_a_coordinated_elector_waits_to_be_named(void **state) {
                 }
         }
         assert_int_equal(f.core.n_terms, 0);
-        /*
-         * Named long ago: a Lease that nobody has renewed since then is expired, and must not be
-         * renewed.
-         */
+        /* Named, but not renewed for long: an expired Lease must not be renewed. */
         f.now += 100 * SEC;
         record = core_fixture_held_by(&f, "baz", 3);
         record.renew_us = 9;
@@ -111,9 +109,7 @@ static void test_a_coordinated_leader_releases_when_another_is_preferred(void **
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-/*
- * No other process can take a Lease with my name. Not to take it would leave it without a leader.
- */
+/* Only this process can lead under its name. If it did not, the Lease would have no leader. */
 static void test_a_coordinated_elector_leads_at_once_when_named_again(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -143,7 +139,8 @@ static void test_a_coordinated_drain_ends_with_the_validity(void **state) {
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_TERM_ABORT, 10 * SEC));
         core_fixture_step(&f, HF__EV_JOINED);
         assert_non_null(
-                core_fixture_find_action(&f, HF__ACT_WRITE)); /* the release: it is still mine */
+                core_fixture_find_action(&f, HF__ACT_WRITE)); /* the release: the Lease still
+                                                                 belongs to this process */
         assert_string_equal(f.sent.holder, "");
 }
 

@@ -215,7 +215,7 @@ static void set_odd_rv(struct hf__record *record, const char *rv) {
 }
 
 /*
- * Where revisions are not numbers, a watch event during an acquire may be older or newer than its
+ * If revisions are not numbers, a watch event during an acquire may be older or newer than the
  * reply: a read decides.
  */
 static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(void **state) {
@@ -232,8 +232,8 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
         f.event.record.exists = true;
         set_odd_rv(&f.event.record, "x0");
         core_fixture_step(&f, HF__EV_WRITE_DONE);
-        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ)); /* at once, whether or not it
-                                                                        leads until then */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ)); /* at once, even before its
+                                                                        outcome is known */
         core_fixture_read_done(&f, 0, &other);
         assert_int_not_equal(f.core.state, HF_LEADING);
 }

@@ -55,14 +55,14 @@ static void test_a_release_after_a_conflict_reads_and_retries(void **state) {
         core_fixture_write_done(&f, HF_E_CONFLICT);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_set_revision(&f, &record);
-        /* still mine: it is released with the new revision */
+        /* The Lease is still held: the release is repeated with the new revision. */
         core_fixture_read_done(&f, 0, &record);
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, HF_E_CONFLICT);
         if (!core_fixture_find_action(&f, HF__ACT_READ))
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 5 * SEC));
         record = core_fixture_held_by(&f, "bing", 15);
-        /* it belongs to another process and is left alone */
+        /* It belongs to another process and is left alone. */
         core_fixture_read_done(&f, 0, &record);
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
@@ -119,7 +119,7 @@ static void test_a_follower_stops_at_once(void **state) {
         struct hf__record record;
 
         core_fixture_start(&f);
-        /* with a read under way: there is nothing to wait for */
+        /* A read is under way, but there is nothing to wait for. */
         core_fixture_step(&f, HF__EV_STOP);
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
@@ -210,8 +210,8 @@ static void test_a_stop_settles_an_acquire_with_a_lost_reply(void **state) {
 }
 
 /*
- * A backup was restored: a revision that a standby knows may be used again, for a record of another
- * process.
+ * A backup was restored: the revision that a standby knows may be used again for a record of
+ * another process.
  */
 static void test_after_a_replaced_history_a_read_precedes_the_next_write(void **state) {
         struct hf__record record;
@@ -230,7 +230,7 @@ static void test_after_a_replaced_history_a_read_precedes_the_next_write(void **
         record = core_fixture_held_by(&f, "bong", 15);
         record.rv_number = 1;
         strcpy(record.rv, "1");
-        core_fixture_read_done(&f, 0, &record); /* older by its revision, but true */
+        core_fixture_read_done(&f, 0, &record); /* an older revision, but the true record */
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC - 1));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
         assert_string_equal(f.sent.rv, "1");
@@ -275,7 +275,7 @@ static void test_a_hand_over_names_the_successor(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
-/* A process that has just released need not wait when the Lease is handed back to it. */
+/* A process that has just released leads at once when the Lease is handed back to it. */
 static void test_a_lease_can_be_handed_back_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -296,7 +296,7 @@ static void test_a_lease_can_be_handed_back_at_once(void **state) {
         assert_string_equal(f.sent.holder, "baz");
 }
 
-/* It waited for the successor only: when another term has passed, a free Lease is free for all. */
+/* It holds back only for the successor: after another term, a free Lease is free for all. */
 static void test_the_wait_for_a_successor_ends_with_the_next_term(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -309,7 +309,7 @@ static void test_the_wait_for_a_successor_ends_with_the_next_term(void **state) 
         record = core_fixture_held_by(&f, "other", 15);
         core_fixture_watched(&f, &record);
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
-        record.holder[0] = '\0'; /* it is stopped, and names nobody */
+        record.holder[0] = '\0'; /* released, without a successor */
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
@@ -392,8 +392,8 @@ static void test_a_stop_ends_an_abort_and_a_hand_over(void **state) {
 }
 
 /*
- * The acquire in doubt was based on a revision that is used again. To make its condition fail would
- * clear the record of a process that has renewed meanwhile.
+ * The outcome of the acquire is unknown, and its revision may be used again. To invalidate it now
+ * would clear the record of a process that has renewed meanwhile.
  */
 static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(void **state) {
         struct hf__record record;

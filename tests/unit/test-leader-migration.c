@@ -88,8 +88,8 @@ static void test_two_leases_make_one_term(void **state) {
 }
 
 /*
- * The leader of two Leases loses the API, or the replies to writes that were applied: its term ends
- * in time, and one of the two leads again.
+ * The leader of two Leases cannot reach the API, or loses the replies to applied writes. Its term
+ * ends in time, and one of the two processes leads again.
  */
 static void test_two_leases_survive_a_bad_connection(void **state) {
         static const enum fake_api_mode modes[] = {FAKE_API_HANGS, FAKE_API_LOSES_REPLIES};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Caches, a queue and workers of one term: what reaches reconcile, when, and what is left behind.
+ * Informers, a queue and workers in one term: what reaches reconcile, when, and what is left
+ * behind.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -84,7 +85,7 @@ static void let_go(void) {
         pthread_mutex_unlock(&f.mu);
 }
 
-/* It does not return before hold_until keys are in work, or the test releases it. */
+/* Does not return before hold_until keys are being handled, or the test releases it. */
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         int r = 0;
 
@@ -215,11 +216,11 @@ static void end_term(void) {
         await_end();
 }
 
-/* ---- what is worked on ---- */
+/* ---- which keys are handled ---- */
 
 /*
- * LK01: The next leader acts on changes from before its term, even if its cache has seen them long
- * before.
+ * LK01: The next leader handles changes from before its term, even if its informer has seen them
+ * long ago.
  */
 static void test_each_term_gets_all_present_objects(void **state) {
         setup(1);
@@ -238,8 +239,8 @@ static void test_each_term_gets_all_present_objects(void **state) {
 }
 
 /*
- * The revisions of a foreign server may not be numbers: a consistent list then stands for
- * everything written before.
+ * Revisions of a foreign server may not be numbers. Then a consistent list proves that the informer
+ * has everything written before.
  */
 static void test_opaque_revisions_cause_a_consistent_list(void **state) {
         setup(2);
@@ -278,7 +279,10 @@ static void test_several_informers_feed_one_queue(void **state) {
         teardown();
 }
 
-/* CR15: No handler is added to a cache before all caches have reached the acquiring revision. */
+/*
+ * CR15: No handler is added to an informer before all informers have reached the acquiring
+ * revision.
+ */
 static void test_all_informers_reach_the_acquiring_revision_first(void **state) {
         setup(2);
         assert_int_equal(hf_informer_wait_all(f.informers, 2, NULL, hf_cancel_never()), 0);
@@ -405,7 +409,9 @@ static void hold_three(void) {
 }
 
 static void await_depth(size_t n) {
-        /* The handler was called for all keys once the cache has reached a newer revision. */
+        /*
+         * When the informer has reached a newer revision, its handler has been called for all keys.
+         */
         char revision[24];
         snprintf(revision, sizeof revision, "%llu",
                  (unsigned long long)fake_api_put_thing(f.apis[0], "a", "three", "2"));

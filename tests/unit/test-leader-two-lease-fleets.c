@@ -57,7 +57,7 @@ static void schedule(struct two_lease_fixture *f, enum two_lease_knowledge a,
         }
 }
 
-/* No more faults: within a few lease durations one process leads, and goes on leading. */
+/* Ends the faults. Within a few lease durations one process must lead, and continue to lead. */
 static void calm(struct two_lease_fixture *f, enum two_lease_knowledge kind) {
         f->faults = false;
         for (int i = 0; i < TWO_LEASE_MAX_PROCESSES; i++) {
@@ -110,7 +110,7 @@ static void test_both_and_new_never_lead_together(void **state) {
 }
 
 /*
- * Why the middle step of a migration is necessary. It also shows that this test detects an overlap.
+ * This shows why the middle step of a migration is necessary, and that the test detects an overlap.
  */
 static void test_old_and_new_must_not_run_together(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(5);
@@ -120,10 +120,7 @@ static void test_old_and_new_must_not_run_together(void **state) {
         assert_true(f->n_overlaps > 0);
 }
 
-/*
- * A crash at each reply in turn, and so between any two writes: one of the others leads, and no
- * other one.
- */
+/* A crash at each reply, and so between any two writes. Then exactly one of the others leads. */
 static void test_after_a_crash_at_any_reply_one_process_leads(void **state) {
         unsigned n_split = 0;
 

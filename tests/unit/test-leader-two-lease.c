@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two Leases led as one: client-go's scenarios, what ends a term, and what is left behind. */
+/* Two Leases led as one: the scenarios of client-go, what ends a term, and what is left behind. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,7 @@ static void test_with_two_holders_nobody_leads(void **state) {
         given(f, OLD, "bing");
         given(f, NEW, "other");
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
-        for (int i = 0; i < 20; i++) { /* while one of them is renewed, whichever it is */
+        for (int i = 0; i < 20; i++) { /* as long as either of them is renewed */
                 two_lease_fixture_run_for(f, 5 * SEC);
                 expect_refused(f, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
                 struct hf__record renewed = f->lease[i % 2];
@@ -117,7 +117,7 @@ static void test_with_two_holders_nobody_leads(void **state) {
 }
 
 /*
- * The holder with the earlier times is alive: nothing in the combined record changes, except the
+ * The holder with the earlier times is alive. Nothing in the combined record changes except the
  * beat.
  */
 static void test_either_of_two_holders_keeps_the_lock(void **state) {
@@ -215,8 +215,8 @@ static void test_losing_either_lease_ends_the_term(void **state) {
 }
 
 /*
- * If the new Lease is stolen, the old one still has the leader's name. It is given back when the
- * term's work has certainly ended.
+ * If the new Lease is taken by another process, the old one still names this one. It is released
+ * when the work of the term has certainly ended.
  */
 static void test_a_half_held_lock_is_released(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(3);
@@ -241,8 +241,8 @@ static void test_a_half_held_lock_is_released(void **state) {
 }
 
 /*
- * Two holders: the old Lease is still mine, and the pair does not have my name. A stop leaves
- * neither Lease in my name.
+ * The old Lease still names this process, but the combined record does not. A stop leaves neither
+ * Lease with its name.
  */
 static void test_a_stop_releases_a_half_held_lock(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(3);
@@ -263,8 +263,8 @@ static void test_a_stop_releases_a_half_held_lock(void **state) {
 }
 
 /*
- * The old Lease is written, and another process holds the new one: processes that know only the old
- * one do not have to wait until it expires.
+ * The old Lease was written, and another process holds the new one. The old one is released, so
+ * that processes that know only the old one need not wait until it expires.
  */
 static void test_a_refused_acquire_is_undone(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(3);
@@ -435,7 +435,7 @@ static void test_an_abandoned_operation_sends_nothing(void **state) {
         assert_int_equal(pair.did.n, 1);
 }
 
-/* The old Lease is written by then, so only a read can tell the outcome. */
+/* The old Lease has been written by then, so the outcome can only be determined by a read. */
 static void test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown(void **state) {
         struct hf__record old = record_of("", 10), new = record_of("", 11), mine;
         struct pair pair;
@@ -457,8 +457,8 @@ static void test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown(void **st
 }
 
 /*
- * A release makes the condition of a taking fail that may still be applied. A Lease that is not
- * ours is not touched.
+ * A release invalidates an acquire that may still be applied. A Lease of another process is not
+ * changed.
  */
 static void test_a_release_invalidates_a_pending_acquire(void **state) {
         for (int side = OLD; side <= NEW; side++) {

@@ -107,8 +107,10 @@ static void test_without_election_there_is_no_lease_field(void **state) {
         expect_known_fields_only(&entry);
 }
 
-/* The longest values there can be: nothing but the component and the message is cut, and nothing is
- * written past the end. */
+/*
+ * With the longest possible values, only component and message are truncated, and nothing is
+ * written past the end.
+ */
 static void test_long_values_are_truncated_safely(void **state) {
         char instance[64], ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], component[400],
                 message[1024], expected[600];

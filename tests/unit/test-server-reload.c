@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When reloads begin and end, and what the service manager hears. That one does not hold up the
- * watchdog: test_reload.py. */
+/*
+ * When reloads begin and end, and what the service manager is told. test_reload.py shows that a
+ * reload does not delay the watchdog.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <semaphore.h>
@@ -21,7 +23,9 @@
 #include "server/reload.h"
 #include "server/systemd/sdnotify.h"
 
-/* The work of a reload here: it says that it began, and returns when it is let go. */
+/*
+ * The work of a reload in this test: reports that it has begun, and returns when the test lets it.
+ */
 struct world {
         struct hf_host host;
         struct hfd_reload reload;
@@ -47,8 +51,10 @@ static int bind_manager(void **state) {
 
 static int close_manager(void **state) { return close(manager); }
 
-/* The notifications so far, the first word of each: "RELOADING=1 READY=1 ". Without libsystemd
- * there are none. */
+/*
+ * Asserts the notifications since the last call, by the first word of each: "RELOADING=1 READY=1 ".
+ * Without libsystemd there are none.
+ */
 static void expect_heard(const char *expected) {
         char text[256], all[1024] = "";
         ssize_t n;
@@ -110,7 +116,7 @@ static void test_a_reload_waits_until_it_may_begin(void **state) {
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         expect_heard("RELOADING=1 ");
-        /* While it runs nothing is waited for, and nothing is said. */
+        /* While the reload runs, a step does not wait and sends nothing. */
         hfd_reload_step(&world.reload, true);
         expect_heard("");
         finish_work(&world);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfastd status: from what servers report to what people read. */
+/* `holdfastd status`: from the responses of servers to the printed text. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static void response(struct hfd_status_instance *instance, const char *body) {
         hfd_status_model_take_response(instance, 200, body, strlen(body));
 }
 
-static void answer_both(struct hfd_status_model *picture) {
+static void set_both_states(struct hfd_status_model *picture) {
         response(&picture->instances[0],
                  "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/"
                  "holdfast-controllers\",\"term\":0}");
@@ -124,7 +124,7 @@ static void test_a_full_report_is_rendered(void **state) {
         struct hf__strbuf out = {0};
 
         snprintf(picture->server, sizeof picture->server, "https://127.0.0.1:7001");
-        answer_both(picture);
+        set_both_states(picture);
         hfd_status_render(picture, NOW, &out);
         assert_int_equal(out.error, 0);
         assert_string_equal(
@@ -159,7 +159,7 @@ static void test_a_silent_server_is_reported_unreachable(void **state) {
         struct hfd_status_instance *b = &picture->instances[1];
 
         assert_string_equal(b->state, "unreachable");
-        answer_both(picture);
+        set_both_states(picture);
         take(state, whole); /* read again: the same incarnations */
         assert_string_equal(b->state, "leading");
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 41);
@@ -200,7 +200,7 @@ static void test_elapsed_time_alone_is_no_change(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf first = {0}, second = {0};
 
-        answer_both(picture);
+        set_both_states(picture);
         hfd_status_render_facts(picture, &first);
         picture->leases[0].renew_us += 5000000;
         picture->instances[0].renew_us += 5000000;
@@ -232,7 +232,7 @@ static void test_leases_of_other_programs_are_shown_without_control_characters(v
         assert_int_equal(picture->n_instances, 0);
         assert_int_equal(picture->n_leases, 1);
         assert_string_equal(picture->leases[0].label, "kube-system/kcm");
-        /* it must not control the terminal */
+        /* so that it cannot control the terminal */
         assert_string_equal(picture->leases[0].holder, "k?[2Jm");
         assert_int_equal(picture->leases[0].n_history, 1);
         assert_string_equal(picture->leases[0].history[0].holder, "?[J");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * etcd's messages and errors without an etcd: malformed ones are refused, and unknown outcomes are
- * reported as unknown.
+ * Messages and errors of etcd, without an etcd: malformed messages are refused, and unknown
+ * outcomes are reported as unknown.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -60,12 +60,12 @@ static void test_a_truncated_message_is_a_protocol_error(void **state) {
         struct hfd_arena arena;
 
         for (size_t n = 0; n < sizeof range_message - 1; n++) {
-                char *copy = malloc(n + 1); /* so that a read behind the end is seen */
+                char *copy = malloc(n + 1); /* so that the sanitizers detect a read past the end */
                 int r;
 
                 memcpy(copy, range_message, n);
                 r = parse(HFD_ETCD_RANGE, copy, n, &reply, &arena);
-                /* A message that is cut between two fields is a message. */
+                /* A message that is truncated between two fields is valid. */
                 assert_true(r == -EPROTO || (r == 0 && (n == 7 || n == 20)));
                 hfd_etcd_release(&reply);
                 hfd_arena_deinit(&arena);

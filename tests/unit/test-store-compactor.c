@@ -51,8 +51,8 @@ static int teardown(void **state) {
 }
 
 /*
- * Ticks, and waits for what the tick started. The store replies in order: the reply to the first
- * probe comes after the agreement, whose callback may have started a compaction, and the second one
+ * Ticks, and waits until the work of the tick is done. The store replies in order: the first probe
+ * comes after the agreement, whose callback may have started a compaction, and the second probe
  * after that.
  */
 static void tick(struct fixture *f, int which) {

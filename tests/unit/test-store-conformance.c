@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract of the storage port: keys, transactions, lists, and many requests at once. */
+/* The contract of the storage interface: keys, transactions, lists, and many requests at once. */
 #undef NDEBUG
 #include <errno.h>
 #include <pthread.h>
@@ -135,7 +135,7 @@ static void test_values_are_compared_by_prefix(void **state) {
         assert_false(begins(f, "a\xff", "a\xff\xff", 3));
         assert_true(begins(f, "\xff\xff", "\xff", 1));
         assert_false(begins(f, "\xfe\xff", "\xff", 1));
-        /* The empty beginning: every value that is not empty. */
+        /* The empty prefix matches every value that is not empty. */
         assert_true(begins(f, "x", "", 0));
         assert_false(begins(f, "", "", 0));
         assert_int_equal(store_fixture_write_if(f, HFD_VALUE_BEGINS, 0, "x", 1, "missing", "x",
@@ -507,7 +507,7 @@ static void test_large_values_are_stored_and_watched(void **state) {
         watch_recorder_stop(&recorder);
 }
 
-/* A deadline in the past ends the operation at once, whether it is done or not. It never hangs. */
+/* A deadline in the past ends the operation at once, with or without success. It never hangs. */
 static void test_a_deadline_ends_an_operation(void **state) {
         struct store_fixture *f = *state;
         struct store_reply response;
@@ -573,7 +573,7 @@ static void test_freeing_ends_all_operations(void **state) {
         struct store_fixture *f = *state;
         enum { N = 64 };
         struct hfd_store *own = store_fixture_open();
-        struct store_reply *answers = calloc(N, sizeof *answers);
+        struct store_reply *replies = calloc(N, sizeof *replies);
         static struct watch_recorder recorders[4];
         struct hf__buf *value = hf__buf_copy("v", 1);
 
@@ -587,16 +587,16 @@ static void test_freeing_ends_all_operations(void **state) {
                                     .value = value};
                 struct hfd_txn txn = {.ops = &op, .n_ops = 1};
 
-                store_reply_init(&answers[i]);
+                store_reply_init(&replies[i]);
                 assert_int_equal(own->ops->txn(own, &txn, in_msec(20000), store_reply_fill,
-                                               &answers[i]),
+                                               &replies[i]),
                                  0);
         }
         own->ops->free(own);
         for (int i = 0; i < N; i++) {
-                assert_true(answers[i].done);
-                assert_true(answers[i].error == 0 || answers[i].error == HF_E_CANCELED);
-                store_reply_deinit(&answers[i]);
+                assert_true(replies[i].done);
+                assert_true(replies[i].error == 0 || replies[i].error == HF_E_CANCELED);
+                store_reply_deinit(&replies[i]);
         }
         for (int i = 0; i < 4; i++) {
                 assert_true(recorders[i].ended);
@@ -604,7 +604,7 @@ static void test_freeing_ends_all_operations(void **state) {
                 recorders[i].store = NULL;
                 watch_recorder_stop(&recorders[i]);
         }
-        free(answers);
+        free(replies);
         hf__buf_unref(value);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The etcd store over an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing is
- * timed: an operation must end, and its outcome must be true.
+ * timed: each operation must end, and its reported outcome must be true.
  */
 #undef NDEBUG
 #include <arpa/inet.h>
@@ -168,7 +168,7 @@ static void test_a_stopped_etcd_blocks_nothing(void **state) {
                          0);
         closed->ops->free(closed);
         assert_int_equal(store_reply_wait(&left), HF_E_CANCELED);
-        /* A watch without a sign of life ends. */
+        /* A watch that receives nothing at all ends. */
         assert_int_equal(watch_recorder_await_end(&recorder), HF_E_UNAVAILABLE);
         etcd_spawn_signal(&etcd, SIGCONT);
         put_at_last(store, "/stop/after");
@@ -383,10 +383,11 @@ static void test_tls_is_verified_in_both_directions(void **state) {
         watch_recorder_stop(&recorder);
         store->ops->free(store);
 
-        store = open_tls(tls_etcd.url, other, cert, key); /* we do not trust it */
+        store = open_tls(tls_etcd.url, other, cert,
+                         key); /* the client does not trust this server */
         assert_int_equal(put(store, "/tls/b", 10000, NULL), HF_E_UNAVAILABLE);
         store->ops->free(store);
-        /* it does not trust us; with TLS 1.3 it says so late */
+        /* The server does not trust the client; with TLS 1.3 it reports that late. */
         store = open_tls(tls_etcd.url, ca, NULL, NULL);
         assert_int_not_equal(put(store, "/tls/b", 10000, NULL), 0);
         store->ops->free(store);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract of the storage port: watches, and the history that they begin from. */
+/* The contract of the storage interface: watches, and the history that they begin from. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
