@@ -10,8 +10,8 @@
 struct hfd_registry;
 
 struct api_core_request {
-        struct hfd_request request; /* must be first, because done() gets its address. The test sets
-                                       what to do */
+        /* Must be first, because done() gets its address. The test sets what to do. */
+        struct hfd_request request;
         struct api_response response;
 };
 

@@ -52,9 +52,8 @@ int api_fixture_send(struct api_fixture *f, const struct hf_request *request);
 /* Makes a response that the test obtained by other means the last one. Takes its content. */
 int api_fixture_set_last(struct api_fixture *f, struct api_response *response);
 
-void api_fixture_make_workspaces(struct api_fixture *f,
-                                 int n); /* creates w00, w01, ... with the labels parity (even or
-                                            odd) and a.b/n (the number) */
+/* Creates w00, w01, ... with the labels parity (even or odd) and a.b/n (the number). */
+void api_fixture_make_workspaces(struct api_fixture *f, int n);
 size_t api_fixture_n_selected(struct api_fixture *f,
                               const char *query); /* selects among the workspaces */
 

@@ -16,8 +16,8 @@
 struct faulty_store {
         struct hfd_store base; /* first */
         struct hfd_store *inner;
-        int txn_error; /* the result that is reported for transactions that were applied; 0 = the
-                          true one */
+        /* The result that is reported for transactions that were applied; 0 = the true one. */
+        int txn_error;
         uint64_t reported_revision; /* reported as the current revision; 0 = the true one */
         bool hold; /* the reply to the next revision request is withheld; the test makes it: */
         hfd_store_fn held;

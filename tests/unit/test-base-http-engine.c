@@ -325,8 +325,8 @@ static void test_more_recurring_urls_than_are_kept_still_work(void **state) {
 }
 
 /*
- * Replaces the function of the C library. It fails, as without a name server, when the engine
- * already waits for it.
+ * Replaces the function of the C library: it fails, but always only after the engine has begun to
+ * wait for it.
  */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_addresses) {

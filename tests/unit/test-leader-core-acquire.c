@@ -137,9 +137,8 @@ static hf_nsec advance_to_last_read(struct core_fixture *f) {
         hf_nsec expiry = f->now + 15 * SEC;
         core_fixture_read_done(f, 0, &f->lease);
         core_fixture_watched(f, &f->lease);
-        assert_non_null(core_fixture_wait_for(f, HF__ACT_READ,
-                                              8 * SEC)); /* at half of the duration, because the
-                                                            watch may be dead */
+        /* At half of the duration, because the watch may be dead. */
+        assert_non_null(core_fixture_wait_for(f, HF__ACT_READ, 8 * SEC));
         f->now += 8 * MSEC;
         core_fixture_read_done(f, 0, &f->lease);
         assert_non_null(core_fixture_wait_for(f, HF__ACT_READ, 8 * SEC));
@@ -247,8 +246,11 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
 
-        core_fixture_lead(&f); /* A process with the same identity acquires the Lease: the name of
-                                  the holder does not change. */
+        /*
+         * A process with the same identity acquires the Lease: the name of the holder does not
+         * change.
+         */
+        core_fixture_lead(&f);
         record = f.lease;
         record.acquire_us += 5;
         core_fixture_set_revision(&f, &record);
@@ -257,8 +259,8 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
         assert_true(f.core.collision);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE)); /* its record must expire like any
-                                                                     other */
+        /* Its record must expire like any other. */
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         record.holder[0] = '\0';
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);

@@ -138,9 +138,8 @@ static void test_a_coordinated_drain_ends_with_the_validity(void **state) {
         core_fixture_watched(&f, &record);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_TERM_ABORT, 10 * SEC));
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(
-                core_fixture_find_action(&f, HF__ACT_WRITE)); /* the release: the Lease still
-                                                                 belongs to this process */
+        /* The release: the Lease still belongs to this process. */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
 }
 

@@ -232,8 +232,8 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
         f.event.record.exists = true;
         set_odd_rv(&f.event.record, "x0");
         core_fixture_step(&f, HF__EV_WRITE_DONE);
-        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ)); /* at once, even before its
-                                                                        outcome is known */
+        /* At once, even before its outcome is known. */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &other);
         assert_int_not_equal(f.core.state, HF_LEADING);
 }
@@ -260,8 +260,8 @@ static void test_the_backoff_grows_and_resets(void **state) {
         }
         core_fixture_step(&f, HF__EV_STALE_TERM);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ)); /* the known state of the Lease
-                                                                        is in doubt */
+        /* The known state of the Lease is in doubt. */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &f.core.observed);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
