@@ -5,27 +5,29 @@ import os
 import signal
 import socket
 import ssl
+import threading
 
 import pytest
 from holdfastd import Cluster, wait_until
 
 
 class Manager:
-    """The service manager's end of the notify socket."""
+    """The service manager's end of the notify socket. Like the real one it reads all the time: the kernel keeps few unread
+    messages, and then sd_notify blocks."""
 
     def __init__(self, directory):
         self.path = str(directory / "notify")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.path)
-        self.socket.setblocking(False)
-        self.said = []
+        self.received = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        while True:
+            self.received += self.socket.recv(4096).decode().splitlines()
 
     def lines(self):
-        try:
-            while True:
-                self.said += self.socket.recv(4096).decode().splitlines()
-        except BlockingIOError:
-            return self.said
+        return list(self.received)
 
 
 @pytest.fixture(name="cluster")
