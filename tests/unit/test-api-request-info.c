@@ -61,7 +61,7 @@ static void test_other_paths_are_not_resources(void **state) {
         }
 }
 
-static void test_odd_paths_are_refused(void **state) {
+static void test_invalid_paths_are_refused(void **state) {
         static const char *const paths[] = {"",
                                             "api",
                                             "//",
@@ -94,7 +94,7 @@ static void test_odd_paths_are_refused(void **state) {
         assert_int_equal(strlen(path.name), 253);
 }
 
-static void test_verbs(void **state) {
+static void test_method_and_query_determine_the_verb(void **state) {
         struct hfd_request_path object, collection, other;
         assert_int_equal(hfd_request_path_parse("/api/v1/configmaps/a", &object), 0);
         assert_int_equal(hfd_request_path_parse("/api/v1/configmaps", &collection), 0);
@@ -117,7 +117,7 @@ static void test_verbs(void **state) {
         assert_string_equal(hfd_request_verb("BREW", &object, ""), "");
 }
 
-static void test_query(void **state) {
+static void test_query_parameters_are_decoded(void **state) {
         const char *query = "a=1&b&exclude=x%2Fy&exclude=two+words&bad=%zz&a%62=3";
         char value[16], tiny[3], name[HF_NAME_MAX + 1];
         const char *cursor;
@@ -152,9 +152,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_resource_paths_are_parsed),
                 cmocka_unit_test(test_other_paths_are_not_resources),
-                cmocka_unit_test(test_odd_paths_are_refused),
-                cmocka_unit_test(test_verbs),
-                cmocka_unit_test(test_query),
+                cmocka_unit_test(test_invalid_paths_are_refused),
+                cmocka_unit_test(test_method_and_query_determine_the_verb),
+                cmocka_unit_test(test_query_parameters_are_decoded),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static void h2_close(struct h2 *h) {
         free(h);
 }
 
-/* Reads once and feeds the session. False at the end of the connection. */
+/* Reads once and passes the input to the session. Returns false at the end of the connection. */
 static bool h2_iteration(struct h2 *h) {
         ssize_t used;
 
@@ -190,7 +190,7 @@ static struct stream *h2_await(struct h2 *h, int32_t id) {
 
 /* ---- tests ---- */
 
-static void test_get_post_and_many_streams(void **state) {
+static void test_get_and_post_share_a_connection_with_many_streams(void **state) {
         struct h2 *h = h2_open(0, 0);
         nghttp2_nv more[] = {nv("x-test", "1"), nv("x-test", "2")};
         int32_t ids[100];
@@ -243,7 +243,7 @@ static void test_a_large_body_is_sent_without_a_copy(void **state) {
         h2_close(h);
 }
 
-static void test_body_beyond_the_limit(void **state) {
+static void test_a_body_beyond_the_limit_is_refused(void **state) {
         struct h2 *h = h2_open(0, 0);
         size_t n = 4000000;
         char *data = calloc(1, n + 1);
@@ -256,7 +256,7 @@ static void test_body_beyond_the_limit(void **state) {
         h2_close(h);
 }
 
-static void test_header_limits(void **state) {
+static void test_headers_beyond_the_limits_are_refused(void **state) {
         struct h2 *h = h2_open(0, 0);
         char *big = malloc(16001);
         nghttp2_nv more[301];
@@ -288,7 +288,7 @@ static void test_authority_and_host_must_agree(void **state) {
         h2_close(h);
 }
 
-static void test_watch_streams(void **state) {
+static void test_many_watch_streams_deliver_events(void **state) {
         struct h2 *h = h2_open(0, 0);
         struct hfd_http_request *held[50];
         struct hf__buf *event = hf__buf_copy("event\n", 6);
@@ -318,7 +318,7 @@ static void test_watch_streams(void **state) {
         h2_close(h);
 }
 
-/* A window that stays shut: the ring takes what it may, then only that stream is reset. */
+/* The window stays shut: the response queue fills, then only that stream is reset. */
 static void test_a_slow_reader_is_disconnected(void **state) {
         struct h2 *h = h2_open(100, 0);
         struct hf__buf *event = hf__buf_new(1000);
@@ -360,7 +360,7 @@ static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
         hfd_http_request_unref(b);
 }
 
-static void test_unfinished_upload_is_reset(void **state) {
+static void test_an_unfinished_upload_is_reset(void **state) {
         struct h2 *h = h2_open(0, 0);
         int32_t id;
 
@@ -397,13 +397,13 @@ static void flood_ends(struct h2 *h, const uint8_t *frames, size_t n, int times)
                 tls_client_send(&h->c, frames, n);
         assert_true(tls_client_is_closed(&h->c));
         h2_close(h);
-        /* and the server still serves */
+        /* The server still works. */
         h = h2_open(0, 0);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
         h2_close(h);
 }
 
-static void test_rapid_reset_flood_is_closed(void **state) {
+static void test_a_rapid_reset_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *frames = malloc(5000 * 64), *at = frames;
 
@@ -420,7 +420,7 @@ static void test_rapid_reset_flood_is_closed(void **state) {
         free(frames);
 }
 
-static void test_ping_flood_is_closed(void **state) {
+static void test_a_ping_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *frames = calloc(1000, 17), *at = frames;
 
@@ -430,7 +430,7 @@ static void test_ping_flood_is_closed(void **state) {
         free(frames);
 }
 
-static void test_settings_flood_is_closed(void **state) {
+static void test_a_settings_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *frames = calloc(1000, 9), *at = frames;
 
@@ -440,7 +440,7 @@ static void test_settings_flood_is_closed(void **state) {
         free(frames);
 }
 
-static void test_settings_with_many_entries_is_closed(void **state) {
+static void test_settings_with_many_entries_end_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t frame[9 + 6 * 100] = {0};
 
@@ -450,7 +450,7 @@ static void test_settings_with_many_entries_is_closed(void **state) {
         flood_ends(h, frame, sizeof frame, 1);
 }
 
-static void test_continuation_flood_is_closed(void **state) {
+static void test_a_continuation_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t first[9 + sizeof hello_block], more[9];
 
@@ -465,7 +465,7 @@ static void test_continuation_flood_is_closed(void **state) {
  * One large entry in the dynamic table, then a block that refers to it thousands of times with one
  * byte each.
  */
-static void test_hpack_bomb_is_closed(void **state) {
+static void test_an_hpack_bomb_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *block = malloc(20000), *at = block + 9;
         unsigned handled = f.n_handled;
@@ -580,26 +580,24 @@ static void test_a_strangers_heads_are_counted(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_get_post_and_many_streams),
+                cmocka_unit_test(test_get_and_post_share_a_connection_with_many_streams),
                 cmocka_unit_test(test_responses_may_come_later_and_in_any_order),
                 cmocka_unit_test(test_a_large_body_is_sent_without_a_copy),
-                cmocka_unit_test(test_body_beyond_the_limit),
-                cmocka_unit_test(test_header_limits),
+                cmocka_unit_test(test_a_body_beyond_the_limit_is_refused),
+                cmocka_unit_test(test_headers_beyond_the_limits_are_refused),
                 cmocka_unit_test(test_authority_and_host_must_agree),
-                cmocka_unit_test(test_watch_streams),
+                cmocka_unit_test(test_many_watch_streams_deliver_events),
                 cmocka_unit_test(test_a_slow_reader_is_disconnected),
                 cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),
-                cmocka_unit_test(test_unfinished_upload_is_reset),
-                cmocka_unit_test(test_rapid_reset_flood_is_closed),
-                cmocka_unit_test(test_ping_flood_is_closed),
-                cmocka_unit_test(test_settings_flood_is_closed),
-                cmocka_unit_test(test_settings_with_many_entries_is_closed),
-                cmocka_unit_test(test_continuation_flood_is_closed),
-                cmocka_unit_test(test_hpack_bomb_is_closed),
-                cmocka_unit_test_setup_teardown(test_a_strangers_body_is_not_awaited, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_a_strangers_heads_are_counted, setup,
-                                                teardown),
+                cmocka_unit_test(test_an_unfinished_upload_is_reset),
+                cmocka_unit_test(test_a_rapid_reset_flood_ends_the_connection),
+                cmocka_unit_test(test_a_ping_flood_ends_the_connection),
+                cmocka_unit_test(test_a_settings_flood_ends_the_connection),
+                cmocka_unit_test(test_settings_with_many_entries_end_the_connection),
+                cmocka_unit_test(test_a_continuation_flood_ends_the_connection),
+                cmocka_unit_test(test_an_hpack_bomb_ends_the_connection),
+                cmocka_unit_test(test_a_strangers_body_is_not_awaited),
+                cmocka_unit_test(test_a_strangers_heads_are_counted),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
