@@ -29,7 +29,7 @@
 #define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
 #define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
 /* How long a drain waits for strangers. */
-#define HFD_STRANGER_DRAIN_TIME (2 * HF_NSEC_PER_SEC)
+#define HFD_STRANGER_DRAIN_TIME HF_NSEC_PER_SEC
 
 enum hfd_connection_state { HFD_CONNECTION_HANDSHAKE, HFD_CONNECTION_OPEN, HFD_CONNECTION_LINGER };
 
