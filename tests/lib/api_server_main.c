@@ -88,6 +88,7 @@ static void start_http(struct server *server) {
                                                .key_pem = server->pki.server_key_pem,
                                                .client_ca_pem = server->pki.ca_pem,
                                                .handler = hfd_filters_handle,
+                                               .on_head = hfd_filters_head,
                                                .ctx = server->filters};
         check(hfd_http_new(&server->host, &config, &server->http, &status), "http", &status);
         check(hfd_http_start(server->http), "http", &status);

@@ -62,7 +62,12 @@ static int tear_down(void **state) {
 }
 
 static struct hfd_http_request *send(struct hfd_http_request *request) {
-        hfd_filters_handle(filters, request);
+        bool decided = hfd_request_context(request);
+
+        if (!decided && hfd_filters_head(filters, request) == HFD_HTTP_REFUSED)
+                hfd_http_request_unref(request);
+        else
+                hfd_filters_handle(filters, request);
         return request;
 }
 
@@ -275,9 +280,10 @@ static void test_a_request_is_in_flight_from_its_head_on(void **state) {
         hfd_filters_refuse(filters);
         struct hfd_http_request *late =
                 fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "");
-        hfd_filters_head(filters, late);
+        assert_int_equal(hfd_filters_head(filters, late), HFD_HTTP_REFUSED);
+        hfd_http_request_unref(late);
         assert_int_equal(hfd_filters_inflight(filters), 2);
-        expect_status(send(late), 503, "ServiceUnavailable", "apiserver is shutting down");
+        expect_status(late, 503, "ServiceUnavailable", "apiserver is shutting down");
         hfd_http_request_unref(broken); /* the handler never got the request */
         broken->code = 408;             /* the client did not send all of it in time */
         fake_request_free(broken);

@@ -60,6 +60,7 @@ static int set_up(void **state) {
                                                .key_pem = pki.server_key_pem,
                                                .client_ca_pem = pki.ca_pem,
                                                .handler = hfd_filters_handle,
+                                               .on_head = hfd_filters_head,
                                                .ctx = filters};
         assert(hfd_http_new(&host, &config, &http, NULL) == 0 && hfd_http_start(http) == 0);
         assert(hf__http_engine_new(&host, "test-http", &engine) == 0);

@@ -120,20 +120,24 @@ static void test_method_and_query_determine_the_verb(void **state) {
 static void test_query_parameters_are_decoded(void **state) {
         const char *query = "a=1&b&exclude=x%2Fy&exclude=two+words&bad=%zz&a%62=3";
         char value[16], tiny[3], name[HF_NAME_MAX + 1];
-        assert_int_equal(hfd_query_get(query, "a", 0, value, sizeof value), 0);
+        const char *cursor;
+        assert_int_equal(hfd_query_get(query, "a", value, sizeof value), 0);
         assert_string_equal(value, "1");
-        assert_int_equal(hfd_query_get(query, "a", 1, value, sizeof value), HF_E_NOT_FOUND);
-        assert_int_equal(hfd_query_get(query, "b", 0, value, sizeof value), 0);
+        cursor = query;
+        assert_int_equal(hfd_query_next(&cursor, "a", value, sizeof value), 0);
+        assert_int_equal(hfd_query_next(&cursor, "a", value, sizeof value), HF_E_NOT_FOUND);
+        assert_int_equal(hfd_query_get(query, "b", value, sizeof value), 0);
         assert_string_equal(value, "");
-        assert_int_equal(hfd_query_get(query, "exclude", 0, value, sizeof value), 0);
+        cursor = query;
+        assert_int_equal(hfd_query_next(&cursor, "exclude", value, sizeof value), 0);
         assert_string_equal(value, "x/y");
-        assert_int_equal(hfd_query_get(query, "exclude", 1, value, sizeof value), 0);
+        assert_int_equal(hfd_query_next(&cursor, "exclude", value, sizeof value), 0);
         assert_string_equal(value, "two words");
-        assert_int_equal(hfd_query_get(query, "exclude", 0, tiny, sizeof tiny), HF_E_INVALID);
-        assert_int_equal(hfd_query_get(query, "bad", 0, value, sizeof value), HF_E_INVALID);
-        assert_int_equal(hfd_query_get(query, "ab", 0, value, sizeof value), 0);
+        assert_int_equal(hfd_query_get(query, "exclude", tiny, sizeof tiny), HF_E_INVALID);
+        assert_int_equal(hfd_query_get(query, "bad", value, sizeof value), HF_E_INVALID);
+        assert_int_equal(hfd_query_get(query, "ab", value, sizeof value), 0);
         assert_string_equal(value, "3");
-        assert_int_equal(hfd_query_get("", "a", 0, value, sizeof value), HF_E_NOT_FOUND);
+        assert_int_equal(hfd_query_get("", "a", value, sizeof value), HF_E_NOT_FOUND);
         assert_true(hfd_query_selected_name("watch=1&fieldSelector=metadata.name%3Dx", name));
         assert_string_equal(name, "x");
         assert_true(hfd_query_selected_name("fieldSelector=metadata.namespace==n,metadata.name==yy",

@@ -27,6 +27,7 @@ struct stream {
         size_t n;
         const char *upload;
         size_t n_upload;
+        bool upload_stalls; /* the body never comes */
         bool closed;
         uint32_t error_code;
 };
@@ -84,6 +85,8 @@ static ssize_t cl_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t n,
                          nghttp2_data_source *src, void *ctx) {
         struct stream *st = stream_of(ctx, id);
 
+        if (st->upload_stalls)
+                return NGHTTP2_ERR_DEFERRED;
         n = n < st->n_upload ? n : st->n_upload;
         memcpy(buf, st->upload, n);
         st->upload += n;
@@ -496,6 +499,85 @@ static int teardown(void **state) {
         return 0;
 }
 
+/* ---- strangers ---- */
+
+static enum hfd_http_verdict treat_as_stranger(void *ctx, struct hfd_http_request *request) {
+        if (strcmp(hfd_http_request_path(request), "/forbidden") != 0)
+                return HFD_HTTP_IGNORE_BODY;
+        hfd_http_request_reply(request, 403, "text/plain", NULL, 0, NULL);
+        return HFD_HTTP_REFUSED;
+}
+
+static struct hfd_http *start_for_strangers(void) {
+        struct hfd_http_config config = http_fixture_config(&f);
+        struct hf_status status = {0};
+        struct hfd_http *known = f.http;
+
+        config.on_head = treat_as_stranger;
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http), 0);
+        return known;
+}
+
+/* The responses come although the bodies never do, and the streams end without an error. */
+static void test_a_strangers_body_is_not_awaited(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2 *h = h2_open(0, 0);
+        int32_t ids[2];
+
+        for (int i = 0; i < 2; i++) {
+                int32_t next = (int32_t)nghttp2_session_get_next_stream_id(h->session);
+
+                stream_of(h, next)->upload_stalls = true;
+                ids[i] = h2_ask(h, "POST", i == 0 ? "/forbidden" : "/echo", "x");
+        }
+        assert_int_equal(h2_await(h, ids[0])->code, 403);
+        assert_int_equal(h2_await(h, ids[1])->code, 200);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(stream_of(h, ids[i])->error_code, NGHTTP2_NO_ERROR);
+                assert_int_equal(stream_of(h, ids[i])->n, 0);
+        }
+        h2_close(h);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
+/* Many requests with large heads at once: most are refused, because their memory is counted. */
+static void test_a_strangers_heads_are_counted(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2 *h = h2_open(0, 0);
+        char *big = malloc(48001);
+        nghttp2_nv more = nv("x-big", big);
+        struct hfd_http_request *held;
+        int32_t ids[60];
+        int n_refused = 0;
+
+        memset(big, 'x', 48000);
+        big[48000] = '\0';
+        more = nv("x-big", big);
+        for (int i = 0; i < 60; i++)
+                ids[i] = h2_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
+        /* The last ones are certainly beyond the limit. */
+        assert_int_equal(h2_await(h, ids[59])->code, 503);
+        for (int i = 0; i < 60; i++)
+                n_refused += stream_of(h, ids[i])->closed && stream_of(h, ids[i])->code == 503;
+        assert_true(n_refused >= 40);
+        for (int i = 0; i < 60 - n_refused; i++) {
+                held = http_fixture_take_held(&f);
+                http_fixture_respond(held, 200, "ok");
+                hfd_http_request_unref(held);
+        }
+        /* What was counted is uncounted when the responses are sent. */
+        for (int i = 0; i < 60; i++)
+                (void)h2_await(h, ids[i]);
+        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", &more, 1, NULL, 0))->code,
+                         200);
+        free(big);
+        h2_close(h);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_get_and_post_share_a_connection_with_many_streams),
@@ -514,6 +596,8 @@ int main(void) {
                 cmocka_unit_test(test_settings_with_many_entries_end_the_connection),
                 cmocka_unit_test(test_a_continuation_flood_ends_the_connection),
                 cmocka_unit_test(test_an_hpack_bomb_ends_the_connection),
+                cmocka_unit_test(test_a_strangers_body_is_not_awaited),
+                cmocka_unit_test(test_a_strangers_heads_are_counted),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
