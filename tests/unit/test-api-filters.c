@@ -139,6 +139,42 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                     "404 page not found\n", "nosniff");
 }
 
+static struct hfd_http_request *impersonate(const char *name, const char *value, const char *header,
+                                            bool admin) {
+        struct hfd_http_request *request = admin ? fake_request_new_admin("GET", "/nothing", "")
+                                                 : fake_request_new("GET", "/nothing", "");
+        size_t n = 0;
+        if (name)
+                request->given[n++] = (struct hfd_header){name, value};
+        request->given[n] = (struct hfd_header){header, "x"};
+        return send(request);
+}
+
+/* Nothing of an impersonation is ever ignored: the request would run as somebody else. */
+static void test_impersonation_with_a_uid_or_extra_is_refused(void **state) {
+        static const char *const headers[] = {"impersonate-uid", "impersonate-extra-scopes",
+                                              "impersonate-extra-"};
+        static const char no_user[] = "the headers of the impersonation name no user, or too many "
+                                      "groups";
+        static const char refused[] = "Impersonate-Uid and Impersonate-Extra-* are not supported: "
+                                      "users have a name and groups only";
+        for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+                expect_status(impersonate(NULL, NULL, headers[i], true), 400, "BadRequest",
+                              no_user);
+                expect_status(impersonate("impersonate-group", "system:masters", headers[i], true),
+                              400, "BadRequest", no_user);
+                expect_status(impersonate("impersonate-user", "joe", headers[i], true), 400,
+                              "BadRequest", refused);
+                expect_status(impersonate("impersonate-user", "joe", headers[i], false), 403,
+                              "Forbidden",
+                              "users \"joe\" is forbidden: User \"system:anonymous\" cannot "
+                              "impersonate resource \"users\" in API group \"\" at the cluster "
+                              "scope");
+        }
+        expect_status(impersonate("impersonate-user", "joe", "x-impersonate-extra-a", true), 403,
+                      "Forbidden", "forbidden: User \"joe\" cannot get path \"/nothing\"");
+}
+
 static void expect_too_many(struct hfd_http_request *request) {
         expect_text(send(request), 429, "Too many requests, please try again later.\n",
                     "retry-after: 1\n");
@@ -152,6 +188,9 @@ static void test_request_classes_have_separate_limits(void **state) {
         struct hfd_http_request *read2 =
                 send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         expect_too_many(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
+        /* Probes and scrapes are admitted, but not everything that begins like one. */
+        expect_too_many(fake_request_new_admin("GET", "/metricsfoo", ""));
+        expect_too_many(fake_request_new_admin("GET", "/livezfoo", ""));
         struct hfd_http_request *write =
                 send(fake_request_new_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
         expect_too_many(fake_request_new_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
@@ -301,6 +340,8 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_impersonation_with_a_uid_or_extra_is_refused,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(
