@@ -33,6 +33,7 @@
 #include "base/thread.h"
 #include "server/assembly.h"
 #include "server/certificates.h"
+#include "server/process_limits.h"
 #include "server/reload.h"
 #include "server/sequence.h"
 #include "server/server.h"
@@ -299,6 +300,7 @@ static int open_signals(int *ret_fd) {
 static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
         hfd_notify_warn_unsupported(&server->host.log);
+        hfd_process_limits_raise_files(&server->host.log);
         int r = hfd_assembly_make(server, reterr_status);
         if (r != 0)
                 return r;
