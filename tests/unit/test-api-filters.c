@@ -286,6 +286,10 @@ static void test_metrics_have_bounded_labels(void **state) {
         fake_request_free(
                 send(fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "")));
         fake_request_free(send(fake_request_new("GET", "/api/v1/configmaps", "")));
+        fake_request_free(send(fake_request_new_admin("GET",
+                                                      "/apis/coordination.k8s.io/v1alpha2/"
+                                                      "leasecandidates",
+                                                      "")));
         hf_metrics_write(host.metrics, add_text, &text);
         assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
                                           "\"other\",code=\"200\"} 1\n"));
@@ -294,7 +298,8 @@ static void test_metrics_have_bounded_labels(void **state) {
         assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
                                           "\"configmaps\",code=\"403\"} 1\n"));
         assert_non_null(
-                strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 2\n"));
+                strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 3\n"));
+        assert_non_null(strstr(text.data, "resource=\"leasecandidates\",code=\"200\"} 1\n"));
         assert_non_null(
                 strstr(text.data,
                        "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0\n"));
