@@ -204,6 +204,18 @@ static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_
         return 0;
 }
 
+/* Whether text is an IP address, and neither a wildcard nor of a group. */
+static bool is_unicast(const char *text) {
+        struct in_addr v4;
+        struct in6_addr v6;
+
+        if (inet_pton(AF_INET, text, &v4) == 1)
+                return v4.s_addr != INADDR_ANY && !IN_MULTICAST(ntohl(v4.s_addr)) &&
+                       v4.s_addr != INADDR_BROADCAST;
+        return inet_pton(AF_INET6, text, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
+               !IN6_IS_ADDR_MULTICAST(&v6);
+}
+
 /* Also checks --instance, which all commands have. */
 static int check_serving(const struct hfd_config *config, struct hf_status *reterr_status) {
         unsigned char address[sizeof(struct in6_addr)];
@@ -216,6 +228,9 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
             inet_pton(AF_INET6, config->bind_address, address) != 1)
                 return refuse_value(reterr_status, "bind-address", config->bind_address,
                                     "is not an IP address; host names are not accepted");
+        if (is_set(config->advertise_address) && !is_unicast(config->advertise_address))
+                return refuse_value(reterr_status, "advertise-address", config->advertise_address,
+                                    "is not an IP address that others can connect to");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flags --tls-cert-file and --tls-private-key-file go together: "
@@ -275,29 +290,18 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->migrate_from_ns,
-                          &config->migrate_from,
-                          &config->etcd_servers_text,
-                          &config->etcd_prefix,
-                          &config->etcd_ca_file,
-                          &config->etcd_cert_file,
-                          &config->etcd_key_file,
-                          &config->data_dir,
-                          &config->runtime_dir,
-                          &config->instance,
-                          &config->bind_address,
-                          &config->cert_dir,
-                          &config->tls_cert_file,
-                          &config->tls_key_file,
-                          &config->client_ca_file,
-                          &config->token_auth_file,
-                          &config->authorization_mode,
-                          &config->lease_ns,
-                          &config->lease_name,
-                          &config->controllers_text,
-                          &config->kubeconfig,
-                          &config->lock_type,
-                          &config->bootstrap_manifests_text};
+        char **texts[] = {&config->migrate_from_ns,   &config->migrate_from,
+                          &config->etcd_servers_text, &config->etcd_prefix,
+                          &config->etcd_ca_file,      &config->etcd_cert_file,
+                          &config->etcd_key_file,     &config->data_dir,
+                          &config->runtime_dir,       &config->instance,
+                          &config->bind_address,      &config->advertise_address,
+                          &config->cert_dir,          &config->tls_cert_file,
+                          &config->tls_key_file,      &config->client_ca_file,
+                          &config->token_auth_file,   &config->authorization_mode,
+                          &config->lease_ns,          &config->lease_name,
+                          &config->controllers_text,  &config->kubeconfig,
+                          &config->lock_type,         &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
