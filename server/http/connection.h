@@ -50,6 +50,7 @@ struct hfd_connection {
          * byte. */
         hf_nsec since;
         uint32_t events;      /* the events that epoll reports for it now */
+        int epoll;            /* borrowed from the worker: the one that reports them */
         bool is_dirty;        /* it is in the worker's dirty list */
         bool dead;            /* must be freed; only hfd_connection_serve does that */
         bool ending;          /* closes once nothing is unsent */
