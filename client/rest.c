@@ -190,8 +190,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         if (!host || !given || !ret_client)
                 return hf_fail(reterr_status, -EINVAL,
                                "a REST client needs a host and a configuration");
-        int r = hf__sized_config_take(&config, sizeof config,
-                                      HF__SIZED_CONFIG_LEAST(struct hf_rest_config, server), given);
+        int r = hf__sized_config_copy(&config, sizeof config,
+                                      HF__SIZED_CONFIG_MIN(struct hf_rest_config, server), given);
         if (r != 0)
                 return hf_fail(reterr_status, r,
                                "the size of the configuration is wrong, or it has members that "
@@ -297,9 +297,9 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
         struct hf_in_cluster_config config = {.size = sizeof config};
         char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
 
-        int r = given ? hf__sized_config_take(&config, sizeof config,
-                                              HF__SIZED_CONFIG_LEAST(struct hf_in_cluster_config,
-                                                                     size),
+        int r = given ? hf__sized_config_copy(&config, sizeof config,
+                                              HF__SIZED_CONFIG_MIN(struct hf_in_cluster_config,
+                                                                   size),
                                               given)
                       : 0;
         if (r != 0)

@@ -62,8 +62,9 @@ enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
 hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 
 /*
- * Blocks until token fires or boot time reaches until (HF_NSEC_NEVER = no limit). Returns
- * HF_E_CANCELED (token fired), HF_E_TIMEOUT (until was reached, token is live), or -errno.
+ * Blocks until token fires or the boot-time clock reaches `until` (HF_NSEC_NEVER = no limit).
+ * Returns HF_E_CANCELED (token fired), HF_E_TIMEOUT (`until` was reached, token is live), or
+ * -errno.
  */
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until);
 
