@@ -84,6 +84,6 @@ struct hf_cancel_waker {
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);
-/* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must not
- * be called by fn. Does nothing for a zeroed or removed waker. */
+/* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must
+ * not be called by fn. Does nothing for a zeroed or removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);

@@ -5,7 +5,7 @@
  *
  * Invariant: the engine owns a watch from its submission to on_watch_done, which ends and frees it.
  * All of its callbacks run on the engine's thread, so that nothing here needs a lock. The engine's
- * request id is the watch's id, and canceling the watch is canceling the request.
+ * request id is the watch's id, and cancelling the watch is cancelling the request.
  *
  * The stream is a sequence of gRPC messages that arrive in pieces of any size. Complete messages
  * are parsed in place; only an incomplete message is copied to `partial`. etcd puts the events of
