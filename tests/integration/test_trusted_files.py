@@ -80,6 +80,20 @@ def test_files_of_flags(pki, tmp_path, flag):
     refused(run(tmp_path / "data", f"{flag}={link}"), "can be written by other users (mode 0775)", f"chmod go-w {there}")
 
 
+def test_manifests_that_others_may_write(tmp_path):
+    """The leader applies them with all rights."""
+    manifests = tmp_path / "manifests"
+    manifests.mkdir(mode=0o755)
+    manifest = manifests / "10-a.yaml"
+    manifest.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
+    flag = f"--bootstrap-manifests={manifests}"
+    for path, mode in ((manifest, 0o666), (manifests, 0o1777)):
+        path.chmod(mode)
+        done = run(tmp_path / "data", flag)
+        assert done.returncode == 2 and done.stderr.endswith(f": chmod go-w {path}\n") and len(done.stderr.splitlines()) == 1, done
+        path.chmod(0o755)
+
+
 def test_a_reload_refuses_too():
     with Cluster(with_witness=False) as cluster:
         tokens = cluster.directory / "tokens.csv"
@@ -89,8 +103,8 @@ def test_a_reload_refuses_too():
         tokens.chmod(0o666)
         (cluster.directory / "pki").chmod(0o777)
         a.send(signal.SIGHUP)
-        wait_until("the token file to be refused", lambda: f"chmod go-w {tokens}; keeping the previous tokens" in a.said())
-        assert f"chmod go-w {cluster.directory / 'pki'}; keeping the previous certificates" in a.said()
+        wait_until("the token file to be refused", lambda: f"chmod go-w {tokens}; keeping the previous tokens" in a.log_text())
+        assert f"chmod go-w {cluster.directory / 'pki'}; keeping the previous certificates" in a.log_text()
 
         def status(token):
             return a.get("/api/v1/secrets", headers={"Authorization": f"Bearer {token}"}, client_certificate=False)[0]
