@@ -6,7 +6,7 @@
  *      P/<resource>/<ns>/<name>           an object, as JSON without resourceVersion
  *      P/<resource>/<name>                a cluster-scoped object
  *      P.holdfast/terms/<ns>/<name>       the term record of a Lease (term_record.h)
- *      P.holdfast/compact                 selects the instance that compacts (compactor.h)
+ *      P.holdfast/compact                 the revision of the next compaction (compactor.h)
  *      P.holdfast/epoch                   rewritten by a restore (cacher/store_identity.h)
  *
  * <resource> is the plural; outside of the core and the coordination group it is <group>/<plural>.
