@@ -10,8 +10,8 @@
  * writes is one write, however many keys it changes. A key's mod revision is the revision of its
  * last write, its create revision that of the put that created it.
  *
- * Revision order. Operations are linearizable: an operation sees every write that was completed
- * before it started. A reply contains the store's revision at the time of the operation. A later
+ * Revision order. Operations are linearizable, also a transaction that only compares: an operation
+ * sees every write that was completed before it started. A reply contains the store's revision at the time of the operation. A later
  * read at that revision returns the same result. Events of one watch are delivered in the order of
  * their revisions. There is no order between replies and events, or between two watches: compare
  * revisions.
