@@ -191,13 +191,11 @@ static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *r
         return true;
 }
 
-/* Records the epoch if the event writes the epoch key. True: the store was replaced. */
-static bool record_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+static bool is_epoch_written(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
         return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
-               strcmp(key, event->kv.key) == 0 &&
-               hfd_store_identity_epoch_changed(cacher, event->kv.value);
+               strcmp(key, event->kv.key) == 0;
 }
 
 /* Whether the event is a term record that names a new holder of a Lease. */
@@ -212,7 +210,7 @@ static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_
 struct batch {
         struct hfd_watcher *dirty;
         bool complete;       /* false: memory ran out, so the cache must be filled again */
-        bool replaced;       /* the epoch key has changed */
+        bool epoch_written;
         bool lease_acquired; /* a Lease has a new holder */
 };
 
@@ -226,7 +224,7 @@ static void apply_event(struct hfd_cacher *cacher, const struct hfd_watch_event 
         if (event->type != HFD_WATCH_PROGRESS)
                 resource = hfd_object_key_parse(cacher->prefix, event->kv.key, &path);
         if (!resource) {
-                batch->replaced |= record_epoch(cacher, event);
+                batch->epoch_written |= is_epoch_written(cacher, event);
                 batch->lease_acquired |= is_lease_acquired(cacher, event);
         }
         if (resource && event->type == HFD_WATCH_PUT) {
@@ -268,8 +266,8 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         hfd_watchers_deliver(batch.dirty);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
-        if (batch.replaced)
-                hfd_store_identity_replaced(cacher, "the epoch key changed");
+        if (batch.epoch_written)
+                hfd_store_identity_epoch_written(cacher);
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
