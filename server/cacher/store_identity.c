@@ -310,7 +310,7 @@ static bool is_cached_or_newer_locked(struct hfd_cacher *cacher,
         for (size_t i = 0; i < cacher->history.n; i++) {
                 const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
                 if (change->type == HF_EVENT_DELETED && change->object->revision > at &&
-                    strcmp(change->object->path, path) == 0)
+                    change->object->resource == resource && strcmp(change->object->path, path) == 0)
                         return true;
         }
         return cacher->history.floor > at; /* the history may have dropped a deletion after `at` */

@@ -235,6 +235,44 @@ static void test_the_audit_finds_a_lost_event(void **state) {
         client_watch_free(again);
 }
 
+/* Deletes the ConfigMap default/a, and waits until the cache has seen that. */
+static void delete_configmap(void *ctx) {
+        struct faulty_api_fixture *f = ctx;
+        uint64_t revision = store_client_delete(f->store.inner, "/registry/configmaps/default/a");
+
+        assert_true(revision > 0);
+        while (hfd_cacher_revision(f->cacher) < revision)
+                sched_yield();
+}
+
+/*
+ * The watch lost the event of a Secret, and while the audit runs, a ConfigMap with the same
+ * namespace and name is deleted. That deletion does not explain that the Secret is missing.
+ */
+static void test_a_deletion_of_another_kind_hides_no_lost_event(void **state) {
+        struct faulty_api_fixture *f = *state;
+        struct client_watch *seen;
+
+        faulty_api_fixture_put(f, "/registry/configmaps/default/a", "{\"metadata\":{}}");
+        seen = faulty_api_fixture_watch(f);
+        faulty_store_set_deaf(&f->store, true);
+        faulty_api_fixture_put(f, "/registry/secrets/default/a", "{\"metadata\":{}}");
+        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "none", NULL, NULL),
+                         HF_E_NOT_FOUND); /* the cache is late: read from the store */
+        faulty_store_set_deaf(&f->store, false);
+        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
+                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+                         0);
+        client_watch_await(seen, 1); /* the cache has passed the lost event */
+        pthread_mutex_lock(&f->store.mu);
+        f->store.amid_ctx = f;
+        f->store.once_amid_list = delete_configmap;
+        pthread_mutex_unlock(&f->store.mu);
+        hfd_store_identity_audit(f->cacher);
+        assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
+        client_watch_free(seen);
+}
+
 static void test_a_leaders_write_compares_the_epoch(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
@@ -274,6 +312,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_late_reply_of_the_old_history_is_ignored),
                 FAULTY_API_TEST(test_a_history_is_replaced_while_the_cache_is_filled),
                 FAULTY_API_TEST(test_an_old_answer_replaces_no_history),
+                FAULTY_API_TEST(test_a_deletion_of_another_kind_hides_no_lost_event),
                 FAULTY_API_TEST(test_a_leaders_write_compares_the_epoch),
                 FAULTY_API_TEST(test_a_revision_that_goes_back_is_noticed),
                 FAULTY_API_TEST(test_the_audit_finds_a_lost_event),
