@@ -23,11 +23,13 @@ struct faulty_store {
         void *held_ctx;
         pthread_mutex_t mu;
         /* guarded by mu */
-        bool is_deaf;                       /* events of the watch are dropped */
+        bool is_deaf;          /* events of the watch are dropped, until it is suspected */
+        bool is_deaf_for_good; /* also after that, as on a store whose every member hangs */
+        int n_suspected;       /* how often the watch was opened anew because it seemed to hang */
         void (*once_amid_list)(void *ctx);  /* called in the next list; then NULL */
         void (*once_amid_watch)(void *ctx); /* called when the next watch has begun; then NULL */
         void *amid_ctx;                     /* of both */
-        int n_gets, n_lists, n_revisions;   /* requests */
+        int n_gets, n_lists, n_revisions;   /* requests; gets of objects only */
         int end_as;                         /* the error with which the watch ends */
         uint64_t watch_id;
         const struct hfd_watch_handler *handler; /* of the watch */
@@ -39,4 +41,7 @@ void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_set_deaf(struct faulty_store *store, bool is_deaf);
 /* Ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
+/* The watch stays deaf when it is opened anew, as on a store whose every member hangs. */
+void faulty_store_set_deaf_for_good(struct faulty_store *store);
+int faulty_store_n_suspected(struct faulty_store *store);
 int faulty_store_n_lists(struct faulty_store *store);
