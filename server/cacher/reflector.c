@@ -51,6 +51,7 @@ static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_sta
         reflector->relist |= relist;
         reflector->watching = false;
         reflector->watch_id = 0;
+        hfd_watch_lag_closed(&cacher->lag.watch);
         reflector->state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
         reflector->retry_at = hfd_cacher_now(cacher) + reflector->backoff;
         reflector->backoff *= 2;
@@ -82,6 +83,7 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         swap_trees(&cacher->unreadable, &listing->unreadable);
         hfd_event_history_clear(&cacher->history);
         cacher->history.floor = cacher->revision = listing->revision;
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
         cacher->synced = true;
         cacher->identity.replaced = cacher->identity.replacement_pending = false;
         cacher->reflector.relist = false;
@@ -209,7 +211,7 @@ static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_
 /* What a batch of events requires after its last event. */
 struct batch {
         struct hfd_watcher *dirty;
-        bool complete;       /* false: memory ran out, so the cache must be filled again */
+        bool complete; /* false: memory ran out, so the cache must be filled again */
         bool epoch_written;
         bool lease_acquired; /* a Lease has a new holder */
 };
@@ -248,6 +250,7 @@ static void apply_event(struct hfd_cacher *cacher, const struct hfd_watch_event 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_cacher *cacher = ctx;
         struct batch batch = {.complete = true};
+        hf_nsec now = hfd_cacher_now(cacher);
 
         for (size_t i = 0; i < n && batch.complete; i++)
                 apply_event(cacher, &events[i],
@@ -259,9 +262,10 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
         uint64_t cancel = batch.complete ? 0 : cacher->reflector.watch_id;
         cacher->reflector.backoff = BACKOFF_MIN;
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, now);
         struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        atomic_store(&cacher->requests.last_contact, hfd_cacher_now(cacher));
+        atomic_store(&cacher->requests.last_contact, now);
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(batch.dirty);
         if (cancel)
@@ -307,8 +311,11 @@ static void begin_watch(struct hfd_cacher *cacher) {
          * longer valid and must not be stored. Cancelling it below has no effect.
          */
         pthread_mutex_lock(&cacher->mu);
-        if (reflector->watching && reflector->n_watches == watch_number)
+        if (reflector->watching && reflector->n_watches == watch_number) {
                 reflector->watch_id = id;
+                hfd_watch_lag_opened(&cacher->lag.watch, hfd_cacher_now(cacher));
+                pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
+        }
         /* Another thread may have tried to cancel the watch before its ID was stored. */
         bool must_cancel = cacher->stopping || reflector->relist;
         pthread_mutex_unlock(&cacher->mu);

@@ -49,6 +49,7 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         cacher->identity.replaced = cacher->identity.replacement_pending = true;
         cacher->identity.known_revision = 0;
         cacher->identity.known_cluster = 0;
+        cacher->lag.watch = (struct hfd_watch_lag){0};
         hfd_reflector_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
         if (handled)
