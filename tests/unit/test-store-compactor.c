@@ -181,7 +181,7 @@ static void test_a_useless_target_is_replaced(void **state) {
         }
 }
 
-static void test_freed_with_a_round_under_way(void **state) {
+static void test_a_compactor_can_be_freed_with_a_round_under_way(void **state) {
         struct fixture *f = *state;
 
         tick(f, 0);
@@ -191,7 +191,7 @@ static void test_freed_with_a_round_under_way(void **state) {
         assert_null(f->compactors[0]);
 }
 
-static void test_long_prefix_is_refused(void **state) {
+static void test_a_long_prefix_is_refused(void **state) {
         struct fixture *f = *state;
         struct hfd_compactor *compactor;
         char prefix[2000];
@@ -209,8 +209,8 @@ int main(void) {
                 CASE(test_only_one_instance_compacts),
                 CASE(test_a_deleted_key_is_written_anew),
                 CASE(test_a_useless_target_is_replaced),
-                CASE(test_freed_with_a_round_under_way),
-                CASE(test_long_prefix_is_refused),
+                CASE(test_a_compactor_can_be_freed_with_a_round_under_way),
+                CASE(test_a_long_prefix_is_refused),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);
