@@ -83,6 +83,8 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         swap_trees(&cacher->unreadable, &listing->unreadable);
         hfd_event_history_clear(&cacher->history);
         cacher->history.floor = cacher->revision = listing->revision;
+        if (cacher->lag.watch.cached > cacher->revision) /* by a late event of a replaced history */
+                cacher->lag.watch = (struct hfd_watch_lag){0};
         hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
         cacher->synced = true;
         cacher->identity.replaced = cacher->identity.replacement_pending = false;

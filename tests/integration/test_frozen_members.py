@@ -130,7 +130,7 @@ def test_the_member_with_the_watch_freezes():
         # Requests and the watch begin with the first member. It freezes for a moment, so that the leader's requests turn to another
         # one; then it goes on, which leaves the watch where it was; then it freezes for good.
         freeze(members[0])
-        wait_until("requests on another member", lambda: create(leader, "moved") and "failed, trying" in leader.said())
+        wait_until("requests on another member", lambda: create(leader, "moved") and "failed, trying" in leader.log_text())
         go_on(members[0])
         wait_until("the watch to be alive", lambda: "moved" in watch.names())
         assert create(leader, "alive")
@@ -189,7 +189,7 @@ def test_nothing_is_agreed_on_without_a_quorum():
         wait_until("an answer", lambda: server.request("DELETE", nothing, headers=fence)[0] in (200, 409))
         assert names <= watch.names() and not watch.errors()
         assert metric(server, "holdfast_store_history_replaced_total") == 0
-        assert "the store was replaced" not in server.said()
+        assert "the store was replaced" not in server.log_text()
         wait_until("new objects", lambda: create(server, "after"))
         wait_until("the watch to go on", lambda: "after" in watch.names())
         assert not watch.errors()
@@ -208,7 +208,7 @@ def test_a_cache_that_stays_behind_is_not_ready():
             wait_until("the lag", lambda: all(metric(server, name) >= 1 for name in LAG))
             wait_until("the check to fail", lambda: server.get("/readyz")[0] == 500)
             assert server.get("/readyz/store-watch")[0] == 500 and server.get("/readyz/etcd")[0] == 200
-            assert re.search(r"store-watch failed: the cache has been behind etcd for \d+ s, now by \d+ revisions", server.said())
+            assert re.search(r"store-watch failed: the cache has been behind etcd for \d+ s, now by \d+ revisions", server.log_text())
             # Reads do not depend on the watch, and a restart would not help.
             assert server.get(f"{CONFIGMAPS}/unseen")[0] == 200 and server.get("/livez")[0] == 200
             freezer.melted.set()
@@ -223,6 +223,6 @@ def test_the_reason_before_the_first_reply_of_etcd():
     with Cluster(with_witness=False) as cluster:
         server = cluster.instance("a", etcd_url=f"http://127.0.0.1:{free_ports(1)[0]}")
         wait_until("the check to fail", lambda: server.kubeconfig.exists() and server.get("/readyz")[0] == 500)
-        wait_until("the reason", lambda: "check etcd failed: etcd has not answered yet" in server.said(), limit=10)
+        wait_until("the reason", lambda: "check etcd failed: etcd has not answered yet" in server.log_text(), limit=10)
         server.send(signal.SIGTERM)
         assert server.wait() == 0
