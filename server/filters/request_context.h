@@ -23,6 +23,7 @@ struct hfd_request_context {
         struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
+        bool is_admin; /* the user, after impersonation, may do everything */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };

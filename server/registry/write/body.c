@@ -91,6 +91,21 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
         return true;
 }
 
+/* Kubernetes' message for a number in the text that no type holds. */
+static void refuse_number(const struct hfd_request *request, const char *type, size_t offset,
+                          struct hfd_response *response) {
+        const char *number = (const char *)request->body + offset;
+        size_t n = 0;
+
+        while (n < request->n_body - offset && n < 100 && number[n] && /* enough to find it */
+               strchr("+-.eE0123456789", number[n]))
+                n++;
+        hfd_response_bad_request(response,
+                                 "%s in version \"%s\" cannot be handled as a %s: json: cannot "
+                                 "unmarshal number %.*s into Go value of type float64",
+                                 type, request->resource->version, type, (int)n, number);
+}
+
 bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                           struct hf__json **ret_json, struct hfd_response *response) {
         const char *body = request->body ? request->body : "";
@@ -109,6 +124,10 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
         r = hf__json_parse(body, request->n_body, ret_json, &offset);
         if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
+                return false;
+        }
+        if (r == HF_E_TOO_LARGE) {
+                refuse_number(request, type, offset, response);
                 return false;
         }
         if (r != 0 || !hf__json_is_object(*ret_json)) {
@@ -178,6 +197,10 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
                 r = hf__json_parse(body, w->request->n_body, &w->body, &offset);
         if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
+                return false;
+        }
+        if (r == HF_E_TOO_LARGE) {
+                refuse_number(w->request, w->request->resource->kind, offset, response);
                 return false;
         }
         if (r != 0 || !is_patch_of(patch, w->body)) {
