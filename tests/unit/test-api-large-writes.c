@@ -182,7 +182,7 @@ static int patch_small(struct api_fixture *f, const char *name) {
 /* ---- tests ---- */
 
 /* Each of these is large: its body, the stored object, or both. Small writes do not wait. */
-static void test_waits_for_pool(void **state) {
+static void test_large_writes_wait_for_the_pool(void **state) {
         struct api_fixture *f = *state;
         char *body = make_body(NULL, "p", 2 * HFD_LARGE_BODY);
         char *whole = make_body("c", "w", 2 * HFD_LARGE_BODY);
@@ -217,7 +217,7 @@ static void test_waits_for_pool(void **state) {
 }
 
 /* The client leaves while its write waits: the object does not change. */
-static void test_client_leaves(void **state) {
+static void test_a_write_without_client_changes_nothing(void **state) {
         struct api_fixture *f = *state;
         struct later large = {0};
         atomic_bool gone = false;
@@ -236,7 +236,7 @@ static void test_client_leaves(void **state) {
         assert_null(strstr(f->last.body, "\"new\""));
 }
 
-static void test_too_many(void **state) {
+static void test_too_many_large_writes_are_refused(void **state) {
         struct api_fixture *f = *state;
         struct later *large = calloc(HFD_LARGE_WORK_MAX, sizeof *large);
         struct gates gates;
@@ -261,7 +261,7 @@ static void *stop_pool(void *ctx) {
 }
 
 /* A stop ends the writes that wait, and large writes are refused from then on. */
-static void test_stop(void **state) {
+static void test_a_stop_ends_waiting_writes(void **state) {
         struct api_fixture *f = *state;
         struct later waiting = {0}, late = {0};
         pthread_t thread;
@@ -302,7 +302,7 @@ static void *patch_often(void *ctx) {
         return NULL;
 }
 
-static void test_conflicts(void **state) {
+static void test_concurrent_large_patches_are_all_applied(void **state) {
         struct api_fixture *f = *state;
         struct patcher patchers[4];
         pthread_t threads[4];
@@ -324,9 +324,11 @@ static void test_conflicts(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_waits_for_pool), API_TEST(test_client_leaves),
-                API_TEST(test_too_many),       API_TEST(test_stop),
-                API_TEST(test_conflicts),
+                API_TEST(test_large_writes_wait_for_the_pool),
+                API_TEST(test_a_write_without_client_changes_nothing),
+                API_TEST(test_too_many_large_writes_are_refused),
+                API_TEST(test_a_stop_ends_waiting_writes),
+                API_TEST(test_concurrent_large_patches_are_all_applied),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

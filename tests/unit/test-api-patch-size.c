@@ -261,7 +261,7 @@ static void make_tests(size_t n, struct hf__strbuf *document, struct hf__strbuf 
         hf__strbuf_puts(patch, ",{\"op\":\"test\",\"path\":\"/a\",\"value\":[]}]");
 }
 
-static void test_growth(void **state) {
+static void test_work_grows_as_the_input_does(void **state) {
         static const struct input inputs[] = {
                 {"merge: new members", HFD_PATCH_MERGE, NULL, 6250, make_new_members, 0},
                 {"merge: changed members", HFD_PATCH_MERGE, NULL, 5000, make_changed_members, 0},
@@ -288,7 +288,7 @@ static void test_growth(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_growth),
+                cmocka_unit_test(test_work_grows_as_the_input_does),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void expect_items(const struct hfd_item_tree *tree, struct hf__json *cons
 }
 
 /* Inserts at the ends and in the middle, removes and replaces, as often as chance has it. */
-static void test_changes(void **state) {
+static void test_changes_keep_the_order(void **state) {
         struct hf__json *empty = hf__json_array(), *pool = hf__json_array();
         struct hf__json *all[N_ITEMS], *items[N_ITEMS];
         struct hfd_item_tree tree;
@@ -85,7 +85,7 @@ static void test_changes(void **state) {
         hf__json_free(pool);
 }
 
-static void test_keys(void **state) {
+static void test_keys_are_found_at_their_places(void **state) {
         struct hf__json *object = hf__json_object();
         struct hfd_item_tree tree;
         char key[32];
@@ -142,7 +142,7 @@ static void expect(struct hf__json *document, const char *path, const char *text
 }
 
 /* Every container gets its tree before it is removed, moved, copied or replaced. */
-static void test_documents(void **state) {
+static void test_trees_follow_their_containers(void **state) {
         struct hf__json *document = make_document();
         struct hf__json *patch =
                 parse("[{\"op\":\"replace\",\"path\":\"/list/3/map/k1\",\"value\":\"a\"},"
@@ -180,7 +180,7 @@ static void test_documents(void **state) {
 }
 
 /* A container that shrinks and grows again keeps its tree. */
-static void test_shrinks_and_grows(void **state) {
+static void test_a_container_may_shrink_and_grow(void **state) {
         struct hf__json *document = make_document();
         struct hfd_patch_outcome outcome = {0};
         struct hf__strbuf s = {0};
@@ -204,10 +204,10 @@ static void test_shrinks_and_grows(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_changes),
-                cmocka_unit_test(test_keys),
-                cmocka_unit_test(test_documents),
-                cmocka_unit_test(test_shrinks_and_grows),
+                cmocka_unit_test(test_changes_keep_the_order),
+                cmocka_unit_test(test_keys_are_found_at_their_places),
+                cmocka_unit_test(test_trees_follow_their_containers),
+                cmocka_unit_test(test_a_container_may_shrink_and_grow),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

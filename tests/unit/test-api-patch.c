@@ -475,8 +475,14 @@ static void test_patch_requests_are_served(void **state) {
                                    "type v1.ConfigMap");
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "[]"), HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
-                                   "error decoding patch: it is no JSON object (offset 0)");
+                                   "error decoding patch: json: cannot unmarshal array into Go "
+                                   "value of type map[string]interface {}");
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "strict decoding error: duplicate field \"a\"");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":"), HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "error decoding patch: json: syntax error at offset 4");
         assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
                                            HFD_PATCH_MERGE, "fieldValidation=Strict",
                                            "{\"dataa\":{}}"),
@@ -491,6 +497,78 @@ static void test_patch_requests_are_served(void **state) {
                                              NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
+}
+
+/* Kubernetes' words, which people search for. */
+static void test_reasons_have_the_words_of_kubernetes(void **state) {
+        struct api_fixture *f = *state;
+        static const char refused[] =
+                "the server rejected our request due to an error in our request: ";
+        static const struct {
+                enum hfd_patch type;
+                int code;
+                const char *patch, *reason;
+        } cases[] = {
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"data\",\"value\":1}]",
+                 "add operation does not apply: doc is missing path: \"data\": missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"/x/y\",\"value\":1}]",
+                 "add operation does not apply: doc is missing path: \"/x/y\": missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"remove\",\"path\":\"/data/x\"}]",
+                 "error in remove for path: '/data/x': Unable to remove nonexistent key: x: "
+                 "missing "
+                 "value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"replace\",\"path\":\"/data/x\",\"value\":1}]",
+                 "replace operation does not apply: doc is missing key: /data/x: missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"test\",\"path\":\"/x/y\",\"value\":1}]",
+                 "test operation does not apply: is missing path: /x/y: missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"move\",\"from\":\"/x/y\",\"path\":\"/z\"}]",
+                 "move operation does not apply: doc is missing from path: /x/y: missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"copy\",\"from\":\"/data\",\"path\":\"/x/y\"}]",
+                 "copy operation does not apply: doc is missing destination path: /x/y: missing "
+                 "value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"spam\",\"path\":\"/x\"}]",
+                 "Unexpected kind: spam"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"/x\"}]",
+                 "add operation failed to decode value: operation, missing value field: missing "
+                 "value"},
+                {HFD_PATCH_JSON, 422,
+                 "[{\"op\":\"add\",\"path\":\"/l\",\"value\":[]},"
+                 "{\"op\":\"add\",\"path\":\"/l/2\",\"value\":1}]",
+                 "error in add for path: '/l/2': Unable to access invalid index: 2: invalid index "
+                 "referenced"},
+                {HFD_PATCH_STRATEGIC, 422,
+                 "{\"metadata\":{\"ownerReferences\":[{\"name\":\"a\"}]}}",
+                 "map: metadata.ownerReferences does not contain declared merge key: uid"},
+                {HFD_PATCH_STRATEGIC, 422,
+                 "{\"metadata\":{\"$setElementOrder/finalizers\":[1],\"finalizers\":[]}}",
+                 "metadata.finalizers: expected a string, but received a float64"},
+                {HFD_PATCH_STRATEGIC, 422, "{\"data\":{\"$patch\":\"spam\"}}",
+                 "unknown patch type: spam in map: data"},
+                {HFD_PATCH_STRATEGIC, 400, "{\"data\":{\"$retainKeys\":1}}",
+                 "invalid patch format of retainKeys"},
+                {HFD_PATCH_STRATEGIC, 400, "{\"metadata\":{\"$setElementOrder/finalizers\":1}}",
+                 "invalid patch format of setElementOrder list"},
+                {HFD_PATCH_STRATEGIC, 400,
+                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":1}}",
+                 "invalid patch format of primitive list"},
+                {HFD_PATCH_JSON, 400, "[1]",
+                 "error decoding patch: json: cannot unmarshal number into Go value of type "
+                 "handlers.jsonPatchOp"},
+        };
+
+        make_cm(f);
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
+                                  "{\"metadata\":{\"finalizers\":[],\"ownerReferences\":[]}}"),
+                         0);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char message[400];
+                (void)snprintf(message, sizeof message, "%s%s", cases[i].code == 422 ? refused : "",
+                               cases[i].reason);
+                assert_int_equal(patch_cm(f, cases[i].type, cases[i].patch), HF_E_INVALID);
+                api_fixture_expect_failure(f, cases[i].code,
+                                           cases[i].code == 422 ? "Invalid" : "BadRequest",
+                                           message);
+        }
 }
 
 static void test_too_many_operations_are_refused(void **state) {
@@ -633,6 +711,7 @@ int main(void) {
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),
                 cmocka_unit_test(test_strategic_merge_patch_follows_directives),
                 API_TEST(test_patch_requests_are_served),
+                API_TEST(test_reasons_have_the_words_of_kubernetes),
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),
                 API_TEST(test_a_patch_compares_the_fence),

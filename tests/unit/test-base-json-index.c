@@ -28,7 +28,7 @@ static void expect_position(const struct hf__json_index *index, const char *text
         assert_int_equal(entry->position, position);
 }
 
-static void test_members(void **state) {
+static void test_members_are_found_by_key(void **state) {
         static const size_t sizes[] = {0, 1, HF__JSON_INDEX_FEW, HF__JSON_INDEX_FEW + 1, 1000};
 
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -55,7 +55,7 @@ static void test_members(void **state) {
 }
 
 /* Elements without a text have no entry, but keep their position. */
-static void test_elements(void **state) {
+static void test_elements_are_found_by_text_in_order(void **state) {
         struct hf__json *strings = parse("[\"b\",1,\"a\",null,\"b\",{}]");
         struct hf__json *objects = parse("[{\"n\":1},{\"n\":\"x\"},\"x\",{\"n\":\"x\"},{}]");
         struct hf__json_index index;
@@ -74,7 +74,7 @@ static void test_elements(void **state) {
         hf__json_free(objects);
 }
 
-static void test_no_container(void **state) {
+static void test_a_scalar_has_no_children(void **state) {
         struct hf__json *number = parse("5");
         struct hf__json_index index;
 
@@ -89,9 +89,9 @@ static void test_no_container(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_members),
-                cmocka_unit_test(test_elements),
-                cmocka_unit_test(test_no_container),
+                cmocka_unit_test(test_members_are_found_by_key),
+                cmocka_unit_test(test_elements_are_found_by_text_in_order),
+                cmocka_unit_test(test_a_scalar_has_no_children),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

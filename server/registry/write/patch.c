@@ -49,17 +49,6 @@ static void reply_failed(struct hfd_write *w, int r, const struct hfd_patch_outc
         hfd_write_reply(w, &response);
 }
 
-/* The type of a JSON value in Go's words. */
-static const char *type_name(const struct hf__json *json) {
-        if (hf__json_is_array(json))
-                return "array";
-        if (hf__json_is_string(json))
-                return "string";
-        if (hf__json_is_number(json))
-                return "number";
-        return hf__json_is_bool(json) ? "bool" : "null";
-}
-
 /* Patches w->object. 0, or an error of server/patch/patch.h. */
 static int patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) {
         const struct hfd_resource *resource = w->request->resource;
@@ -74,7 +63,8 @@ static int patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) 
         if (r == 0 && !hf__json_is_object(w->object))
                 r = hfd_patch_refuse(outcome,
                                      "json: cannot unmarshal %s into Go value of type %s.%s",
-                                     type_name(w->object), resource->version, resource->kind);
+                                     hfd_write_body_type_name(w->object), resource->version,
+                                     resource->kind);
         return r;
 }
 
