@@ -80,9 +80,9 @@ int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_re
                            size_t extra);
 /* Detaches a request of this connection and uncounts it. Drops the connection's reference. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Call once when the head of a request is complete. Has on_head decide about the request. True:
- * read the body, then dispatch. False: a response was sent, or the request was dispatched without
- * its body; what still arrives of it must be dropped. */
+/* Call once when the head of a request is complete. Calls on_head, which decides about the request.
+ * True: read the body, then dispatch. False: a response was sent, or the request was dispatched
+ * without its body; the protocol must drop the rest of the request. */
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);

@@ -117,9 +117,9 @@ static void assign_socket(struct hfd_worker *worker, int fd,
         hfd_worker_post(to, &message->message);
 }
 
-/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. The
- * spare one is given up to accept it and close it, so that its client learns of it. Returns false
- * if that did not work. */
+/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. So
+ * this closes the spare descriptor, accepts the connection and closes it at once. Its client then
+ * sees a closed connection and need not wait for a timeout. False: that did not work. */
 static bool refuse_socket(struct hfd_worker *worker) {
         struct hfd_http *http = worker->http;
         int fd;
