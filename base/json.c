@@ -248,8 +248,17 @@ static bool items_equal_unordered(const cJSON *x, const cJSON *y) {
         return same;
 }
 
+/* Whether a and b have equally many children. Stops at the end of the smaller one. */
+static bool counts_equal(const cJSON *a, const cJSON *b) {
+        const cJSON *x = a->child, *y = b->child;
+
+        for (; x && y; x = x->next)
+                y = y->next;
+        return !x && !y;
+}
+
 /* Compares members in order as long as their keys match, because that is the usual case and needs
- * no sorting. */
+ * no sorting. The time is proportional to the smaller of the two values. */
 static bool items_equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
@@ -261,7 +270,7 @@ static bool items_equal(const cJSON *a, const cJSON *b) {
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
                 return true;
-        if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+        if (!counts_equal(a, b))
                 return false;
         for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
@@ -463,6 +472,18 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
         c->type = (c->type & ~cJSON_StringIsConst) | (old->type & cJSON_StringIsConst);
         old->string = NULL;
         (void)cJSON_ReplaceItemViaPointer(cjson_of(container), old, c);
+        return 0;
+}
+
+int hf__json_set_text(struct hf__json *string, const char *text) {
+        assert(hf__json_is_string(string));
+        size_t n = strlen(text) + 1;
+        char *copy = cJSON_malloc(n);
+        if (!copy)
+                return -ENOMEM;
+        memcpy(copy, text, n);
+        cJSON_free(cjson_of(string)->valuestring);
+        cjson_of(string)->valuestring = copy;
         return 0;
 }
 

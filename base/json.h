@@ -39,7 +39,8 @@ struct hf__json *hf__json_free(struct hf__json *json);
 struct hf__json *hf__json_wipe_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
-/* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL. */
+/* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL.
+ * Takes time proportional to the smaller one (n log n if the order differs). */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
@@ -107,8 +108,10 @@ int hf__json_append_string(struct hf__json *array, const char *value);
 /* Inserts value before the item `before`; NULL = at the end. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
 
-/* The next two functions change a member of an object or an array without a search by key. */
+/* The next three functions change a member of an object or an array without a search by key. */
 /* Removes member from container. The member is then a root that the caller owns. */
 struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *member);
+/* Changes the value of a string. */
+int hf__json_set_text(struct hf__json *string, const char *text);
 /* Puts value in the place of member, and frees member. */
 int hf__json_replace(struct hf__json *container, struct hf__json *member, struct hf__json *value);

@@ -82,6 +82,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
+        atomic_store_explicit(&context->finished, true, memory_order_relaxed);
         hfd_inflight_release(filters->inflight, &context->place);
         /* 0: the client left before the whole request had arrived, so there is no duration */
         hf_nsec received = hfd_http_request_received_at(request);
