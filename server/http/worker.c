@@ -25,6 +25,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,6 +34,7 @@
 
 #include "base/thread.h"
 #include "server/http/connection.h"
+#include "server/http/http_private.h"
 
 /* Limits per iteration, so that no kind of work delays the others. */
 #define MAX_EVENTS  64
@@ -85,32 +87,50 @@ static void adopt_socket(struct hfd_worker *worker, int fd,
         }
 }
 
-/* Chooses the socket's worker. Counts the socket at once, so that max_connections limits all
- * workers together. */
+/* Counts the socket before it is handed over, so that max_connections holds for all workers: the
+ * worker that gets it makes room or refuses it. */
 static void assign_socket(struct hfd_worker *worker, int fd,
                           const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
         struct hfd_worker *to = &http->workers[http->next_worker++ % http->n_workers];
         struct socket_message *message;
 
-        if (atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed) >=
-            http->max_connections)
-                goto refuse;
+        atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed);
         if (to == worker) {
                 adopt_socket(worker, fd, address);
                 return;
         }
         message = calloc(1, sizeof *message);
-        if (!message)
-                goto refuse;
+        if (!message) {
+                close(fd);
+                hfd_http_connection_gone(http);
+                return;
+        }
         message->message.kind = HFD_WORKER_MESSAGE_SOCKET;
         message->fd = fd;
         message->address = *address;
         hfd_worker_post(to, &message->message);
-        return;
-refuse:
-        close(fd);
-        hfd_http_connection_gone(http);
+}
+
+/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. The
+ * spare one is given up to accept it and close it, so that its client learns of it. Returns false
+ * if that did not work. */
+static bool refuse_socket(struct hfd_worker *worker) {
+        struct hfd_http *http = worker->http;
+        int fd;
+
+        if (http->spare_fd < 0)
+                http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (http->spare_fd < 0)
+                return false;
+        close(http->spare_fd);
+        fd = accept4(http->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                close(fd);
+                hfd_refusals_count(&http->refusals, HFD_REFUSAL_DESCRIPTORS);
+        }
+        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return fd >= 0;
 }
 
 static void accept_sockets(struct hfd_worker *worker) {
@@ -127,8 +147,10 @@ static void accept_sockets(struct hfd_worker *worker) {
                 }
                 if (errno == ECONNABORTED || errno == EINTR)
                         continue;
-                /* Out of descriptors or memory. The listener would stay ready, and the thread would
-                 * spin. The next tick watches the listener again. */
+                if ((errno == EMFILE || errno == ENFILE) && refuse_socket(worker))
+                        continue;
+                /* Without descriptors or memory the listener would stay ready for ever and the
+                 * thread would spin. The next tick tries again. */
                 if (errno != EAGAIN)
                         watch_listener(worker, false);
                 return;
@@ -195,6 +217,7 @@ static void serve_dirty(struct hfd_worker *worker) {
 static void drain_connections(struct hfd_worker *worker) {
         assert(!worker->draining);
         worker->draining = true;
+        worker->draining_since = worker->now;
         if (worker->index == 0)
                 watch_listener(worker, false);
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
@@ -207,8 +230,12 @@ static void drain_connections(struct hfd_worker *worker) {
 static void tick_connections(struct hfd_worker *worker) {
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 hfd_connection_tick(c, worker->now);
-        if (worker->index == 0 && !worker->draining)
-                watch_listener(worker, true);
+        if (worker->index == 0) {
+                hfd_refusals_report(&worker->http->refusals, worker->now,
+                                    worker->http->max_connections);
+                if (!worker->draining)
+                        watch_listener(worker, true);
+        }
         worker->next_tick = worker->now + TICK;
 }
 
@@ -280,6 +307,8 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         worker->index = index;
         worker->dirty_tail = &worker->dirty;
         worker->local_tail = &worker->local;
+        hfd_strangers_init(&worker->handshakes, http->seed);
+        hfd_strangers_init(&worker->strangers, http->seed);
         worker->in = malloc(HFD_IN_SPACE);
         worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
         r = worker->in && worker->out ? hf__mailbox_init(&worker->mailbox) : -ENOMEM;
@@ -347,7 +376,8 @@ void hfd_worker_done(struct hfd_worker *worker) {
         }
         drop_messages(worker);
         assert(!worker->connections && !worker->dirty && !worker->local);
-        assert(worker->n_handshakes == 0);
+        hfd_strangers_done(&worker->handshakes);
+        hfd_strangers_done(&worker->strangers);
         hf__mailbox_done(&worker->mailbox);
         close(worker->epoll);
         free(worker->in);
