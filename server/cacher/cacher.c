@@ -182,8 +182,10 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         pthread_mutex_unlock(&cacher->mu);
         assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);
         assert(cacher->history.n == 0);
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 hfd_object_tree_clear(&cacher->trees[i]);
+                hfd_object_tree_clear(&cacher->newer[i]);
+        }
         hfd_object_tree_clear(&cacher->unreadable);
         hf__buf_unref(cacher->identity.epoch);
         pthread_cond_destroy(&cacher->cond);
@@ -250,65 +252,65 @@ uint64_t hfd_cacher_revision(struct hfd_cacher *cacher) {
 
 struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                   const char *path) {
-        struct hfd_object *object = NULL;
-
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-        if (node)
-                object = hfd_object_ref(node->object);
+        struct hfd_object *object = hfd_object_ref(
+                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path));
         pthread_mutex_unlock(&cacher->mu);
         return object;
 }
 
-bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
-                     const char *prefix, const char *after,
-                     bool (*visit)(void *ctx, struct hfd_object *object), void *ctx,
-                     uint64_t *ret_revision) {
+bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                         uint64_t at, struct hfd_snapshot *ret_snapshot) {
+        const struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
+
         pthread_mutex_lock(&cacher->mu);
-        *ret_revision = cacher->revision;
         bool available = cacher->synced && (at == 0 || at == cacher->revision);
         if (available)
-                hfd_object_tree_for_each(&cacher->trees[hfd_resource_index(resource)], prefix,
-                                         after, visit, ctx);
+                *ret_snapshot = (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(tree),
+                                                      .revision = cacher->revision};
         pthread_mutex_unlock(&cacher->mu);
         return available;
+}
+
+void hfd_snapshot_done(struct hfd_snapshot *snapshot) {
+        hfd_object_tree_clear(&snapshot->objects);
+        *snapshot = (struct hfd_snapshot){0};
 }
 
 /* ---- for writes ---- */
 
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced) {
+        size_t index = hfd_resource_index(resource);
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&cacher->mu);
         *ret_synced = cacher->synced;
-        if (cacher->synced) {
-                const struct hfd_object_node *node =
-                        hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-                if (node)
-                        object = hfd_object_ref(node->newer ? node->newer : node->object);
-        }
+        if (cacher->synced)
+                object = hfd_object_tree_find(&cacher->newer[index], path);
+        if (cacher->synced && !object)
+                object = hfd_object_tree_find(&cacher->trees[index], path);
+        hfd_object_ref(object);
         pthread_mutex_unlock(&cacher->mu);
         return object;
 }
 
 void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object) {
+        size_t index = hfd_resource_index(object->resource);
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(object->resource)],
-                                     object->path);
+        const struct hfd_object *seen = hfd_object_tree_find(&cacher->trees[index], object->path);
+        const struct hfd_object *newer = hfd_object_tree_find(&cacher->newer[index], object->path);
         /*
          * Replies to writes may arrive in any order, and the watch may deliver a version before the
          * reply to its write. So keep a version only if it is the newest.
          */
-        if (node && node->object->revision < object->revision &&
-            (!node->newer || node->newer->revision < object->revision)) {
-                old = node->newer;
-                node->newer = hfd_object_ref(object);
-        }
+        if (seen && seen->revision < object->revision &&
+            (!newer || newer->revision < object->revision))
+                /* If memory runs out, the next write is based on the version before, and repeats.
+                 */
+                (void)hfd_object_tree_put(&cacher->newer[index], hfd_object_ref(object), &old);
         pthread_mutex_unlock(&cacher->mu);
         hfd_object_unref(old);
 }

@@ -26,6 +26,7 @@
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
+#include "server/cacher/object_tree.h"
 #include "server/resources/object.h"
 #include "server/storage/store.h"
 
@@ -76,16 +77,25 @@ uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);
 /* Returns a reference to the object at path, in the version that readers see. NULL: not cached. */
 struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                   const char *path);
+
 /*
- * Visits the objects whose path begins with prefix and sorts after `after`, until visit returns
- * false. visit runs under the lock, so it should do no more than keep references. *ret_revision is
- * the revision of the list. False: the cache is not filled, or `at` is neither 0 nor the cache's
- * revision; then no object is visited.
+ * All objects of one resource at one revision. It never changes, so its owner walks through it
+ * without the lock, with a hfd_object_iter (object_tree.h), and may keep it as long as it likes: it
+ * keeps the versions of the objects that were changed since in memory. hfd_snapshot_done frees it.
  */
-bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
-                     const char *prefix, const char *after,
-                     bool (*visit)(void *ctx, struct hfd_object *object), void *ctx,
-                     uint64_t *ret_revision);
+struct hfd_snapshot {
+        struct hfd_object_tree objects; /* owned; must not be changed */
+        uint64_t revision;              /* of the list */
+};
+/*
+ * Takes a snapshot: the current state (at 0), or the state at revision `at`. Constant time. False:
+ * the cache is not filled, or does not know that state; *ret_snapshot is not set.
+ */
+bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                         uint64_t at, struct hfd_snapshot *ret_snapshot);
+/* Accepts {0}. Thread: any; not under the cacher's lock, because it may free many objects. */
+void hfd_snapshot_done(struct hfd_snapshot *snapshot);
+
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a
  * write of this instance that the store's watch has not delivered yet, so only writes may use it.

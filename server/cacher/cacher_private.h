@@ -29,7 +29,13 @@ struct hfd_cacher {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t cond; /* broadcast; timer, wait_synced, reflector_stop and free wait on it */
-        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX]; /* what the store's watch has delivered */
+        /*
+         * Later versions of objects in `trees`, which writes of this instance have stored. Only
+         * writes use them: a reader must not see a change before the watches see it. The store's
+         * watch delivers each of them soon, and then it is removed here.
+         */
+        struct hfd_object_tree newer[HFD_RESOURCES_MAX];
         /*
          * By key: placeholders for stored values that are not valid objects (stored_value.h). They
          * are not served, but the audit needs them.

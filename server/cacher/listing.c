@@ -42,7 +42,8 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
                 return placeholder &&
                        hfd_stored_value_set_placeholder(&listing->unreadable, kv->key, placeholder);
         }
-        if (hfd_object_tree_put(&listing->trees[hfd_resource_index(resource)], object, &old) != 0)
+        if (hfd_object_tree_append(&listing->trees[hfd_resource_index(resource)], object, &old) !=
+            0)
                 return false;
         hfd_object_unref(old);
         return true;
@@ -110,8 +111,10 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
 struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
         if (!listing)
                 return NULL;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 hfd_object_tree_clear(&listing->trees[i]);
+                hfd_object_tree_clear(&listing->newer[i]);
+        }
         hfd_object_tree_clear(&listing->unreadable);
         free(listing);
         return NULL;

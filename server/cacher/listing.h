@@ -17,6 +17,8 @@ struct hfd_cacher;
 struct hfd_listing {
         struct hfd_cacher *cacher; /* borrowed */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
+        /* Empty; when the listing is published, the cacher's trees are moved here, and freed. */
+        struct hfd_object_tree newer[HFD_RESOURCES_MAX];
         struct hfd_object_tree unreadable; /* placeholders, by key; see cacher_private.h */
         uint64_t revision;                 /* of the first page; 0 = no page has arrived */
         unsigned long replacement_epoch;   /* its value at the start; see store_identity.h */

@@ -77,8 +77,10 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
         if (listing->replacement_epoch != cacher->identity.replacement_epoch)
                 return false;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 swap_trees(&cacher->trees[i], &listing->trees[i]);
+                swap_trees(&cacher->newer[i], &listing->newer[i]);
+        }
         swap_trees(&cacher->unreadable, &listing->unreadable);
         hfd_event_history_clear(&cacher->history);
         cacher->history.floor = cacher->revision = listing->revision;
@@ -129,10 +131,10 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-        if (node && node->newer && node->newer->revision == kv->mod_revision)
-                object = hfd_object_ref(node->newer);
+        struct hfd_object *newer =
+                hfd_object_tree_find(&cacher->newer[hfd_resource_index(resource)], path);
+        if (newer && newer->revision == kv->mod_revision)
+                object = hfd_object_ref(newer);
         pthread_mutex_unlock(&cacher->mu);
         return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
 }
@@ -148,9 +150,6 @@ static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
                 hfd_object_unref(object);
                 return false;
         }
-        struct hfd_object_node *node = hfd_object_tree_find(tree, object->path);
-        if (node->newer && node->newer->revision <= object->revision)
-                node->newer = hfd_object_unref(node->newer);
         change->type = change->before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
         return true;
 }
@@ -161,7 +160,8 @@ static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
  */
 static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
                           struct hfd_change *change) {
-        change->before = hfd_object_tree_remove(tree, path);
+        if (hfd_object_tree_remove(tree, path, &change->before) != 0)
+                return false;
         if (!change->before)
                 return true;
         change->type = HF_EVENT_DELETED;
@@ -169,6 +169,17 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
         if (!change->object)
                 hfd_object_unref(change->before);
         return change->object != NULL;
+}
+
+/* The watch has delivered this revision of path, so writes no longer need an earlier version. */
+static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
+                                uint64_t revision) {
+        const struct hfd_object *object = hfd_object_tree_find(newer, path);
+        struct hfd_object *old = NULL;
+
+        if (object && object->revision <= revision)
+                (void)hfd_object_tree_remove(newer, path, &old); /* it is in no snapshot */
+        hfd_object_unref(old);
 }
 
 /*
@@ -179,8 +190,11 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
 static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          const char *path, struct hfd_object *object, uint64_t revision,
                          struct hfd_watcher **dirty) {
-        struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
+        size_t index = hfd_resource_index(resource);
+        struct hfd_object_tree *tree = &cacher->trees[index];
         struct hfd_change change = {0};
+
+        forget_newer_locked(&cacher->newer[index], path, revision);
         bool good = object ? put_locked(tree, object, &change)
                            : remove_locked(tree, path, revision, &change);
 

@@ -163,8 +163,8 @@ static void end_audit(struct audit *audit, bool complete) {
          */
         if (complete && !*audit->difference && cacher->revision == audit->revision) {
                 for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                        n_cached += cacher->trees[i].n;
-                n_cached += cacher->unreadable.n;
+                        n_cached += hfd_object_tree_size(&cacher->trees[i]);
+                n_cached += hfd_object_tree_size(&cacher->unreadable);
                 if (n_cached != audit->n_keys)
                         (void)snprintf(audit->difference, sizeof audit->difference,
                                        "%zu objects cached, %zu stored", n_cached, audit->n_keys);
@@ -190,14 +190,14 @@ static void end_audit(struct audit *audit, bool complete) {
 static bool is_cached_or_newer_locked(struct hfd_cacher *cacher,
                                       const struct hfd_resource *resource, const struct hfd_kv *kv,
                                       const char *path, uint64_t at) {
-        struct hfd_object_node *node =
+        const struct hfd_object *object =
                 hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
         uint64_t stored = kv->mod_revision;
 
-        if (!node)
-                node = hfd_object_tree_find(&cacher->unreadable, kv->key);
-        if (node)
-                return node->object->revision == stored || node->object->revision > at;
+        if (!object)
+                object = hfd_object_tree_find(&cacher->unreadable, kv->key);
+        if (object)
+                return object->revision == stored || object->revision > at;
         for (size_t i = 0; i < cacher->history.n; i++) {
                 const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
                 if (change->type == HF_EVENT_DELETED && change->object->revision > at &&

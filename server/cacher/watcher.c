@@ -350,8 +350,7 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
 
 /* ---- creating a watcher ---- */
 
-static bool queue_initial_object(void *ctx, struct hfd_object *object) {
-        struct hfd_watcher *watcher = ctx;
+static bool queue_initial_object(struct hfd_watcher *watcher, struct hfd_object *object) {
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
 
         watcher->n_initial++; /* not counted against QUEUE_MAX */
@@ -368,12 +367,16 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
         struct hfd_cacher *cacher = watcher->cacher;
         size_t index = hfd_resource_index(watcher->resource);
         char prefix[HF_NAME_MAX + 2] = "";
+        struct hfd_object_iter iter;
 
         if (!revision) {
                 if (watcher->n_ns)
                         (void)snprintf(prefix, sizeof prefix, "%s/", watcher->ns);
-                hfd_object_tree_for_each(&cacher->trees[index], prefix, "", queue_initial_object,
-                                         watcher);
+                hfd_object_iter_init(&iter, &cacher->trees[index], prefix, "");
+                struct hfd_object *object;
+                do
+                        object = hfd_object_iter_next(&iter);
+                while (object && queue_initial_object(watcher, object));
                 return true;
         }
         if (revision < cacher->history.floor)

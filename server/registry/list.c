@@ -322,19 +322,27 @@ static void list_from_store(struct hfd_read *read) {
 
 /* ---- from the cacher ---- */
 
-static bool collect_object(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
-
 /* Lists from the cacher if it has the required state, otherwise from the store. */
 static void list_from_cacher(struct hfd_read *read) {
         struct page page = {.read = read, .limit = read->request->options.limit};
         char prefix[HF_NAME_MAX + 2];
+        struct hfd_snapshot snapshot;
+        struct hfd_object_iter iter;
+        struct hfd_object *object;
 
-        scope_prefix(read, prefix);
-        if (hfd_cacher_list(read->registry->cacher, read->request->resource, read->at, prefix,
-                            read->start, collect_object, &page, &page.revision))
-                finish_page(&page);
-        else
+        if (!hfd_cacher_snapshot(read->registry->cacher, read->request->resource, read->at,
+                                 &snapshot)) {
                 list_from_store(read);
+                return;
+        }
+        scope_prefix(read, prefix);
+        hfd_object_iter_init(&iter, &snapshot.objects, prefix, read->start);
+        do
+                object = hfd_object_iter_next(&iter);
+        while (object && page_add(&page, object));
+        page.revision = snapshot.revision;
+        hfd_snapshot_done(&snapshot);
+        finish_page(&page);
 }
 
 /* ---- start ---- */

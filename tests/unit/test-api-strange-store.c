@@ -143,11 +143,14 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         assert_false(before->ended);
         /* A real difference, for once. The list that follows finds the invalid value too. */
         pthread_mutex_lock(&f->cacher->mu);
-        hfd_object_unref(hfd_object_tree_remove(&f->cacher->trees[hfd_resource_index(
+        struct hfd_object *removed = NULL;
+        assert_int_equal(hfd_object_tree_remove(&f->cacher->trees[hfd_resource_index(
                                                         hfd_resource_find(api_workspaces.group,
                                                                           api_workspaces.version,
                                                                           api_workspaces.plural))],
-                                                "good"));
+                                                "good", &removed),
+                         0);
+        hfd_object_unref(removed);
         pthread_mutex_unlock(&f->cacher->mu);
         audit(f);
         assert_int_equal(client_watch_await_end(before), HF_E_GONE);
@@ -187,7 +190,7 @@ static void test_an_object_overwritten_with_an_invalid_value_is_deleted(void **s
                   "{\"metadata\":{\"name\":\"a\"}}");
         client_watch_await(seen, 3);
         assert_int_equal(seen->events[seen->n - 1].type, HF_EVENT_ADDED);
-        assert_int_equal(f->cacher->unreadable.n, 0);
+        assert_int_equal(hfd_object_tree_size(&f->cacher->unreadable), 0);
         audit(f);
         assert_false(seen->ended);
         hfd_cacher_end_watches(f->cacher);
