@@ -4,14 +4,15 @@
  * What the filters know about a request. It is created when the request's head has arrived,
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
- * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` changes,
- * once: the same worker releases it when the response is finished. Other threads that hold a
- * reference to the request may read the other members.
+ * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` and
+ * `unsent` change, on the same worker: when the response is not read at once, and when it is
+ * finished. Other threads that hold a reference to the request may read the other members.
  */
 #include "server/auth/auth.h"
 #include "server/filters/inflight.h"
 #include "server/filters/request_info.h"
 #include "server/filters/request_metrics.h"
+#include "server/filters/unsent.h"
 #include "server/http/http.h"
 
 struct hfd_filters;
@@ -23,6 +24,7 @@ struct hfd_request_context {
         struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
+        struct hfd_unsent_entry unsent; /* charged once the client does not read its answer */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };
