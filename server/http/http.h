@@ -219,5 +219,7 @@ size_t hfd_http_request_unsent(struct hfd_http_request *request);
  * True: it was cut now. The caller owns a reference. Thread: any.
  */
 bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
+/* Ends the stream at once, so that the peer sees that it is incomplete. Thread: any. */
+void hfd_http_request_cut(struct hfd_http_request *request);
 /* Ends the stream cleanly after the pieces that were pushed. Thread: any. */
 void hfd_http_request_end(struct hfd_http_request *request);

@@ -250,6 +250,17 @@ bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec sinc
         return stalled;
 }
 
+void hfd_http_request_cut(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        if (response->streaming && !response->ended && !response->cut) {
+                response->cut = true;
+                post_locked(request);
+        }
+        pthread_mutex_unlock(&response->mu);
+}
+
 /* ---- sending: the worker ---- */
 
 void hfd_http_response_clear_posted(struct hfd_http_request *request) {

@@ -4,11 +4,16 @@
  * describes which state a list may see, except for two cases, which are handled here: all pages of
  * a list show the state of its first page, and a client may ask for exactly one revision.
  *
- *      cacher  if it has the required state: takes references to its objects
+ *      cacher  if it has the required state: walks through a snapshot
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * Invariant: under the cacher's lock, objects are only collected. Selectors are applied after the
- * lock was released, because they may have to parse the objects. Rendering comes last.
+ * A small list is made at once. Otherwise the thread that is here only takes the snapshot, because
+ * others may wait for it (a thread of the store, a worker):
+ *
+ *      a whole list  becomes a body that is made while the client reads (list_body.h)
+ *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
+ *
+ * Invariant: no object is parsed or copied under the cacher's lock.
  */
 #include "server/registry/list.h"
 
@@ -22,12 +27,20 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/cacher/object_tree.h"
 #include "server/cacher/store_request.h"
-#include "server/registry/table.h"
+#include "server/registry/list_body.h"
+#include "server/registry/rendering.h"
+#include "server/work/work_pool.h"
 
 #define LIST_MAX_BYTES (512u << 20)
-#define CONTINUE_END   "\\u0000\"}"
-#define TOKEN_MAX      2048
+/* A list of at most this size is made on the thread that asks for it: about 20 us. */
+#define INLINE_OBJECTS 32
+#define INLINE_BYTES   ((size_t)128 << 10)
+/* Objects that one step looks at: a millisecond if selectors parse them. */
+#define STEP_OBJECTS 256
+#define CONTINUE_END "\\u0000\"}"
+#define TOKEN_MAX    2048
 
 /* ---- the page: the collected objects ---- */
 
@@ -154,30 +167,14 @@ static bool parse_continue_token(struct hfd_read *read, const char *token) {
 struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_request *request,
                                 struct hfd_object *const *objects, size_t n, const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
-        char version[128];
+        int64_t now_s = hfd_rendering_now(registry);
 
-        hfd_resource_api_version(request->resource, version);
-        if (request->format == HFD_AS_TABLE)
-                return hfd_table_render(registry, request, objects, n, meta);
-        if (request->format == HFD_AS_PARTIAL)
-                hf__strbuf_printf(&s,
-                                  "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
-                                  "k8s.io/v1\",\"metadata\":{%s},\"items\":[",
-                                  meta);
-        else
-                hf__strbuf_printf(&s,
-                                  "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
-                                  "\"items\":[",
-                                  request->resource->kind, version, meta);
-        for (size_t i = 0; i < n; i++) {
-                if (i)
+        hfd_rendering_put_head(&s, request, meta);
+        for (size_t i = 0; i < n && s.error == 0; i++) {
+                if (i > 0)
                         hf__strbuf_putc(&s, ',');
-                struct hf__buf *partial = request->format == HFD_AS_PARTIAL
-                                                  ? hfd_table_render_partial(objects[i])
-                                                  : NULL;
-                const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
-                hf__strbuf_add(&s, bytes->data, bytes->n);
-                hf__buf_unref(partial);
+                if (!hfd_rendering_put_item(&s, request, objects[i], now_s) && s.error == 0)
+                        s.error = -ENOMEM;
         }
         hf__strbuf_puts(&s, "]}");
         struct hf__buf *buf = hf__strbuf_to_buf(&s);
@@ -200,6 +197,33 @@ static void append_metadata(struct hf__strbuf *meta, const struct page *page) {
                 hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_remaining);
 }
 
+/* Ends the read with a body that is made while the client reads. Consumes rendering; NULL = out of
+ * memory. */
+static void finish_with_body(struct hfd_read *read, const struct hf__strbuf *meta,
+                             struct hfd_rendering *rendering) {
+        struct hfd_request *request = read->request;
+        struct hfd_response response = {0};
+
+        if (meta->error)
+                rendering = hfd_rendering_unref(rendering);
+        if (rendering &&
+            hfd_list_body_new(request, meta->data, rendering, &request->list_body) == 0)
+                response.code = 200;
+        else
+                hfd_response_no_memory(&response);
+        hfd_read_finish(read, &response);
+}
+
+/* The page's objects as a body. They move to it. */
+static void finish_page_with_body(struct page *page, const struct hf__strbuf *meta) {
+        const struct hfd_rendering_spec spec = {.request = page->read->request};
+        struct hfd_rendering *rendering = NULL;
+
+        (void)hfd_rendering_of_array(page->read->registry->renderings, &spec, page->objects,
+                                     page->n, &rendering);
+        finish_with_body(page->read, meta, rendering);
+}
+
 /* Ends the read: passes the objects to read->on_objects, or sends a response. */
 static void finish_page(struct page *page) {
         struct hfd_read *read = page->read;
@@ -208,13 +232,17 @@ static void finish_page(struct page *page) {
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
-        page_select(page);
         if (on_objects && !page->failed) {
                 free(read);
                 on_objects(request, page->objects, page->n, page->revision);
                 return;
         }
         append_metadata(&meta, page);
+        if (!page->failed && request->takes_list_body && page->n > INLINE_OBJECTS) {
+                finish_page_with_body(page, &meta);
+                hf__strbuf_done(&meta);
+                return;
+        }
         if (page->failed || meta.error)
                 hfd_response_no_memory(&response);
         else
@@ -289,6 +317,7 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                         page_add(&page, object);
                 hfd_object_unref(object);
         }
+        page_select(&page);
         finish_page(&page);
 }
 
@@ -322,27 +351,145 @@ static void list_from_store(struct hfd_read *read) {
 
 /* ---- from the cacher ---- */
 
-/* Lists from the cacher if it has the required state, otherwise from the store. */
-static void list_from_cacher(struct hfd_read *read) {
-        struct page page = {.read = read, .limit = read->request->options.limit};
+/* A walk through a snapshot, in steps on the pool of threads. */
+struct walk {
+        struct hfd_work_task task; /* first member: step casts it back to the walk */
+        struct page page;
+        struct hfd_snapshot snapshot;   /* owned */
+        const struct hfd_object *after; /* the last object of the step before; NULL = read->start */
         char prefix[HF_NAME_MAX + 2];
-        struct hfd_snapshot snapshot;
-        struct hfd_object_iter iter;
-        struct hfd_object *object;
+};
 
-        if (!hfd_cacher_snapshot(read->registry->cacher, read->request->resource, read->at,
-                                 &snapshot)) {
+/* Adds object to the page if it is selected. False: the page is full, and object is not on it. */
+static bool page_take(struct page *page, struct hfd_object *object) {
+        if (page->limit && page->n == page->limit)
+                return false;
+        if (selectors_match(page->read->request, object))
+                (void)page_add(page, object);
+        return true;
+}
+
+/* Looks at up to n objects. True: the page is complete. */
+static bool walk_on(struct walk *walk, size_t n) {
+        struct page *page = &walk->page;
+        struct hfd_object_iter iter;
+        const char *after = walk->after ? walk->after->path : page->read->start;
+
+        hfd_object_iter_init(&iter, &walk->snapshot.objects, walk->prefix, after);
+        for (size_t i = 0; i < n && !page->failed; i++) {
+                struct hfd_object *object = hfd_object_iter_next(&iter);
+                if (!object)
+                        return true;
+                if (!page_take(page, object)) {
+                        page->more = true;
+                        page->n_remaining =
+                                hfd_object_tree_count(&walk->snapshot.objects, walk->prefix,
+                                                      page->objects[page->n - 1]->path);
+                        return true;
+                }
+                walk->after = object;
+        }
+        return page->failed;
+}
+
+static void finish_walk(struct walk *walk) {
+        struct page page = walk->page;
+
+        page.revision = walk->snapshot.revision;
+        hfd_snapshot_done(&walk->snapshot);
+        free(walk);
+        finish_page(&page);
+}
+
+/* Nobody waits for the list any more, or the server stops. */
+static void give_up(struct walk *walk) {
+        struct hfd_read *read = walk->page.read;
+
+        page_deinit(&walk->page);
+        hfd_snapshot_done(&walk->snapshot);
+        free(walk);
+        hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
+}
+
+static enum hfd_work_result walk_step(struct hfd_work_task *task) {
+        struct walk *walk = (struct walk *)task;
+        const struct hfd_read *read = walk->page.read;
+        const atomic_bool *abandoned = read->request->abandoned;
+
+        if (hfd_work_is_cancelled(read->registry->work, task) ||
+            (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed)))
+                give_up(walk);
+        else if (!walk_on(walk, STEP_OBJECTS))
+                return HFD_WORK_MORE;
+        else
+                finish_walk(walk);
+        return HFD_WORK_DONE;
+}
+
+/* Whether the objects are so few, and so small, that a list of them costs about what a get does. */
+static bool is_small(const struct walk *walk) {
+        struct hfd_object_iter iter;
+        const struct hfd_object *object;
+        size_t n = 0, bytes = 0;
+
+        hfd_object_iter_init(&iter, &walk->snapshot.objects, walk->prefix, walk->page.read->start);
+        while (n <= INLINE_OBJECTS && bytes <= INLINE_BYTES &&
+               (object = hfd_object_iter_next(&iter)) != NULL) {
+                n++;
+                bytes += object->bytes->n;
+        }
+        return n <= INLINE_OBJECTS && bytes <= INLINE_BYTES;
+}
+
+/* A whole list needs no walk: the client reads the snapshot itself, with all who ask for the same.
+ */
+static void finish_whole_list(struct walk *walk) {
+        struct hfd_read *read = walk->page.read;
+        const struct hfd_options *options = &read->request->options;
+        const struct hfd_rendering_spec spec = {.request = read->request,
+                                                .labels = &options->labels,
+                                                .fields = &options->fields};
+        struct hfd_rendering *rendering = NULL;
+        struct hf__strbuf meta = {0};
+
+        walk->page.revision = walk->snapshot.revision;
+        append_metadata(&meta, &walk->page);
+        (void)hfd_rendering_get(read->registry->renderings, &spec, &walk->snapshot, &rendering);
+        free(walk);
+        finish_with_body(read, &meta, rendering);
+        hf__strbuf_done(&meta);
+}
+
+/*
+ * Lists from the cacher if it has the required state, otherwise from the store. This may be a
+ * thread that others wait for, so only a small list is made here.
+ */
+static void list_from_cacher(struct hfd_read *read) {
+        struct hfd_request *request = read->request;
+        struct walk *walk = calloc(1, sizeof *walk);
+
+        if (!walk) {
+                hfd_read_finish_store_error(read, -ENOMEM, NULL);
+                return;
+        }
+        walk->task = (struct hfd_work_task){.step = walk_step, .owner = request->owner};
+        walk->page = (struct page){.read = read, .limit = request->options.limit};
+        if (!hfd_cacher_snapshot(read->registry->cacher, request->resource, read->at,
+                                 &walk->snapshot)) {
+                free(walk);
                 list_from_store(read);
                 return;
         }
-        scope_prefix(read, prefix);
-        hfd_object_iter_init(&iter, &snapshot.objects, prefix, read->start);
-        do
-                object = hfd_object_iter_next(&iter);
-        while (object && page_add(&page, object));
-        page.revision = snapshot.revision;
-        hfd_snapshot_done(&snapshot);
-        finish_page(&page);
+        scope_prefix(read, walk->prefix);
+        if (is_small(walk)) {
+                (void)walk_on(walk, SIZE_MAX);
+                finish_walk(walk);
+        } else if (request->takes_list_body && !request->options.limit && !read->on_objects &&
+                   !*read->start) {
+                finish_whole_list(walk);
+        } else if (!hfd_work_submit(read->registry->work, &walk->task)) {
+                give_up(walk);
+        }
 }
 
 /* ---- start ---- */

@@ -16,6 +16,7 @@
 #include "server/registry/delete_collection.h"
 #include "server/registry/list.h"
 #include "server/registry/read.h"
+#include "server/registry/rendering.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
 #include "server/work/work_pool.h"
@@ -36,9 +37,11 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *registry = (struct hfd_registry){.host = host,
                                           .cacher = cacher,
                                           .prefix = hfd_cacher_prefix(cacher)};
-        int r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
+        int r = hfd_renderings_new(registry, &registry->renderings);
+        if (r == 0)
+                r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
         if (r != 0) {
-                free(registry);
+                hfd_registry_free(registry);
                 return r;
         }
         *ret_registry = registry;
@@ -49,6 +52,7 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
         if (!registry)
                 return NULL;
         hfd_work_pool_free(registry->work);
+        hfd_renderings_free(registry->renderings);
         free(registry);
         return NULL;
 }

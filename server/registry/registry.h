@@ -32,13 +32,15 @@ struct hfd_request;
 struct hfd_response;
 struct hfd_watcher;
 struct hfd_watcher_sink;
+struct hfd_renderings;
 struct hfd_work_pool;
 
 struct hfd_registry {
-        const struct hf_host *host; /* borrowed */
-        struct hfd_cacher *cacher;  /* borrowed */
-        struct hfd_work_pool *work; /* owned; for lists, initial events and patches */
-        const char *prefix;         /* of all keys: "/registry"; borrowed from the cacher */
+        const struct hf_host *host;        /* borrowed */
+        struct hfd_cacher *cacher;         /* borrowed */
+        struct hfd_work_pool *work;        /* owned; for lists, initial events and patches */
+        struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
+        const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
 };
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */

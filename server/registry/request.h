@@ -9,6 +9,7 @@
  * hfd_registry_serve returns. done frees the request. The response is borrowed until done returns.
  * For a watch, the caller calls hfd_registry_watch instead.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ enum hfd_verb {
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 
+struct hfd_list_body;
+
 struct hfd_request {
         enum hfd_verb verb;
         const struct hfd_resource *resource;
@@ -50,5 +53,10 @@ struct hfd_request {
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         bool in_process;              /* the request is from the loopback client */
         hf_nsec deadline;             /* boot time */
+        uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
+        const atomic_bool *abandoned; /* borrowed until done; the client has left; NULL = never */
+        /* A large list sets list_body instead of the response's body, and done owns it. */
+        bool takes_list_body;
+        struct hfd_list_body *list_body;
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };
