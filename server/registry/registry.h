@@ -55,7 +55,9 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
  */
 void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request);
 /*
- * Begins a watch. request has the verb HFD_WATCH. Its selectors are moved to the watch, and the
+ * Begins a watch. request has the verb HFD_WATCH. With sendInitialEvents the caller has waited
+ * until the cacher has the state that the options require, and sends the bookmark after the initial
+ * events. Its selectors are moved to the watch, and the
  * rest of request is not needed after the call. request->done is never called. False: response
  * contains the failure, and the sink is never called. See hfd_watcher_new for the rest. Thread:
  * any.
