@@ -17,8 +17,9 @@
  * 45 KiB and the client nothing. Until its sender is known, a connection is in one of its worker's
  * two sets: `handshakes`, then `strangers`. Each has a maximum, which is a fraction of all
  * connections, so that strangers leave room for known senders. When a set is full, strangers.h
- * chooses the connection to close. A sender becomes known by a client certificate that verifies, or
- * by the first request that on_head accepts for reading.
+ * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
+ * serves a few in each iteration, after all known senders. A sender becomes known by a client
+ * certificate that verifies, or by the first request that on_head accepts for reading.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
  * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
@@ -156,7 +157,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         if (r == 0)
                 r = hfd_strangers_add(&worker->handshakes, &connection->stranger, &key,
                                       worker->now);
-        if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        if (r == 0 && epoll_ctl(worker->stranger_epoll, EPOLL_CTL_ADD, fd, &event) != 0)
                 r = -errno;
         if (r != 0) {
                 hfd_strangers_remove(&connection->stranger);
@@ -168,6 +169,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         connection->fd = fd;
         connection->worker = worker;
         connection->events = EPOLLIN;
+        connection->epoll = worker->stranger_epoll;
         connection->since = worker->now;
         link_connection(worker, connection);
         return 0;
@@ -403,6 +405,25 @@ static void write_output(struct hfd_connection *connection) {
         hfd_connection_mark_dirty(connection);
 }
 
+/* Has the right epoll report the event. A connection moves from the strangers' epoll to the other
+ * one when its sender has become known. */
+static void watch_socket(struct hfd_connection *connection, struct epoll_event *event) {
+        struct hfd_worker *worker = connection->worker;
+        int epoll = connection->share.known ? worker->epoll : worker->stranger_epoll;
+        int r = 0;
+
+        if (epoll != connection->epoll) {
+                (void)epoll_ctl(connection->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
+                r = epoll_ctl(epoll, EPOLL_CTL_ADD, connection->fd, event);
+        } else if (event->events != connection->events) {
+                r = epoll_ctl(epoll, EPOLL_CTL_MOD, connection->fd, event);
+        }
+        connection->epoll = epoll;
+        connection->events = event->events;
+        if (r != 0)
+                connection->dead = true;
+}
+
 /* Makes epoll report only the events that the connection can handle now. Otherwise a socket with
  * input that the connection must not read yet would keep the thread busy. */
 static void update_epoll(struct hfd_connection *connection) {
@@ -424,11 +445,7 @@ static void update_epoll(struct hfd_connection *connection) {
                         event.events |= EPOLLIN;
                 break;
         }
-        if (event.events == connection->events)
-                return;
-        connection->events = event.events;
-        if (epoll_ctl(connection->worker->epoll, EPOLL_CTL_MOD, connection->fd, &event) != 0)
-                connection->dead = true;
+        watch_socket(connection, &event);
 }
 
 static void serve_open(struct hfd_connection *connection, uint32_t events) {

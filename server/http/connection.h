@@ -29,7 +29,7 @@
 #define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
 #define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
 /* How long a drain waits for strangers. */
-#define HFD_STRANGER_DRAIN_TIME (2 * HF_NSEC_PER_SEC)
+#define HFD_STRANGER_DRAIN_TIME HF_NSEC_PER_SEC
 
 enum hfd_connection_state { HFD_CONNECTION_HANDSHAKE, HFD_CONNECTION_OPEN, HFD_CONNECTION_LINGER };
 
@@ -50,6 +50,7 @@ struct hfd_connection {
          * byte. */
         hf_nsec since;
         uint32_t events;      /* the events that epoll reports for it now */
+        int epoll;            /* borrowed from the worker: the one that reports them */
         bool is_dirty;        /* it is in the worker's dirty list */
         bool dead;            /* must be freed; only hfd_connection_serve does that */
         bool ending;          /* closes once nothing is unsent */
@@ -79,9 +80,9 @@ int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_re
                            size_t extra);
 /* Detaches a request of this connection and uncounts it. Drops the connection's reference. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Call once when the head of a request is complete. Has on_head decide about the request. True:
- * read the body, then dispatch. False: a response was sent, or the request was dispatched without
- * its body; what still arrives of it must be dropped. */
+/* Call once when the head of a request is complete. Calls on_head, which decides about the request.
+ * True: read the body, then dispatch. False: a response was sent, or the request was dispatched
+ * without its body; the protocol must drop the rest of the request. */
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);

@@ -9,6 +9,8 @@
  * - handle the messages (new sockets, changed responses) of other threads and of this thread.
  * - serve the connections that these messages marked dirty: each one once, and at most MAX_DIRTY of
  *   them, so that an event for thousands of watches does not delay other requests.
+ * - serve a few strangers' connections. Their sockets are in a second epoll, so that a flood of
+ *   handshakes delays known senders by a few steps only.
  * - once a second, check the time limits.
  *
  * A handler that responds on this thread posts its message to the list `local`, which needs neither
@@ -37,9 +39,12 @@
 #include "server/http/http_private.h"
 
 /* Limits per iteration, so that no kind of work delays the others. */
-#define MAX_EVENTS  64
-#define MAX_DIRTY   64
-#define MAX_ACCEPTS 32
+#define MAX_EVENTS 64
+#define MAX_DIRTY  64
+/* A step of a TLS handshake takes up to half a millisecond: known senders must not wait for many.
+ */
+#define MAX_STRANGER_EVENTS 4
+#define MAX_ACCEPTS         8
 
 #define TICK HF_NSEC_PER_SEC /* interval between checks of the time limits */
 
@@ -112,9 +117,9 @@ static void assign_socket(struct hfd_worker *worker, int fd,
         hfd_worker_post(to, &message->message);
 }
 
-/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. The
- * spare one is given up to accept it and close it, so that its client learns of it. Returns false
- * if that did not work. */
+/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. So
+ * this closes the spare descriptor, accepts the connection and closes it at once. Its client then
+ * sees a closed connection and need not wait for a timeout. False: that did not work. */
 static bool refuse_socket(struct hfd_worker *worker) {
         struct hfd_http *http = worker->http;
         int fd;
@@ -272,10 +277,18 @@ static int wait_ms(const struct hfd_worker *worker) {
         return (int)(left / HF_NSEC_PER_MSEC) + 1;
 }
 
+static void serve_strangers(struct hfd_worker *worker) {
+        struct epoll_event events[MAX_STRANGER_EVENTS];
+        int n = epoll_wait(worker->stranger_epoll, events, MAX_STRANGER_EVENTS, 0);
+
+        for (int i = 0; i < n; i++)
+                hfd_connection_serve(events[i].data.ptr, events[i].events);
+}
+
 static void run_iteration(struct hfd_worker *worker) {
         struct epoll_event events[MAX_EVENTS];
         int n = epoll_wait(worker->epoll, events, MAX_EVENTS, wait_ms(worker));
-        bool has_messages = false;
+        bool has_messages = false, has_strangers = false;
 
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
@@ -284,6 +297,8 @@ static void run_iteration(struct hfd_worker *worker) {
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
                         has_messages = true;
+                else if (events[i].data.ptr == &worker->stranger_epoll)
+                        has_strangers = true;
                 else if (events[i].data.ptr == worker->http)
                         accept_sockets(worker);
                 else
@@ -296,6 +311,8 @@ static void run_iteration(struct hfd_worker *worker) {
             atomic_load_explicit(&worker->http->draining, memory_order_acquire))
                 drain_connections(worker);
         serve_dirty(worker);
+        if (has_strangers)
+                serve_strangers(worker);
         report_unsent(worker);
         if (worker->now >= worker->next_tick)
                 tick_connections(worker);
@@ -320,8 +337,28 @@ static void *worker_main(void *ctx) {
 
 /* ---- start and end: the creating thread ---- */
 
+/* 0 or -errno. Call close_epolls in any case. */
+static int open_epolls(struct hfd_worker *worker) {
+        struct epoll_event message = {.events = EPOLLIN, .data.ptr = worker};
+        struct epoll_event stranger = {.events = EPOLLIN, .data.ptr = &worker->stranger_epoll};
+
+        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
+        worker->stranger_epoll = epoll_create1(EPOLL_CLOEXEC);
+        if (worker->epoll < 0 || worker->stranger_epoll < 0 ||
+            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &message) != 0 ||
+            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->stranger_epoll, &stranger) != 0)
+                return -errno;
+        return 0;
+}
+
+static void close_epolls(struct hfd_worker *worker) {
+        if (worker->epoll >= 0)
+                close(worker->epoll);
+        if (worker->stranger_epoll >= 0)
+                close(worker->stranger_epoll);
+}
+
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = worker};
         int r;
 
         memset(worker, 0, sizeof *worker);
@@ -336,16 +373,10 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         r = worker->in && worker->out ? hf__mailbox_init(&worker->mailbox) : -ENOMEM;
         if (r != 0)
                 goto fail;
-        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (worker->epoll < 0) {
-                r = -errno;
-                goto fail_mailbox;
-        }
-        if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &event) == 0)
+        r = open_epolls(worker);
+        if (r == 0)
                 return 0;
-        r = -errno;
-        close(worker->epoll);
-fail_mailbox:
+        close_epolls(worker);
         hf__mailbox_done(&worker->mailbox);
 fail:
         free(worker->in);
@@ -401,7 +432,7 @@ void hfd_worker_done(struct hfd_worker *worker) {
         hfd_strangers_done(&worker->handshakes);
         hfd_strangers_done(&worker->strangers);
         hf__mailbox_done(&worker->mailbox);
-        close(worker->epoll);
+        close_epolls(worker);
         free(worker->in);
         free(worker->out);
 }

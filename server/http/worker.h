@@ -42,7 +42,8 @@ struct hfd_worker {
         /* Immutable after init. */
         struct hfd_http *http; /* borrowed */
         unsigned index;
-        int epoll; /* owned */
+        int epoll;          /* owned */
+        int stranger_epoll; /* owned; strangers' connections; it is itself in epoll */
 
         struct hf__mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;

@@ -375,7 +375,7 @@ static bool serve_one_watch(struct fake_api *api) {
 
 /* ---- the server's thread ---- */
 
-/* Ends only after all requests and watches were cancelled, so each of them gets its callback. */
+/* Ends only after all requests and watches were canceled, so each of them gets its callback. */
 static void *server_main(void *ctx) {
         struct fake_api *api = ctx;
         const struct hf_clock *clock = hf_clock_system();

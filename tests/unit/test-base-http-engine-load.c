@@ -66,7 +66,7 @@ static void tally_wait(struct tally *t) {
 
 /*
  * Several threads send requests and cancel them at once. Each request ends exactly once, with a
- * response or as cancelled.
+ * response or as canceled.
  */
 static void *submit_and_cancel(void *ctx) {
         for (int i = 0; i < 50; i++) {
@@ -85,7 +85,7 @@ static void *submit_and_cancel(void *ctx) {
         return NULL;
 }
 
-static void test_requests_cancelled_at_any_moment_end_once(void **state) {
+static void test_requests_canceled_at_any_moment_end_once(void **state) {
         pthread_t thread[3];
         struct tally t;
 
@@ -235,7 +235,7 @@ static void test_the_loop_counts_its_iterations(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_requests_cancelled_at_any_moment_end_once),
+                TEST(test_requests_canceled_at_any_moment_end_once),
                 TEST(test_free_with_requests_under_way),
                 TEST(test_a_thousand_requests_at_once_succeed),
                 TEST(test_scheduled_calls_come_in_time_order),

@@ -231,7 +231,7 @@ static void test_there_are_at_most_ten_retries(void **state) {
  * A request that waits for its next attempt is still under way: a cancellation ends it, and so does
  * freeing the client.
  */
-static void test_waiting_requests_can_be_cancelled(void **state) {
+static void test_waiting_requests_can_be_canceled(void **state) {
         struct outcome canceled = OUTCOME, freed = OUTCOME;
         struct hf_request patient = put;
         uint64_t id = 0;
@@ -397,7 +397,7 @@ int main(void) {
                 TEST(test_retry_after_is_honoured),
                 TEST(test_some_requests_are_not_sent_again),
                 TEST(test_there_are_at_most_ten_retries),
-                TEST(test_waiting_requests_can_be_cancelled),
+                TEST(test_waiting_requests_can_be_canceled),
                 TEST(test_the_deadline_comes_before_the_next_try),
                 TEST(test_a_token_file_is_read_again_after_a_minute),
                 TEST(test_a_401_makes_the_client_read_the_token_again),

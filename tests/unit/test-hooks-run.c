@@ -314,7 +314,7 @@ static int spawning_stop(struct hf_hook_context *context, void *ctx,
         test->late = hf_hook_spawn(context, "late", supervised, test);
         return 0;
 }
-static void test_spawned_threads_are_cancelled_and_joined(void **state) {
+static void test_spawned_threads_are_canceled_and_joined(void **state) {
         struct spawn_test test = {0};
         struct hf_hook list[] = {
                 {.name = "a", .start = spawning_start, .stop = spawning_stop, .ctx = &test}};
@@ -494,7 +494,7 @@ int main(void) {
                 cmocka_unit_test(test_the_errors_of_all_stops_are_reported),
                 cmocka_unit_test(
                         test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
-                cmocka_unit_test(test_spawned_threads_are_cancelled_and_joined),
+                cmocka_unit_test(test_spawned_threads_are_canceled_and_joined),
                 cmocka_unit_test(test_threads_that_have_returned_are_not_kept),
                 cmocka_unit_test(test_a_hook_without_a_stop_still_joins_its_threads),
                 cmocka_unit_test(test_the_two_tokens_fire_one_after_the_other),

@@ -159,7 +159,7 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
 /* ---- a gated term's client ---- */
 
 /*
- * Keeps one request, completes it when it is cancelled, and records whether the controllers were
+ * Keeps one request, completes it when it is canceled, and records whether the controllers were
  * aborted before that.
  */
 struct keeper {

@@ -145,7 +145,7 @@ static void test_events_of_one_revision_arrive_together(void **state) {
         hf__buf_unref(value);
 }
 
-static void test_a_watch_from_now_can_be_cancelled(void **state) {
+static void test_a_watch_from_now_can_be_canceled(void **state) {
         struct store_fixture *f = *state;
         static struct watch_recorder first, second;
 
@@ -177,7 +177,7 @@ int main(void) {
                 STORE_TEST(test_a_watch_from_the_past_continues_with_new_events),
                 STORE_TEST(test_a_watch_sees_only_its_range),
                 STORE_TEST(test_events_of_one_revision_arrive_together),
-                STORE_TEST(test_a_watch_from_now_can_be_cancelled),
+                STORE_TEST(test_a_watch_from_now_can_be_canceled),
         };
         return store_fixture_run(tests, sizeof tests / sizeof tests[0]);
 }

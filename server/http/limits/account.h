@@ -3,8 +3,8 @@
 /*
  * The memory that requests hold on behalf of the peers: heads, bodies, and input that waits for an
  * earlier response. Two accounts: one for senders that are known, one for strangers. A connection
- * moves from the second to the first when its sender becomes known, and so strangers can use up
- * their own account only.
+ * moves from the second to the first when its sender becomes known. So strangers can use up only
+ * the second.
  *
  * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
  */
@@ -25,14 +25,14 @@ struct hfd_account {
         _Atomic size_t known, strangers;
 };
 
-/* What one connection has in the account. Zero-initialized: nothing, as a stranger. */
+/* What one connection has in the account. Zero = no bytes, the sender is unknown. */
 struct hfd_account_share {
         size_t n;
         bool known;
 };
 
 /* Changes what the connection holds from `before` to `after` bytes for one of its requests. 0, or
- * HF_E_TOO_LARGE: a limit is exceeded; it is counted nevertheless. Less is never too large. */
+ * HF_E_TOO_LARGE: a limit is exceeded; the bytes are counted anyway. A decrease never fails. */
 int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,
                        size_t after);
 /* The sender has become known: the share moves to the other account. Idempotent. */
