@@ -115,6 +115,7 @@ struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
                 hfd_object_tree_clear(&listing->trees[i]);
                 hfd_object_tree_clear(&listing->newer[i]);
         }
+        hfd_event_histories_done(&listing->histories);
         hfd_object_tree_clear(&listing->unreadable);
         free(listing);
         return NULL;

@@ -4,11 +4,10 @@
  * describes which state a list may see, except for two cases, which are handled here: all pages of
  * a list show the state of its first page, and a client may ask for exactly one revision.
  *
- *      cacher  if it has the required state: takes references to its objects
+ *      cacher  while it knows the required state: takes a snapshot of it
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * Invariant: under the cacher's lock, objects are only collected. Selectors are applied after the
- * lock was released, because they may have to parse the objects. Rendering comes last.
+ * list_page.c selects the objects of a page. Invariant: nothing here runs under the cacher's lock.
  */
 #include "server/registry/list.h"
 
@@ -19,135 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/json.h"
 #include "base/strbuf.h"
+#include "server/cacher/snapshot.h"
 #include "server/cacher/store_request.h"
+#include "server/registry/continue_token.h"
+#include "server/registry/list_page.h"
 #include "server/registry/table.h"
 
 #define LIST_MAX_BYTES (512u << 20)
-#define CONTINUE_END   "\\u0000\"}"
-#define TOKEN_MAX      2048
-
-/* ---- the page: the collected objects ---- */
-
-struct page {
-        struct hfd_read *read;       /* borrowed */
-        struct hfd_object **objects; /* owned, with their references; in the order of paths */
-        size_t n, space;
-        uint64_t limit;    /* of selected objects; 0 = no limit */
-        uint64_t revision; /* of the list */
-        bool from_store;
-        bool more;          /* there are objects beyond the limit */
-        size_t n_remaining; /* collected objects beyond the limit */
-        bool failed;        /* out of memory */
-};
-
-static void page_deinit(struct page *page) {
-        for (size_t i = 0; i < page->n; i++)
-                hfd_object_unref(page->objects[i]);
-        free(page->objects);
-}
-
-/*
- * Appends object with a new reference. False: out of memory, and page->failed is set. May run under
- * the cacher's lock.
- */
-static bool page_add(struct page *page, struct hfd_object *object) {
-        if (page->n == page->space) {
-                size_t space = page->space ? page->space * 2 : 32;
-                struct hfd_object **more = realloc(page->objects, space * sizeof *more);
-                if (!more) {
-                        page->failed = true;
-                        return false;
-                }
-                page->objects = more;
-                page->space = space;
-        }
-        page->objects[page->n++] = hfd_object_ref(object);
-        return true;
-}
-
-static bool selectors_match(const struct hfd_request *request, struct hfd_object *object) {
-        return hfd_selector_matches(&request->options.labels, object) &&
-               hfd_selector_matches(&request->options.fields, object);
-}
-
-/* Drops the objects that the selectors do not match, and those beyond the limit. */
-static void page_select(struct page *page) {
-        const struct hfd_request *request = page->read->request;
-        size_t n = 0;
-
-        for (size_t i = 0; i < page->n; i++) {
-                struct hfd_object *object = page->objects[i];
-                if (page->limit && n == page->limit) {
-                        page->more = true;
-                        page->n_remaining += page->n - i;
-                        for (; i < page->n; i++)
-                                hfd_object_unref(page->objects[i]);
-                        break;
-                }
-                if (selectors_match(request, object))
-                        page->objects[n++] = object;
-                else
-                        hfd_object_unref(object);
-        }
-        assert(!page->limit || n <= page->limit);
-        page->n = n;
-}
-
-/* ---- continue tokens ---- */
-
-/*
- * Appends a continue token in Kubernetes' format: the next page begins after path, at revision. The
- * token is unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}.
- */
-static void append_continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
-        struct hf__strbuf json = {0};
-
-        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":",
-                          (int64_t)revision);
-        hf__strbuf_json(&json, path, strlen(path));
-        if (!json.error)
-                json.n--; /* drop the closing quote, which CONTINUE_END contains */
-        hf__strbuf_puts(&json, CONTINUE_END);
-        if (!json.error)
-                hf__base64url_encode(out, json.data, json.n);
-        hf__strbuf_done(&json);
-}
-
-/* Sets read->at and read->start. False: append_continue_token cannot have created this token. */
-static bool parse_continue_token(struct hfd_read *read, const char *token) {
-        char json[HF__BASE64URL_DECODED_MAX(TOKEN_MAX) + 1];
-        size_t n, n_token = strlen(token);
-        int64_t revision;
-        struct hf__json *tree = NULL;
-
-        if (n_token > TOKEN_MAX || !hf__base64url_decode(token, n_token, json, &n))
-                return false;
-        json[n] = '\0';
-        /*
-         * Cut off the escaped NUL after the path before parsing. Otherwise a NUL anywhere in the
-         * path would go unnoticed, because the parsed string would end there.
-         */
-        size_t n_end = sizeof CONTINUE_END - 1;
-        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)
-                return false;
-        memcpy(json + n - n_end, "\"}", 3);
-        if (hf__json_parse(json, strlen(json), &tree, NULL))
-                return false;
-        const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
-        bool good = version && strcmp(version, "meta.k8s.io/v1") == 0 &&
-                    hf__json_i64(tree, "rv", &revision) && start &&
-                    strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
-        if (good) {
-                (void)snprintf(read->start, sizeof read->start, "%s", start);
-                /* -1: the first page's state is compacted, so continue with the current state. */
-                read->at = revision > 0 ? (uint64_t)revision : 0;
-        }
-        hf__json_free(tree);
-        return good;
-}
 
 /* ---- the response ---- */
 
@@ -186,29 +64,24 @@ struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_
 }
 
 /* Appends the members of the list's metadata. A failure sets meta->error. */
-static void append_metadata(struct hf__strbuf *meta, const struct page *page) {
-        const struct hfd_options *o = &page->read->request->options;
-
+static void append_metadata(struct hf__strbuf *meta, const struct hfd_list_page *page) {
         hf__strbuf_printf(meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
-        if (!page->more || !page->n)
+        if (!page->more)
                 return;
         hf__strbuf_puts(meta, ",\"continue\":\"");
-        append_continue_token(meta, page->revision, page->objects[page->n - 1]->path);
+        hfd_continue_token_append(meta, page->revision, page->last);
         hf__strbuf_putc(meta, '"');
-        /* As in Kubernetes: with selectors, the number of remaining matches is not known. */
-        if (!page->from_store && !o->labels.n && !o->fields.n)
+        if (page->has_remaining)
                 hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_remaining);
 }
 
 /* Ends the read: passes the objects to read->on_objects, or sends a response. */
-static void finish_page(struct page *page) {
-        struct hfd_read *read = page->read;
+static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_request *request = read->request;
         hfd_list_objects_fn on_objects = read->on_objects;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
-        page_select(page);
         if (on_objects && !page->failed) {
                 free(read);
                 on_objects(request, page->objects, page->n, page->revision);
@@ -222,7 +95,7 @@ static void finish_page(struct page *page) {
                                 hfd_list_render(read->registry, request, page->objects, page->n,
                                                 meta.data));
         hf__strbuf_done(&meta);
-        page_deinit(page);
+        hfd_list_page_done(page);
         hfd_read_finish(read, &response);
 }
 
@@ -234,7 +107,7 @@ static void finish_expired(struct hfd_read *read) {
         struct hfd_response response = {0};
         struct hf__strbuf token = {0};
 
-        append_continue_token(&token, (uint64_t)-1, read->start); /* -1: parse_continue_token */
+        hfd_continue_token_append(&token, HFD_CONTINUE_CURRENT, read->start);
         const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
         hfd_response_status(&response, HF_E_GONE, 410, "Expired",
                             "The provided continue parameter is too old to display a "
@@ -262,11 +135,7 @@ static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 
 
 static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
-        struct page page = {.read = read,
-                            .revision = read->at ? read->at : reply->revision,
-                            .limit = read->request->options.limit,
-                            .from_store = true,
-                            .more = reply->more};
+        struct hfd_list_page page = {0};
 
         if (reply->error == HF_E_GONE && read->request->options.continue_token) {
                 finish_expired(read);
@@ -276,20 +145,8 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
-        for (size_t i = 0; i < reply->n_kvs && !page.failed; i++) {
-                const char *path;
-                const struct hfd_resource *resource =
-                        hfd_object_key_parse(read->registry->prefix, reply->kvs[i].key, &path);
-                if (resource != read->request->resource || !reply->kvs[i].value)
-                        continue;
-                struct hfd_object *object =
-                        hfd_object_new(resource, path, reply->kvs[i].mod_revision,
-                                       reply->kvs[i].value);
-                if (object)
-                        page_add(&page, object);
-                hfd_object_unref(object);
-        }
-        finish_page(&page);
+        hfd_list_page_from_store(&page, read, reply);
+        finish_page(read, &page);
 }
 
 static void list_from_store(struct hfd_read *read) {
@@ -324,25 +181,21 @@ static void list_from_store(struct hfd_read *read) {
 
 /* Lists from the cacher if it has the required state, otherwise from the store. */
 static void list_from_cacher(struct hfd_read *read) {
-        struct page page = {.read = read, .limit = read->request->options.limit};
+        struct hfd_cacher *cacher = read->registry->cacher;
+        struct hfd_list_page page = {0};
         char prefix[HF_NAME_MAX + 2];
         struct hfd_snapshot snapshot;
-        struct hfd_object_iter iter;
-        struct hfd_object *object;
 
-        if (!hfd_cacher_snapshot(read->registry->cacher, read->request->resource, read->at,
-                                 &snapshot)) {
+        if (!hfd_cacher_snapshot(cacher, read->request->resource, read->at, &snapshot)) {
                 list_from_store(read);
                 return;
         }
         scope_prefix(read, prefix);
-        hfd_object_iter_init(&iter, &snapshot.objects, prefix, read->start);
-        do
-                object = hfd_object_iter_next(&iter);
-        while (object && page_add(&page, object));
-        page.revision = snapshot.revision;
+        hfd_list_page_from_snapshot(&page, read, &snapshot, prefix);
+        if (page.more)
+                hfd_cacher_keep_snapshot(cacher, read->request->resource, &snapshot);
         hfd_snapshot_done(&snapshot);
-        finish_page(&page);
+        finish_page(read, &page);
 }
 
 /* ---- start ---- */
@@ -369,7 +222,7 @@ static void continue_list(struct hfd_read *read) {
         const char *token = read->request->options.continue_token;
         struct hfd_response response = {0};
 
-        if (!parse_continue_token(read, token)) {
+        if (!hfd_continue_token_parse(token, &read->at, read->start, sizeof read->start)) {
                 hfd_response_bad_request(&response, "continue key is not valid: %.100s", token);
                 hfd_read_finish(read, &response);
         } else if (read->at) {
