@@ -237,12 +237,22 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         while (!cacher->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
                                   hf_cancel_deadline(token));
-        if (!cacher->synced)
+        if (!cacher->synced && cacher->reflector.n_listed > 0)
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the cache has %zu objects so far",
+                            cacher->reflector.n_listed);
+        else if (!cacher->synced)
                 r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not respond: %s",
                             *why ? why : "no reply yet");
         pthread_mutex_unlock(&cacher->mu);
         hf_cancel_remove_waker(&waker);
         return r;
+}
+
+hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        hf_nsec at = cacher->reflector.progress_at;
+        pthread_mutex_unlock(&cacher->mu);
+        return at;
 }
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {

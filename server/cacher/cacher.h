@@ -64,10 +64,16 @@ const char *hfd_cacher_prefix(const struct hfd_cacher *cacher);
 bool hfd_cacher_synced(struct hfd_cacher *cacher);
 /*
  * Blocks until the cache is filled (0) or token fires (HF_E_CANCELED). In the second case
- * reterr_status contains the store's most recent failure.
+ * reterr_status contains the store's most recent failure, or how far the filling has come.
  */
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
+/*
+ * Returns the boot time at which the first filling of the cache last came further than ever before;
+ * 0 = no page has arrived yet. So a store that responds but never lets the cache be filled makes no
+ * progress.
+ */
+hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
 /* Returns the boot time of the store's last reply or event, for the health check of etcd. */
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
 

@@ -24,6 +24,8 @@ struct hfd_listing {
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
         uint64_t revision;                    /* of the first page; 0 = no page has arrived */
         unsigned long replacement_epoch;      /* its value at the start; see store_identity.h */
+        size_t n_keys, n_bytes;               /* on the pages so far; n_bytes: of their values */
+        unsigned n_retries;                   /* pages that were requested again */
         char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 };

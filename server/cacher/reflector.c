@@ -16,6 +16,7 @@
 #include "server/cacher/reflector.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@
 #define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)
 #define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
+#define TRIM_MIN       10000 /* objects */
 
 static void read_epoch(struct hfd_cacher *cacher);
 static void begin_watch(struct hfd_cacher *cacher);
@@ -40,6 +42,7 @@ static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_sta
 
         pthread_mutex_lock(&cacher->mu);
         assert(reflector->state == HFD_REFLECTOR_RUNNING);
+        reflector->n_listed = 0;
         reflector->status =
                 status && *status->message ? *status : (struct hf_status){.error = error};
         if (!*reflector->status.message)
@@ -83,6 +86,7 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         cacher->revision = listing->revision;
         cacher->synced = true;
         cacher->n_fills++;
+        cacher->reflector.n_listed = 0;
         cacher->identity.replaced = cacher->identity.replacement_pending = false;
         cacher->reflector.relist = false;
         cacher->reflector.backoff = BACKOFF_MIN;
@@ -109,11 +113,27 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(dirty);
+        size_t n_keys = listing->n_keys;
         hfd_listing_free(listing); /* it now contains the replaced trees */
+        if (n_keys > TRIM_MIN)
+                (void)malloc_trim(0); /* the memory of the pages and of the replaced trees */
         if (published)
                 begin_watch(cacher);
         else
                 read_epoch(cacher);
+}
+
+void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n) {
+        struct hfd_reflector *reflector = &cacher->reflector;
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        reflector->n_listed = n;
+        if (n > reflector->n_listed_max) {
+                reflector->n_listed_max = n;
+                reflector->progress_at = now;
+        }
+        pthread_mutex_unlock(&cacher->mu);
 }
 
 /* ---- events of the watch ---- */
