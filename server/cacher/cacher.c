@@ -26,17 +26,19 @@
 struct due_work {
         struct hfd_consistent_read *late; /* their wait has timed out */
         struct hfd_watcher *dirty;        /* they have events to deliver */
-        bool reflector, audit;
+        bool reflector, audit, history;   /* history: it has more to drop */
+        struct hfd_history_garbage garbage;
         uint64_t hung_watch; /* ID of the store's watch to reopen; 0 = none */
 };
 
 static bool is_work_due(const struct due_work *due) {
-        return due->late || due->dirty || due->reflector || due->audit || due->hung_watch;
+        return due->late || due->dirty || due->reflector || due->audit || due->hung_watch ||
+               due->history || due->garbage.n || due->garbage.n_states;
 }
 
 /* Collects the due work. Lowers *next to the boot time at which the next waiting read times out. */
-static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                               hf_nsec *next) {
+static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
+                                    struct due_work *ret_due, hf_nsec *next) {
         struct due_work due = {0};
 
         due.late = hfd_consistent_reads_remove_late_locked(cacher, now, next);
@@ -47,11 +49,13 @@ static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nse
         due.audit = cacher->identity.audit_at <= now;
         due.hung_watch = cacher->reads.reopen_watch ? cacher->reflector.watch_id : 0;
         cacher->reads.reopen_watch = false;
-        return due;
+        due.history = !hfd_event_histories_trim(&cacher->histories, now, &due.garbage);
+        *ret_due = due;
 }
 
 /* Called without the lock, because each of these runs callbacks or sends requests. */
-static void run_due_work(struct hfd_cacher *cacher, const struct due_work *due) {
+static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
+        hfd_history_garbage_free(&due->garbage);
         hfd_consistent_reads_call_ready(due->late);
         hfd_watchers_deliver(due->dirty);
         if (due->reflector)
@@ -73,7 +77,8 @@ static void *timer_main(void *ctx) {
         pthread_mutex_lock(&cacher->mu);
         while (!cacher->stopping) {
                 hf_nsec next = HF_NSEC_NEVER;
-                struct due_work due = collect_due_work_locked(cacher, hf_now(clock), &next);
+                struct due_work due;
+                collect_due_work_locked(cacher, hf_now(clock), &due, &next);
                 if (is_work_due(&due)) {
                         pthread_mutex_unlock(&cacher->mu);
                         run_due_work(cacher, &due);
@@ -82,6 +87,8 @@ static void *timer_main(void *ctx) {
                 }
                 if (cacher->watchers.due < next)
                         next = cacher->watchers.due;
+                if (cacher->histories.due < next)
+                        next = cacher->histories.due;
                 if (cacher->identity.audit_at < next)
                         next = cacher->identity.audit_at;
                 if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
@@ -121,6 +128,7 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->identity.ctx = config->ctx;
         cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
         cacher->reflector.relist = true;
+        hfd_event_histories_init(&cacher->histories);
         cacher->watchers.due = HF_NSEC_NEVER;
         init_metrics(cacher);
         int r = hf__mutex_init(&cacher->mu);
@@ -181,7 +189,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
                 pthread_cond_wait(&cacher->cond, &cacher->mu);
         pthread_mutex_unlock(&cacher->mu);
         assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);
-        assert(cacher->history.n == 0);
+        hfd_event_histories_done(&cacher->histories);
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 hfd_object_tree_clear(&cacher->trees[i]);
                 hfd_object_tree_clear(&cacher->newer[i]);
@@ -229,12 +237,22 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         while (!cacher->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
                                   hf_cancel_deadline(token));
-        if (!cacher->synced)
+        if (!cacher->synced && cacher->reflector.n_listed > 0)
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the cache has %zu objects so far",
+                            cacher->reflector.n_listed);
+        else if (!cacher->synced)
                 r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not respond: %s",
                             *why ? why : "no reply yet");
         pthread_mutex_unlock(&cacher->mu);
         hf_cancel_remove_waker(&waker);
         return r;
+}
+
+hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        hf_nsec at = cacher->reflector.progress_at;
+        pthread_mutex_unlock(&cacher->mu);
+        return at;
 }
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
@@ -257,24 +275,6 @@ struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_re
                 hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path));
         pthread_mutex_unlock(&cacher->mu);
         return object;
-}
-
-bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                         uint64_t at, struct hfd_snapshot *ret_snapshot) {
-        const struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
-
-        pthread_mutex_lock(&cacher->mu);
-        bool available = cacher->synced && (at == 0 || at == cacher->revision);
-        if (available)
-                *ret_snapshot = (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(tree),
-                                                      .revision = cacher->revision};
-        pthread_mutex_unlock(&cacher->mu);
-        return available;
-}
-
-void hfd_snapshot_done(struct hfd_snapshot *snapshot) {
-        hfd_object_tree_clear(&snapshot->objects);
-        *snapshot = (struct hfd_snapshot){0};
 }
 
 /* ---- for writes ---- */

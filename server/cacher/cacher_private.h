@@ -10,6 +10,7 @@
 #include "server/cacher/event_history.h"
 #include "server/cacher/object_tree.h"
 #include "server/cacher/reflector.h"
+#include "server/cacher/snapshot.h"
 #include "server/cacher/store_identity.h"
 #include "server/cacher/store_request.h"
 #include "server/cacher/watcher.h"
@@ -42,11 +43,12 @@ struct hfd_cacher {
          */
         struct hfd_object_tree unreadable;
         uint64_t revision;
-        bool synced;   /* the trees have been filled at least once */
-        bool stopping; /* free has begun */
+        uint64_t n_fills; /* how often the cache was filled */
+        bool synced;      /* the trees have been filled at least once */
+        bool stopping;    /* free has begun */
 
         /* the parts; each header documents which of its members the lock guards */
-        struct hfd_event_history history;
+        struct hfd_event_histories histories;
         struct hfd_reflector reflector;
         struct hfd_consistent_reads reads;
         struct hfd_watchers watchers;

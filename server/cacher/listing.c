@@ -4,8 +4,15 @@
  * further pages are requested. So all pages show the same state of the store, even if other clients
  * write meanwhile.
  *
+ * Large pages. For each page, etcd counts all keys that follow it, so its work is the number of
+ * pages times the number of keys. Pages therefore grow: each one is a few times as large as all
+ * before it together, until PAGE_BYTES. So a small store is listed in a few pages, none of which is
+ * much too large if the objects are large, and the work for a large one grows about as it does. A
+ * page that fails is requested again, smaller each time, because it may have been too large for the
+ * store's deadline or for a response.
+ *
  * Invariant: only one page is requested at a time. `done` is called exactly once: after the last
- * page, or after the first failure.
+ * page, or after a failure.
  */
 #include "server/cacher/listing.h"
 
@@ -18,8 +25,12 @@
 #include "server/cacher/stored_value.h"
 #include "server/resources/object_key.h"
 
-#define PAGE_SIZE     500 /* objects */
+#define PAGE_FIRST    500 /* objects */
+#define PAGE_GROWTH   4
+#define PAGE_MAX      100000u /* objects */
+#define PAGE_BYTES    ((size_t)64 << 20)
 #define LIST_DEADLINE (30 * HF_NSEC_PER_SEC)
+#define RETRIES_MAX   8 /* of one listing */
 
 static void request_page(struct hfd_listing *listing);
 
@@ -49,10 +60,27 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         return true;
 }
 
+/* The limit for the next page, as far as the size of the objects so far allows it. */
+static size_t next_limit(const struct hfd_listing *listing) {
+        size_t limit = PAGE_FIRST;
+
+        if (listing->n_keys > 0) {
+                size_t of_that_size = PAGE_BYTES / (listing->n_bytes / listing->n_keys + 1);
+                limit = PAGE_GROWTH * listing->n_keys;
+                limit = limit < of_that_size ? limit : of_that_size;
+        }
+        limit = limit < PAGE_MAX ? limit : PAGE_MAX;
+        limit >>= listing->n_retries;
+        return limit > 0 ? limit : 1;
+}
+
 static int add_page(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
-        for (size_t i = 0; i < reply->n_kvs; i++)
+        for (size_t i = 0; i < reply->n_kvs; i++) {
                 if (!add_value(listing, &reply->kvs[i]))
                         return -ENOMEM;
+                listing->n_keys++;
+                listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
+        }
         /*
          * The next page starts at the lowest possible key after the last one: no key contains a
          * byte below 0x01.
@@ -63,10 +91,26 @@ static int add_page(struct hfd_listing *listing, const struct hfd_store_reply *r
         return 0;
 }
 
+/*
+ * Whether a page that failed is requested again. If the first one found no store, the reflector
+ * waits before it tries again.
+ */
+static bool may_retry(const struct hfd_listing *listing, int error) {
+        bool unreachable = error == HF_E_UNAVAILABLE && listing->revision == 0;
+
+        return listing->n_retries < RETRIES_MAX && !unreachable && error != HF_E_GONE &&
+               error != HF_E_CANCELED;
+}
+
 static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_listing *listing = ctx;
         int r = reply->error;
 
+        if (r != 0 && may_retry(listing, r)) {
+                listing->n_retries++;
+                request_page(listing);
+                return;
+        }
         if (r == 0)
                 r = add_page(listing, reply);
         if (r != 0) {
@@ -75,6 +119,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         }
         if (listing->revision == 0)
                 listing->revision = reply->revision;
+        hfd_reflector_progress(listing->cacher, listing->n_keys);
         if (reply->more && reply->n_kvs)
                 request_page(listing);
         else
@@ -87,7 +132,7 @@ static void request_page(struct hfd_listing *listing) {
 
         (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
         int r = hfd_store_request_list(cacher, prefix, *listing->start ? listing->start : NULL,
-                                       listing->revision, PAGE_SIZE,
+                                       listing->revision, next_limit(listing),
                                        hfd_cacher_now(cacher) + LIST_DEADLINE, on_page, listing);
         if (r != 0)
                 listing->done(listing, r, NULL);
@@ -115,6 +160,7 @@ struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
                 hfd_object_tree_clear(&listing->trees[i]);
                 hfd_object_tree_clear(&listing->newer[i]);
         }
+        hfd_event_histories_done(&listing->histories);
         hfd_object_tree_clear(&listing->unreadable);
         free(listing);
         return NULL;

@@ -9,6 +9,7 @@
  */
 #include <holdfast/error.h>
 
+#include "server/cacher/event_history.h"
 #include "server/cacher/object_tree.h"
 #include "server/storage/keys.h"
 
@@ -17,11 +18,14 @@ struct hfd_cacher;
 struct hfd_listing {
         struct hfd_cacher *cacher; /* borrowed */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
-        /* Empty; when the listing is published, the cacher's trees are moved here, and freed. */
+        /* Empty; when the listing is published, the cacher's are moved here, and freed. */
         struct hfd_object_tree newer[HFD_RESOURCES_MAX];
-        struct hfd_object_tree unreadable; /* placeholders, by key; see cacher_private.h */
-        uint64_t revision;                 /* of the first page; 0 = no page has arrived */
-        unsigned long replacement_epoch;   /* its value at the start; see store_identity.h */
+        struct hfd_event_histories histories; /* the same */
+        struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
+        uint64_t revision;                    /* of the first page; 0 = no page has arrived */
+        unsigned long replacement_epoch;      /* its value at the start; see store_identity.h */
+        size_t n_keys, n_bytes;               /* on the pages so far; n_bytes: of their values */
+        unsigned n_retries;                   /* pages that were requested again */
         char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 };

@@ -66,7 +66,7 @@ static void unref_node(struct hfd_object_node *node) {
  * Makes the node that link refers to one that only this tree uses: copies it if another tree shares
  * it. link itself must be in such a node. False: out of memory.
  */
-static bool own_link(struct hfd_object_node **link) {
+static bool own_link(struct hfd_object_tree *tree, struct hfd_object_node **link) {
         struct hfd_object_node *shared = *link;
 
         /* Acquire: another thread that had the second reference has finished reading the node. */
@@ -82,6 +82,7 @@ static bool own_link(struct hfd_object_node **link) {
         copy->n = shared->n;
         atomic_init(&copy->refs, 1);
         *link = copy;
+        tree->n_copied++;
         unref_node(shared);
         return true;
 }
@@ -91,7 +92,7 @@ static bool own_path(struct hfd_object_tree *tree, const char *path) {
         struct hfd_object_node **link = &tree->root;
 
         while (*link) {
-                if (!own_link(link))
+                if (!own_link(tree, link))
                         return false;
                 int order = compare_paths(path, *link);
                 if (order == 0)
@@ -149,11 +150,12 @@ static void split_tree(struct hfd_object_node *node, const char *path,
 }
 
 /* Owns the nodes that join_trees of left and right changes. False: out of memory. */
-static bool own_seam(struct hfd_object_node **left, struct hfd_object_node **right) {
+static bool own_seam(struct hfd_object_tree *tree, struct hfd_object_node **left,
+                     struct hfd_object_node **right) {
         while (*left && *right) {
                 struct hfd_object_node **next =
                         (*left)->priority > (*right)->priority ? left : right;
-                if (!own_link(next))
+                if (!own_link(tree, next))
                         return false;
                 if (next == left)
                         left = &(*left)->right;
@@ -244,7 +246,7 @@ int hfd_object_tree_append(struct hfd_object_tree *tree, struct hfd_object *obje
 
         *ret_old = NULL;
         for (; *link; link = &last->right) {
-                if (!own_link(link)) {
+                if (!own_link(tree, link)) {
                         hfd_object_unref(object);
                         return -ENOMEM;
                 }
@@ -274,7 +276,7 @@ int hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path,
         if (!own_path(tree, path))
                 return -ENOMEM;
         node = find_node(tree, path);
-        if (!own_seam(&node->left, &node->right))
+        if (!own_seam(tree, &node->left, &node->right))
                 return -ENOMEM;
         while (*link != node) {
                 (*link)->n--;
@@ -292,7 +294,7 @@ struct hfd_object_tree hfd_object_tree_snapshot(const struct hfd_object_tree *tr
 
 void hfd_object_tree_clear(struct hfd_object_tree *tree) {
         unref_node(tree->root);
-        tree->root = NULL;
+        *tree = (struct hfd_object_tree){0};
 }
 
 /* ---- reading ---- */

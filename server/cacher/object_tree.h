@@ -19,6 +19,7 @@ struct hfd_object_node;
 
 struct hfd_object_tree {
         struct hfd_object_node *root; /* owned reference; NULL = empty */
+        uint64_t n_copied;            /* nodes that changes of this tree have copied so far */
 };
 
 size_t hfd_object_tree_size(const struct hfd_object_tree *tree);

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "server/cacher/cacher_private.h"
+#include "server/cacher/snapshot.h"
 
 #define REVISION_DEADLINE     (10 * HF_NSEC_PER_SEC)
 #define QUEUE_MAX             8192 /* besides initial changes; checked only when the queue grows */
@@ -161,11 +162,13 @@ static bool is_watched(const struct hfd_watcher *watcher, const struct hfd_objec
         if (watcher->n_ns && (watcher->n_ns != object->n_ns ||
                               memcmp(watcher->ns, object->path, watcher->n_ns) != 0))
                 return false;
-        return !watcher->name || strcmp(watcher->name, object->name) == 0;
+        return !watcher->name || strcmp(watcher->name, hfd_object_name(object)) == 0;
 }
 
-void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                      struct hfd_watcher **dirty) {
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty) {
+        size_t n = 0;
+
         for (struct hfd_watcher *w =
                      cacher->watchers.list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
@@ -173,7 +176,9 @@ void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hf
                         continue;
                 queue_change_locked(w, change, change->object->revision);
                 mark_dirty_locked(w, dirty);
+                n++;
         }
+        return n;
 }
 
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
@@ -481,25 +486,23 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
  */
 static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
+        size_t index = hfd_resource_index(watcher->resource);
 
         if (!revision) {
                 /* Constant time: the objects are looked at when they are delivered. */
-                const struct hfd_object_tree *tree =
-                        &cacher->trees[hfd_resource_index(watcher->resource)];
+                const struct hfd_object_tree *tree = &cacher->trees[index];
                 if (watcher->snapshot)
                         *watcher->snapshot =
                                 (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(tree),
                                                       .revision = cacher->revision};
                 return true;
         }
-        if (revision < cacher->history.floor)
+        const struct hfd_event_history *history = &cacher->histories.of[index];
+        if (revision < history->floor)
                 return false;
         watcher->after = revision;
-        for (size_t i = 0; i < cacher->history.n; i++) {
-                const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
-                if (change->object->resource != watcher->resource ||
-                    change->object->revision <= watcher->after)
-                        continue;
+        for (size_t i = hfd_event_history_after(history, revision); i < history->n; i++) {
+                const struct hfd_change *change = hfd_event_history_at(history, i);
                 watcher->n_initial++;
                 if (is_watched(watcher, change->object))
                         queue_change_locked(watcher, change, change->object->revision);

@@ -98,8 +98,9 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
  * request their end, and link these watchers into *dirty. After the caller has released the lock,
  * it passes the list to hfd_watchers_deliver.
  */
-void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                      struct hfd_watcher **dirty);
+/* Returns the number of watchers that get the change. */
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* Ends all watches cleanly. */

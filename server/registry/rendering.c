@@ -159,7 +159,7 @@ static bool put_object(const struct hfd_rendering *rendering, struct hf__strbuf 
 static bool is_selected(const struct hfd_rendering *rendering, struct hfd_object *object) {
         const char *name = rendering->form.name;
 
-        return (*name == '\0' || strcmp(name, object->name) == 0) &&
+        return (*name == '\0' || strcmp(name, hfd_object_name(object)) == 0) &&
                hfd_selector_matches(&rendering->labels, object) &&
                hfd_selector_matches(&rendering->fields, object);
 }

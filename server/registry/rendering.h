@@ -13,7 +13,7 @@
  * chunk may take a millisecond, so it belongs on the pool of threads (work_pool.h).
  */
 #include "base/strbuf.h"
-#include "server/cacher/cacher.h"
+#include "server/cacher/snapshot.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 

@@ -369,7 +369,7 @@ static bool label_holds(const struct hfd_requirement *requirement, struct hfd_ob
 /* Name and namespace are read from the path of the object, which avoids parsing it. */
 static bool field_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
         if (strcmp(requirement->key, "metadata.name") == 0)
-                return requirement_holds(requirement, object->name);
+                return requirement_holds(requirement, hfd_object_name(object));
         if (strcmp(requirement->key, "metadata.namespace") == 0) {
                 const char *wanted = requirement->values[0];
                 bool same = strlen(wanted) == object->n_ns &&
