@@ -9,12 +9,10 @@ import http.client
 import json
 import pathlib
 import re
-import select
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
@@ -71,12 +69,6 @@ def measure(instance, work):
     return times, result
 
 
-def terms(instance):
-    text = instance.get("/metrics")[1]
-    found = re.search(r"^holdfast_leader_term_starts_total\S* (\d+)", text, re.M) or re.search(r"^\S*terms?\S*_total\S* (\d+)", text, re.M)
-    return int(found.group(1)) if found else None
-
-
 def full_lists(instance, n):
     """Reads n full lists at the same time, over four connections. Returns the seconds and the bytes."""
     begin = time.monotonic()
@@ -116,6 +108,35 @@ def lists(cluster, instance, n_objects, n_lists):
     return percentile(busy, 0.99), lost, peak[0] - before
 
 
+def watches(cluster, instance, n, n_connections, n_events=30):
+    """Many watches of one object, which changes n_events times, five times a second."""
+    path = "/api/v1/namespaces/default/configmaps"
+    code, text = instance.request("POST", path, {"metadata": {"name": "stamped"}})
+    assert code == 201, text
+    before = resident_mib(instance.pid)
+    pki = cluster.directory / "pki"
+    load = subprocess.Popen([holdfastd.BUILD / "tests" / "bench" / "watch-load", f"{instance.url}{path}?watch=true&fieldSelector=metadata.name%3Dstamped",
+                             pki / "ca.crt", pki / "admin.crt", pki / "admin.key", str(n), str(n_connections)],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert load.stdout.readline() == "open\n"
+    time.sleep(1)
+    open_kib = (resident_mib(instance.pid) - before) * 1024 / n
+    for _ in range(n_events):
+        body = {"metadata": {"name": "stamped"}, "data": {"stamp": str(time.monotonic_ns())}}
+        code, text = instance.request("PUT", f"{path}/stamped", body)
+        assert code == 200, text
+        time.sleep(0.2)
+    time.sleep(3)
+    busy_kib = (resident_mib(instance.pid) - before) * 1024 / n
+    load.stdin.close()
+    result = json.loads(load.stdout.readline())
+    load.wait()
+    print(f"{n} watches over {n_connections} connections: {open_kib:.1f} KiB each when open, {busy_kib:.1f} after {n_events} events; "
+          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events)")
+    assert result["events"] >= n * (n_events - 1), result
+    return busy_kib, result["p99"]
+
+
 def main():
     n_objects = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
     n_lists = int(sys.argv[2]) if len(sys.argv) > 2 else 40
@@ -126,9 +147,11 @@ def main():
         holdfastd.fill_configmaps(cluster.etcd, n_objects, 1024)
         instance = cluster.instance("a", f"--token-auth-file={tokens}", fast=False).wait_ready()
         p99, lost, grown = lists(cluster, instance, n_objects, n_lists)
+        kib, event_p99 = watches(cluster, instance, 10000, 100)
         instance.send(signal.SIGTERM)
         instance.wait()
     failed = [text for bad, text in ((p99 > 100, f"small GET p99 {p99:.0f} ms > 100 ms"), (lost, f"{lost} terms lost"),
+                                     (kib > 8, f"{kib:.1f} KiB for a watch"), (event_p99 > 200, f"{event_p99:.0f} ms for an event"),
                                      (grown > 512, f"{grown:.0f} MiB more at the peak")) if bad]
     print("bounds:", "; ".join(failed) or "kept")
     return 1 if failed else 0
