@@ -31,6 +31,7 @@
 #include "server/registry/list_body.h"
 #include "server/registry/list_page.h"
 #include "server/registry/rendering.h"
+#include "server/registry/stored_page.h"
 #include "server/work/work_pool.h"
 
 #define LIST_MAX_BYTES (512u << 20)
@@ -163,6 +164,13 @@ static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 
                 *prefix = '\0';
 }
 
+static void finish_stored_page(struct hfd_read *read, struct hfd_list_page *page) {
+        if (page)
+                finish_page(read, page);
+        else
+                hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
+}
+
 static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
         struct hfd_list_page page = {0};
@@ -175,8 +183,14 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
-        hfd_list_page_from_store(&page, read, reply);
-        finish_page(read, &page);
+        if (reply->n_kvs <= INLINE_OBJECTS) {
+                hfd_list_page_from_store(&page, read, reply);
+                finish_page(read, &page);
+                return;
+        }
+        int r = hfd_stored_page_start(read, reply, finish_stored_page);
+        if (r != 0)
+                hfd_read_finish_store_error(read, r, NULL);
 }
 
 static void list_from_store(struct hfd_read *read) {

@@ -318,6 +318,42 @@ static void test_a_list_without_memory_for_an_object_fails(void **state) {
         atomic_store(&out_of_memory, false);
 }
 
+/* A large reply is made into a page in several steps, whole and up to a limit. */
+static void test_a_large_list_from_the_store(void **state) {
+        struct api_fixture *f = *state;
+        char revision[32], query[160];
+        size_t n = 0;
+
+        forget_the_past(f);
+        api_fixture_make_workspaces(f, 600);
+        (void)snprintf(revision, sizeof revision, "%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"later\"}}"),
+                         0);
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
+                                             NULL),
+                         0); /* the cache has passed that revision */
+        (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&resourceVersion=%s",
+                       revision);
+        assert_int_equal(api_fixture_n_selected(f, query), 600);
+        assert_null(strstr(f->last.body, "later"));
+        assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
+        (void)snprintf(query, sizeof query,
+                       "resourceVersionMatch=Exact&labelSelector=parity%%3Dodd&resourceVersion=%s",
+                       revision);
+        assert_int_equal(api_fixture_n_selected(f, query), 300);
+        (void)snprintf(query, sizeof query,
+                       "resourceVersionMatch=Exact&limit=270&resourceVersion=%s", revision);
+        for (int page = 0; page < 3; page++) {
+                n += api_fixture_n_selected(f, query);
+                assert_int_equal(n, page < 2 ? 270u * (unsigned)(page + 1) : 600u);
+                (void)snprintf(query, sizeof query, "limit=270&continue=%s",
+                               api_fixture_text_at(f, "metadata.continue"));
+        }
+        assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_a_watch_from_a_lost_history_is_gone),
@@ -329,6 +365,7 @@ int main(void) {
                 API_TEST(test_a_page_with_an_invalid_value_is_not_the_last),
                 API_TEST(test_an_invalid_value_is_not_found),
                 API_TEST(test_a_list_without_memory_for_an_object_fails),
+                API_TEST(test_a_large_list_from_the_store),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
