@@ -99,8 +99,8 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
         cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
         if (!root && errno == ENOMEM)
                 return -ENOMEM;
-        /* After a syntax error cJSON sets `end` to the place of the error. The check of the range
-         * is only a precaution, because callers index the text with the offset. */
+        /* After a syntax error cJSON sets `end` to the place of the error. The range is checked,
+         * because callers index the text with the offset. */
         size_t offset = end >= data && end <= data + n ? (size_t)(end - data) : n;
         if (root)
                 while (offset < n && strchr(" \t\r\n", data[offset]))
@@ -205,9 +205,9 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
 static bool items_equal(const cJSON *a, const cJSON *b);
 
 /*
- * Compares two lists of equally many members in different orders, from x and from y on, by sorting
- * both. If memory is exhausted they count as different. At worst this causes a write that changes
- * nothing.
+ * Compares the members from x on with the members from y on, in any order: sorts both by key. Both
+ * lists have the same length. If memory is exhausted, they count as different. At worst this causes
+ * a write that changes nothing.
  */
 static bool items_equal_unordered(const cJSON *x, const cJSON *y) {
         size_t n = 0;
@@ -345,8 +345,8 @@ struct hf__json *hf__json_array(void) {
         return json_of(cJSON_CreateArray());
 }
 
-/* Sets the member whose key is the n bytes at key. Owns value, also on failure. A NULL value means
- * that its constructor found no memory. */
+/* Sets the member whose key is the n bytes at key. Takes ownership of value, also on failure. A
+ * NULL value means that its constructor was out of memory. */
 static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
         char *copy = value ? cJSON_malloc(n + 1) : NULL;
 
@@ -431,7 +431,7 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
         return 0;
 }
 
-/* Links the item by hand, because cJSON's function takes an index and walks the list to it. */
+/* Does not use cJSON_InsertItemInArray, which takes an index and searches the list for it. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
         cJSON *a = cjson_of(array), *next = cjson_of(before), *c = cjson_of(value);
 

@@ -167,7 +167,7 @@ static int init_bootstrap(struct hf_bootstrap *bootstrap, const struct hf_bootst
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
-        int r = hf__sized_config_take(&config, sizeof config, CONFIG_V0, given);
+        int r = hf__sized_config_copy(&config, sizeof config, CONFIG_V0, given);
 
         if (r != 0)
                 return hf_fail(reterr_status, r,

@@ -69,8 +69,8 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         struct hf_informer_config config;
 
         if (!host || !given || !ret_informer ||
-            hf__sized_config_take(&config, sizeof config,
-                                  HF__SIZED_CONFIG_LEAST(struct hf_informer_config, resource),
+            hf__sized_config_copy(&config, sizeof config,
+                                  HF__SIZED_CONFIG_MIN(struct hf_informer_config, resource),
                                   given) != 0)
                 return -EINVAL;
         if (!config.client || !config.resource.version || !config.resource.plural ||

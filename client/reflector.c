@@ -194,7 +194,7 @@ static void run_iteration_locked(struct hf_informer *informer) {
 }
 
 /* Cancels the list and the watch, and discards messages until every source has ended. This does not
- * block for long, because the client soon ends a cancelled request. */
+ * block for long, because the client soon ends a canceled request. */
 static void end_all_sources_locked(struct hf_informer *informer) {
         struct hf__reflector *reflector = &informer->reflector;
 

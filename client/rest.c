@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. This file creates
- * the client: from a configuration, from kubeconfig files, or from the service account of a pod. It
- * also contains the code that requests and watches share. rest.h documents ownership and threads.
+ * The REST client talks to any Kubernetes API server over HTTP, through one HTTP engine. This file
+ * creates the client: from a configuration, from kubeconfig files, or from the service account of a
+ * pod. It also contains the code that requests and watches share. rest.h documents ownership and
+ * threads.
  *
  * Invariant: nothing in struct hf__rest changes once the client is made, so there is no lock.
  */
@@ -23,8 +24,8 @@
 #include "client/rest_request.h"
 #include "client/rest_watch.h"
 
-#define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC)
-#define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+#define DEFAULT_TIMEOUT     (30 * HF_NSEC_PER_SEC)
+#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
@@ -100,14 +101,15 @@ static bool is_header_text(const char *text, size_t max) {
         return true;
 }
 
-/* Checks the server's URL. It must not contain user info, a query or a fragment, because the paths
- * of requests are appended to it. */
+/* Checks the server's URL. No query or fragment, because request paths are appended; no user info,
+ * because credentials are separate settings. */
 static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
         if (!server || !is_header_text(server, 2048) || strpbrk(server, " ?#@\\"))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" is not of the form https://host:port",
+                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
+                               "without user info, query or fragment",
                                server ? server : "");
         if (strncmp(server, "https://", 8) == 0)
                 host = server + 8;
@@ -115,7 +117,8 @@ static int check_server(const char *server, bool *ret_tls, struct hf_status *ret
                 host = server + 7;
         if (!host || !host[0] || host[0] == '/' || host[0] == ':')
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" is not of the form https://host:port",
+                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
+                               "without user info, query or fragment",
                                server);
         *ret_tls = server[4] == 's'; /* "https" */
         return 0;
@@ -132,7 +135,7 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
                                "a client certificate and its key must be given together");
         if (config->insecure && config->ca_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "a CA is given, but verification is disabled: use only one");
+                               "ca_pem and insecure are both set: set only one");
         if (config->user_agent && !is_header_text(config->user_agent, 256))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the user agent is empty, too long or has control characters");
@@ -187,8 +190,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         if (!host || !given || !ret_client)
                 return hf_fail(reterr_status, -EINVAL,
                                "a REST client needs a host and a configuration");
-        int r = hf__sized_config_take(&config, sizeof config,
-                                      HF__SIZED_CONFIG_LEAST(struct hf_rest_config, server), given);
+        int r = hf__sized_config_copy(&config, sizeof config,
+                                      HF__SIZED_CONFIG_MIN(struct hf_rest_config, server), given);
         if (r != 0)
                 return hf_fail(reterr_status, r,
                                "the size of the configuration is wrong, or it has members that "
@@ -201,8 +204,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         rest->base = (struct hf_client){.ops = &rest_ops, .host = host};
         rest->timeout = config.timeout ? config.timeout : DEFAULT_TIMEOUT;
-        /* Separate from create_parts, because a token file can fail with a message that says more
-         * than the code. */
+        /* Separate from create_parts, because hf__bearer_new sets a message that says more than the
+         * error code. */
         r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
                            reterr_status);
         if (r == 0) {
@@ -241,8 +244,8 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
 
         if (!name || !name[0] || !port || !port[0])
                 return hf_fail(reterr_status, HF_E_NOT_FOUND,
-                               "this process does not run in a pod: KUBERNETES_SERVICE_HOST and "
-                               "KUBERNETES_SERVICE_PORT are not set");
+                               "this process does not run in a pod: KUBERNETES_SERVICE_HOST or "
+                               "KUBERNETES_SERVICE_PORT is not set");
         bool bare_v6 = strchr(name, ':') && name[0] != '[';
         if (asprintf(ret_url, bare_v6 ? "https://[%s]:%s" : "https://%s:%s", name, port) < 0) {
                 *ret_url = NULL;
@@ -268,8 +271,8 @@ static int account_file(const char *dir, const char *name, char **ret_path, char
                      : r;
 }
 
-/* Reads the pod's namespace. Rejects text that is not a valid name, because it becomes part of
- * URLs. */
+/* Reads the pod's namespace. Rejects text that cannot be a namespace's name: empty, too long, or
+ * with white space or a slash. */
 static int account_namespace(const char *dir, char *ret_ns, struct hf_status *reterr_status) {
         char *path = NULL, *text = NULL;
 
@@ -294,16 +297,16 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
         struct hf_in_cluster_config config = {.size = sizeof config};
         char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
 
-        int r = given ? hf__sized_config_take(&config, sizeof config,
-                                              HF__SIZED_CONFIG_LEAST(struct hf_in_cluster_config,
-                                                                     size),
+        int r = given ? hf__sized_config_copy(&config, sizeof config,
+                                              HF__SIZED_CONFIG_MIN(struct hf_in_cluster_config,
+                                                                   size),
                                               given)
                       : 0;
         if (r != 0)
                 return hf_fail(reterr_status, r,
                                "the size of the configuration is wrong, or it has members that "
                                "this library does not know");
-        const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT;
+        const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT_DIR;
         r = service_url(&url, reterr_status);
         if (r == 0)
                 r = account_file(dir, "ca.crt", &ca_path, &ca, reterr_status);

@@ -9,7 +9,7 @@
  * engine's thread ("hf-rest") runs all callbacks, decides whether to retry, calls the user's final
  * callback and frees the struct. Other threads know the struct only by the engine's request id.
  * hf_client_cancel passes that id to the engine, and the end is reported on the engine's thread as
- * usual. A retry keeps the id, so that it can be cancelled at any time. If the engine does not
+ * usual. A retry keeps the id, so that it can be canceled at any time. If the engine does not
  * accept a struct, the thread that created it frees it, and no callback is called.
  *
  * Therefore no lock is needed here. The client itself is immutable after its creation, except for

@@ -13,7 +13,7 @@
  *        the elector has a schedule for its retries, and must see a failure at once.
  *
  * Invariant: a write is never sent again if the server may have applied it. To its caller, a write
- * that waits for a retry is still under way: it can be cancelled, and its deadline applies. (The
+ * that waits for a retry is still under way: it can be canceled, and its deadline applies. (The
  * deadline of a leader's write is the end of the leader's validity.)
  */
 #include "client/rest_request.h"

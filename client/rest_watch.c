@@ -5,7 +5,7 @@
  *
  * A watch ends when the server ends the stream (0: watch again), sends an ERROR event or an HTTP
  * error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is not a watch
- * event or is longer than MAX_LINE. It also ends when it is cancelled, when the connection breaks,
+ * event or is longer than MAX_LINE. It also ends when it is canceled, when the connection breaks,
  * and at its deadline.
  *
  * A connection may stop working without being closed. Therefore the client asks the server to end

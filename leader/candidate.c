@@ -402,9 +402,9 @@ static int make_candidate(const struct hf_host *host, const struct hf_candidate_
 int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
                      struct hf_candidate **ret_candidate, struct hf_status *reterr_status) {
         struct hf_candidate_config copy;
-        int r = config ? hf__sized_config_take(&copy, sizeof copy,
-                                               HF__SIZED_CONFIG_LEAST(struct hf_candidate_config,
-                                                                      binary_version),
+        int r = config ? hf__sized_config_copy(&copy, sizeof copy,
+                                               HF__SIZED_CONFIG_MIN(struct hf_candidate_config,
+                                                                    binary_version),
                                                config)
                        : -EINVAL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operations of the elector's core: which one is due, how it is sent, when it is retried after
- * a failure, and what its outcome means.
+ * a failure, and what its outcome means. elector_core.h has the numbered rules.
  *
  * Only hf__core_start_due_op decides what to send. All other code stores what it has learned, and
  * requests operations through must_read, in_doubt, next_op_at and renew_at.
@@ -14,8 +14,9 @@
  * Invariants:
  *  - at most one operation is under way, and it has a deadline; while leading, the deadline is not
  *    later than the end of the validity;
- *  - after the first failed write in a row, the core reads at once; after further failures it waits
- *    before it sends again. So no sequence of replies makes it send in a tight loop.
+ *  - if the first failure in a row is a write after which the Lease must be read, the core reads at
+ *    once. After any other failure it waits before it sends again. So no sequence of replies makes
+ *    it send in a tight loop.
  */
 #include "leader/elector_core_op.h"
 
@@ -61,7 +62,7 @@ static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__cor
         action->deadline = core->op_deadline;
         if (kind == HF__OP_READ) {
                 core->op_is_required = needs_read(core);
-                core->must_read = false; /* a doubt that arises from now on needs another read */
+                core->must_read = false; /* an event during this read may request another one */
                 return;
         }
         if (kind == HF__OP_ACQUIRE)
@@ -212,7 +213,8 @@ hf_nsec hf__core_start_due_op(struct hf__core *core, struct hf__core_time now,
 
 /*
  * Returns when to try again after a failure. A leader tries sooner when less validity is left, but
- * never in a tight loop. Otherwise the server's Retry-After is respected.
+ * never in a tight loop. The server's Retry-After is respected up to a limit that depends on the
+ * state.
  */
 static hf_nsec compute_retry_at(struct hf__core *core, hf_nsec now, hf_nsec retry_after) {
         hf_nsec retry = hf__core_timing(core)->retry_period;
@@ -279,7 +281,7 @@ void hf__core_op_expire(struct hf__core *core, struct hf__core_time now) {
 
 static void on_acquired(struct hf__core *core, const struct hf__record *record, hf_nsec now,
                         struct hf__core_actions *actions) {
-        bool ordered = record->rv_number != 0 && core->observed.rv_number != 0;
+        bool has_order = record->rv_number != 0 && core->observed.rv_number != 0;
 
         assert(core->joined && core->op_record.holder[0] != '\0');
         core->term_record = core->op_record;
@@ -291,7 +293,8 @@ static void on_acquired(struct hf__core *core, const struct hf__record *record, 
          * replaced ours. */
         if (!hf__core_is_current_term(core, &core->observed))
                 return;
-        if (core->event_since_send && !ordered)
+        /* Without numeric revisions it is unknown whether the record of the event is newer. */
+        if (core->event_since_send && !has_order)
                 core->must_read = true;
         if (now >= core->op_sent_at + hf__core_timing(core)->renew_deadline) {
                 /* Validity counts from the send time, so the term would be over already: acquire

@@ -73,10 +73,9 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
                     struct hf_elector **ret_elector, struct hf_status *reterr_status) {
         struct hf_elector_config config;
         struct hf_elector *elector = NULL;
-        if (!given ||
-            hf__sized_config_take(&config, sizeof config,
-                                  HF__SIZED_CONFIG_LEAST(struct hf_elector_config, client),
-                                  given) != 0)
+        if (!given || hf__sized_config_copy(&config, sizeof config,
+                                            HF__SIZED_CONFIG_MIN(struct hf_elector_config, client),
+                                            given) != 0)
                 return hf_fail(reterr_status, -EINVAL,
                                "the size of the elector's configuration is wrong, or it sets "
                                "members that this library does not know");

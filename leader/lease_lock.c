@@ -17,7 +17,7 @@
  * Invariants:
  *  - no lock is held while the client or the elector is called;
  *  - a write is reported as failed only if the server certainly did not apply it. Every other
- *    failure (cancelled, a local failure after sending, an unreadable response) is reported as
+ *    failure (canceled, a local failure after sending, an unreadable response) is reported as
  *    HF_E_TIMEOUT: outcome unknown.
  */
 #include "leader/lease_lock.h"

@@ -253,8 +253,8 @@ static int run_term(struct run *run) {
 static int prepare_run(struct run *run, const struct hf_reconciler *given) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
-        if (hf__sized_config_take(reconciler, sizeof *reconciler,
-                                  HF__SIZED_CONFIG_LEAST(struct hf_reconciler, n_sources),
+        if (hf__sized_config_copy(reconciler, sizeof *reconciler,
+                                  HF__SIZED_CONFIG_MIN(struct hf_reconciler, n_sources),
                                   given) != 0)
                 return -EINVAL;
         if (!reconciler->name || !reconciler->reconcile || !reconciler->sources ||

@@ -10,10 +10,11 @@
  * Only main sends the states READY, RELOADING and STOPPING to the service manager, so these
  * messages cannot overtake each other.
  *
- * Invariant: while the sequence thread runs, main blocks in poll only, so that it handles signals
- * and the watchdog at any time. Work that may take long runs on other threads: the boot and the
- * shutdown on the sequence thread, reading files for a reload on the reload's thread. Before it
- * starts the sequence thread, main creates the objects, which may take up to 30 s (the lock of
+ * Invariant: while the sequence thread runs, main blocks only in poll, and in sd_notify if the
+ * service manager does not read its socket. So it handles signals and the watchdog at any time.
+ * Work that may take long runs on other threads: the boot and the shutdown on the sequence thread,
+ * reading files for a reload on the reload's thread. Before it starts the sequence thread, main
+ * creates the objects, which may take up to 30 s (the lock of
  * --cert-dir).
  *
  * A second SIGTERM or SIGINT exits at once, with status 1.

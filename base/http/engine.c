@@ -37,7 +37,7 @@
 
 /* A call that hf__http_schedule has scheduled. The engine owns it. */
 struct scheduled_call {
-        struct hf__http_command command; /* HF__HTTP_TIMER */
+        struct hf__http_command command; /* HF__HTTP_SCHEDULE */
         struct hf__timer timer;
         hf_nsec when;
         void (*fn)(void *ctx);
@@ -144,7 +144,7 @@ int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(v
         pthread_mutex_lock(&engine->mu);
         bool closed = engine->closed;
         if (!closed)
-                post_locked(engine, &scheduled->command, HF__HTTP_TIMER);
+                post_locked(engine, &scheduled->command, HF__HTTP_SCHEDULE);
         pthread_mutex_unlock(&engine->mu);
         if (closed)
                 free(scheduled);
@@ -213,10 +213,10 @@ static void handle_command(struct hf__http_engine *engine, struct hf__http_comma
         case HF__HTTP_CANCEL:
                 handle_cancel(CONTAINER_OF(command, struct hf__exchange, cancel_command));
                 break;
-        case HF__HTTP_TIMER: {
+        case HF__HTTP_SCHEDULE: {
                 struct scheduled_call *scheduled =
                         CONTAINER_OF(command, struct scheduled_call, command);
-                hf__timer_heap_add(&engine->timers, &scheduled->timer, scheduled->when);
+                hf__timer_heap_add(&engine->scheduled_calls, &scheduled->timer, scheduled->when);
                 break;
         }
         case HF__HTTP_STOP: engine->stopping = true; break;
@@ -227,7 +227,7 @@ static void handle_messages(struct hf__http_engine *engine) {
         struct hf__message *message = hf__mailbox_take(&engine->mailbox);
 
         while (message) {
-                /* taking the command may free its struct */
+                /* handling the command may free its struct */
                 struct hf__message *next = message->next;
                 handle_command(engine, CONTAINER_OF(message, struct hf__http_command, message));
                 message = next;
@@ -241,9 +241,9 @@ static void run_timers(struct hf__http_engine *engine) {
          * time. */
         while ((first = engine->exchange_timers.first) != NULL && first->at <= engine->now)
                 hf__exchange_on_timer(CONTAINER_OF(first, struct hf__exchange, timer));
-        while ((first = engine->timers.first) != NULL &&
+        while ((first = engine->scheduled_calls.first) != NULL &&
                (first->at <= engine->now || engine->stopping)) {
-                hf__timer_heap_remove(&engine->timers, first);
+                hf__timer_heap_remove(&engine->scheduled_calls, first);
                 run_scheduled_call(CONTAINER_OF(first, struct scheduled_call, timer));
         }
 }
@@ -254,18 +254,18 @@ static int prepare_wait(struct hf__http_engine *engine) {
 
         if (engine->exchange_timers.first && engine->exchange_timers.first->at < next)
                 next = engine->exchange_timers.first->at;
-        if (engine->timers.first && engine->timers.first->at < next)
-                next = engine->timers.first->at;
+        if (engine->scheduled_calls.first && engine->scheduled_calls.first->at < next)
+                next = engine->scheduled_calls.first->at;
         if (next <= engine->now)
                 return 0;
-        if (next < engine->armed_at) {
+        if (next < engine->timer_expires_at) {
                 hf_nsec rest = next - hf_now(engine->clock);
                 if (rest <= 0)
                         return 0;
                 struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(rest / HF_NSEC_PER_SEC),
                                                        .tv_nsec = (long)(rest % HF_NSEC_PER_SEC)}};
                 if (timerfd_settime(engine->timer_fd, 0, &spec, NULL) == 0)
-                        engine->armed_at = next;
+                        engine->timer_expires_at = next;
         }
         return MAX_WAIT_MS;
 }
@@ -288,7 +288,7 @@ static void run_iteration(struct hf__http_engine *engine) {
                         uint64_t count;
                         ssize_t n_read = read(fd, &count, sizeof count);
                         (void)n_read;
-                        engine->armed_at = HF_NSEC_NEVER;
+                        engine->timer_expires_at = HF_NSEC_NEVER;
                 } else {
                         hf__lanes_socket_event(engine, fd, events[i].events);
                 }
@@ -317,7 +317,8 @@ static void *run_loop(void *ctx) {
 
 /* Frees the engine. Its thread has ended or was never started. */
 static void destroy_engine(struct hf__http_engine *engine) {
-        assert(!engine->exchanges && !engine->exchange_timers.first && !engine->timers.first);
+        assert(!engine->exchanges && !engine->exchange_timers.first &&
+               !engine->scheduled_calls.first);
         for (size_t i = 0; i < HF__HTTP_N_BUCKETS; i++)
                 assert(!engine->buckets[i]);
         hf__options_done(engine);
@@ -359,7 +360,7 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
         engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
         engine->epoll_fd = -1;
         engine->timer_fd = -1;
-        engine->armed_at = HF_NSEC_NEVER;
+        engine->timer_expires_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);
         int r = hf__mutex_init(&engine->mu);
         if (r < 0) {

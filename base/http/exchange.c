@@ -188,7 +188,7 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* ---- ending a request ---- */
 
-/* Takes x out of its pool and of the guard, and gives the curl handle back. */
+/* Removes x from its pool and from the guard, and releases its curl handle. */
 static void detach_from_curl(struct hf__exchange *x) {
         hf__h2c_guard_leave(x);
         if (!x->easy)
@@ -207,13 +207,13 @@ static void detach_from_curl(struct hf__exchange *x) {
 static void finish_exchange(struct hf__exchange *x, int outcome) {
         hf__timer_heap_remove(&x->engine->exchange_timers, &x->timer);
         detach_from_curl(x);
-        bool whole = outcome == 0 && !x->request.on_data;
+        bool has_body = outcome == 0 && !x->request.on_data;
         struct hf__http_result result = {
                 .id = x->id,
                 .outcome = outcome,
                 .code = x->code,
-                .body = whole && x->body.data ? x->body.data : "",
-                .n_body = whole ? x->body.n : 0,
+                .body = has_body && x->body.data ? x->body.data : "",
+                .n_body = has_body ? x->body.n : 0,
                 .grpc_status = x->grpc_status,
                 .grpc_message = x->grpc_message ? x->grpc_message : "",
                 .retry_after_s = x->retry_after_s,
@@ -233,9 +233,9 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
         case CURLE_SSL_ISSUER_ERROR:
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         case CURLE_SSL_CLIENTCERT: return true;
-        /* With TLS 1.3 our side finishes the handshake before the peer checks our certificate. So
-         * the peer's alert arrives at our first read. The peer has not read the request
-         * then. */
+        /* With TLS 1.3 the client finishes the handshake before the server checks the client's
+         * certificate. So the server's alert arrives at the first read, and the server has not
+         * read the request. */
         case CURLE_RECV_ERROR:
         case CURLE_SSL_CONNECT_ERROR:
                 return strstr(text, "alert certificate") || strstr(text, "alert bad certificate") ||
@@ -246,7 +246,7 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
 
 /* Maps the result of a transfer to an outcome. The order matters: once curl may have sent the
  * request, a failure must not be reported as one where nothing was sent. */
-static int outcome_of(const struct hf__exchange *x, CURLcode result) {
+static int determine_outcome(const struct hf__exchange *x, CURLcode result) {
         if (x->forced_outcome == -ENOMEM && x->may_have_sent)
                 return HF_E_TIMEOUT;
         if (x->forced_outcome != 0)
@@ -286,7 +286,7 @@ void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
         }
         /* After a failure the handle may have changed options or state. */
         x->may_keep_options = result == CURLE_OK && x->forced_outcome == 0 && !x->resent;
-        finish_exchange(x, outcome_of(x, result));
+        finish_exchange(x, determine_outcome(x, result));
 }
 
 static bool has_local_port(int fd, int port) {

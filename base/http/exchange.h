@@ -42,7 +42,7 @@ struct hf__exchange {
         /* owned by the mailbox while posted */
         struct hf__http_command submit_command, cancel_command;
 
-        /* All below belongs to the engine's thread. */
+        /* the engine's thread only, from here on */
         struct hf__timer timer; /* due at the earliest of deadline, head_deadline, not_before */
         struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
         bool is_delayed;
@@ -93,7 +93,7 @@ void hf__exchange_free(struct hf__exchange *x);
 void hf__exchange_start(struct hf__exchange *x);
 /* Passes x to curl, lets the guard hold it, or ends it on failure. */
 void hf__exchange_activate(struct hf__exchange *x);
-/* Takes x out of curl and begins again. The current try must not have sent anything. */
+/* Removes x from curl and activates it again. Nothing of x may have been sent yet. */
 void hf__exchange_restart(struct hf__exchange *x);
 /* Recomputes the timer. Call it after head_done or is_delayed has changed. */
 void hf__exchange_set_timer(struct hf__exchange *x);

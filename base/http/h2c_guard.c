@@ -15,8 +15,8 @@
  * their timer runs. A first request leaves its list when bytes have been received, or when it ends.
  * That sets h2c_changed, and the loop then starts all held requests, which may be held again.
  *
- * An exchange is in at most one list, and guard_pool names the pool. All of it belongs to the
- * engine's thread.
+ * An exchange is in at most one list, and guard_pool points to that pool. Only the engine's thread
+ * uses the lists.
  */
 #include "base/http/h2c_guard.h"
 
@@ -58,8 +58,8 @@ void hf__h2c_guard_leave(struct hf__exchange *x) {
         pool->curl_due = 0;
 }
 
-/* A connection can be shared once the peer has sent something, because the peer's first frame
- * contains the number of streams that it accepts. */
+/* A connection can be shared once the server has sent something: the server's first frame is
+ * SETTINGS, which may contain SETTINGS_MAX_CONCURRENT_STREAMS. */
 void hf__h2c_guard_on_received(struct hf__pool *pool) {
         for (struct hf__exchange *x = pool->first_requests, *next; x; x = next) {
                 next = x->guard_next;

@@ -22,10 +22,9 @@
 
 #include "server/auth/tokens.h"
 
-#define USER_ANONYMOUS        "system:anonymous"
-#define GROUP_MASTERS         "system:masters"
-#define GROUP_AUTHENTICATED   "system:authenticated"
-#define GROUP_UNAUTHENTICATED "system:unauthenticated"
+#define USER_ANONYMOUS      "system:anonymous"
+#define GROUP_MASTERS       "system:masters"
+#define GROUP_AUTHENTICATED "system:authenticated"
 
 struct hfd_auth {
         /* Immutable after new. */
@@ -114,7 +113,7 @@ static bool add_group(struct hfd_user *user, const char *group) {
 static void set_anonymous(struct hfd_user *user) {
         user->n_groups = 0;
         (void)copy_text(user->name, sizeof user->name, USER_ANONYMOUS);
-        (void)add_group(user, GROUP_UNAUTHENTICATED);
+        (void)add_group(user, HFD_GROUP_UNAUTHENTICATED);
 }
 
 /* Every O of the subject is a group, and system:authenticated is added. */
@@ -192,9 +191,9 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
         if (!name || !name[0] || !copy_text(requested.name, sizeof requested.name, name) ||
             !add_groups(&requested, groups ? groups : ""))
                 return HF_E_INVALID;
-        /* Every user is in one of these two groups, as in kube-apiserver. */
+        /* Like kube-apiserver, adds implied_group user to one of the two groups. */
         const char *implied_group =
-                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
+                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : HFD_GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&requested, implied_group) && !add_group(&requested, implied_group))
                 return HF_E_INVALID;
         if (!hfd_user_in_group(user, GROUP_MASTERS)) {
@@ -205,7 +204,7 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
         return 0;
 }
 
-/* Health and version, which everybody may read: probes have no credentials. */
+/* Health and version, which implied_groupbody may read: probes have no credentials. */
 static bool is_public_path(const char *path) {
         static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
         for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {

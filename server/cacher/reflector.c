@@ -196,7 +196,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
         }
         /*
          * The watch may have ended already, and another one may have begun. Then this ID is no
-         * longer valid and must not be stored. Cancelling it below has no effect.
+         * longer valid and must not be stored. Canceling it below has no effect.
          */
         pthread_mutex_lock(&cacher->mu);
         if (reflector->watching && reflector->n_watches == watch_number)
@@ -280,7 +280,7 @@ void hfd_reflector_stop(struct hfd_cacher *cacher) {
         pthread_mutex_unlock(&cacher->mu);
         if (id)
                 cacher->store->ops->watch_cancel(cacher->store, id);
-        /* This wait is bounded: a request ends by its deadline, and a cancelled watch ends soon. */
+        /* This wait is bounded: a request ends by its deadline, and a canceled watch ends soon. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);

@@ -11,7 +11,7 @@
  *      new --start--> delivers when its queue is not empty --end requested, queue empty--> sink.end
  *
  * Invariant: sink.end is called exactly once, after the last call of sink.events. Only the
- * delivering thread calls it. A cancelled watcher ends without delivering the rest of its queue.
+ * delivering thread calls it. A canceled watcher ends without delivering the rest of its queue.
  *
  * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
  * sink.end), one while the watcher is in a list of dirty watchers (those with something to

@@ -26,7 +26,7 @@ struct hfd_watch_item {
 struct hfd_watcher_sink {
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
-         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was cancelled.
+         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
          * Otherwise the client gets response, a Status, as an ERROR event.
          */
         void (*end)(void *ctx, int error, const struct hfd_response *response);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The controller identity-lease, which runs on every instance. It maintains a Lease which shows
- * that the instance is alive, and the URL of the instance.
+ * The controller identity-lease, which runs on every instance. It maintains a Lease that shows that
+ * the instance is alive and which URL it serves.
  */
 #include <holdfast/leader.h>
 
@@ -14,8 +14,8 @@ struct hfd_controller_context;
 int hfd_identity_lease_run(struct hf_term *term, void *context);
 
 /*
- * Blocks until the controller has ended, for half a second at most. The controller has then deleted
- * the Lease, unless the store did not respond. Returns at once if the controller never ran or the
- * process is not stopping. Thread: any.
+ * Blocks until the controller has ended, for half a second at most. The Lease is then deleted,
+ * unless the half second has passed or the term was aborted; then the Lease may remain until it
+ * expires. Returns at once if the controller never ran or the process is not stopping. Thread: any.
  */
 void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context);

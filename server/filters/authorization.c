@@ -12,7 +12,7 @@
 
 bool hfd_authorization_filter(struct hfd_request_context *context, struct hfd_auth *auth,
                               const struct hfd_user *user) {
-        const struct hfd_request_info *info = context->info;
+        const struct hfd_request_info *info = &context->info;
         const char *name = info->name;
         char selected_name[HF_NAME_MAX + 1];
         bool many = info->watch || strcmp(info->verb, "list") == 0;

@@ -7,12 +7,14 @@
 #include <holdfast/fence.h> /* HF_NAME_MAX */
 
 /*
- * Decodes the value of the nth parameter (from 0) with this key; '+' is a space. A parameter
- * without '=' has the value "". max_value: the size of ret_value in bytes. 0; HF_E_NOT_FOUND;
- * HF_E_INVALID: the value is badly encoded or does not fit.
+ * The value of the next parameter called key, decoded ('+' is a space). *cursor begins as the query
+ * and moves behind the parameter, so that reading all values passes over the query once. A
+ * parameter without '=' has the value "". 0; HF_E_NOT_FOUND; HF_E_INVALID: badly encoded, or longer
+ * than max_value - 1.
  */
-int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
-                  size_t max_value);
+int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t max_value);
+/* The value of the first parameter called key; as hfd_query_next. */
+int hfd_query_get(const char *query, const char *key, char *ret_value, size_t max_value);
 /*
  * A boolean parameter, as Kubernetes parses it: absent, "0" and "false" are false. Every other
  * value is true, also an empty one (`?watch`).

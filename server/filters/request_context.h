@@ -16,19 +16,21 @@
 
 struct hfd_filters;
 
+/* One allocation, only as long as its strings, because each request and watch has one. */
 struct hfd_request_context {
         struct hfd_filters *filters;      /* borrowed; outlives all requests */
         struct hfd_http_request *request; /* borrowed: the request owns this */
-        struct hfd_request_info *info;    /* owned */
+        struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
-        char *user; /* owned; the authenticated user, for the access log; NULL = none */
+        const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
+        char text[];
 };
 
 /* The request's context. NULL: it has no context yet. */
 struct hfd_request_context *hfd_request_context(struct hfd_http_request *request);
-/* Creates the context, and attaches it to the request. 0 or -ENOMEM. */
+/* Creates the context, and attaches it to the request. user is copied. 0 or -ENOMEM. */
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
-                            struct hfd_request_context **ret_context);
-/* The parsed request. Must not be called before the filters have created the context. */
+                            const char *user, struct hfd_request_context **ret_context);
+/* What the request asks for. Not NULL within a handler that the filters called. */
 const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);

@@ -45,21 +45,21 @@ int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 const char *hfd_request_verb(const char *method, const struct hfd_request_path *path,
                              const char *query);
 
-/*
- * Immutable. One allocation that is only as long as its strings: a server may have very many open
- * watches, and each one keeps its request info.
- */
+/* Immutable after init. */
 struct hfd_request_info {
         const char *verb; /* as returned by hfd_request_verb */
         bool valid_path;  /* false: respond with 400 */
         bool is_resource;
         bool watch;    /* long-running: not counted as in flight; a shutdown ends it separately */
         bool mutating; /* the verb may change something */
-        /* as in hfd_request_path; they point into text */
+        /* as in hfd_request_path; owned by the creator */
         const char *group, *version, *resource, *subresource, *ns, *name;
-        char text[];
 };
 
-/* The caller frees *ret_info with free. An invalid path is not a failure. 0 or -ENOMEM. */
-int hfd_request_info_new(const char *method, const char *path, const char *query,
-                         struct hfd_request_info **ret_info);
+/* The bytes that the strings of the path take, with their NULs. */
+size_t hfd_request_info_text_size(const struct hfd_request_path *path);
+/* Fills *info in. Its strings are copied to text, which has hfd_request_info_text_size(path) bytes
+ * and must outlive it. valid: the path could be parsed. */
+void hfd_request_info_init(struct hfd_request_info *info, const char *method,
+                           const struct hfd_request_path *path, bool valid, const char *query,
+                           char *text);

@@ -115,8 +115,8 @@ static size_t find_exclude(const struct excludes *excludes, const char *name) {
 static bool read_excludes(const char *query, struct excludes *excludes) {
         char name[CHECK_MAX];
 
-        for (size_t nth = 0;; nth++) {
-                int r = hfd_query_get(query, "exclude", nth, name, sizeof name);
+        for (;;) {
+                int r = hfd_query_next(&query, "exclude", name, sizeof name);
                 if (r == HF_E_NOT_FOUND)
                         return true;
                 if (r != 0)
@@ -170,8 +170,7 @@ static void send_report(struct hfd_http_request *request, struct report *report,
                         const char *query) {
         char ignored[2];
         bool failed = report->n_failed > 0,
-             verbose =
-                     hfd_query_get(query, "verbose", 0, ignored, sizeof ignored) != HF_E_NOT_FOUND;
+             verbose = hfd_query_get(query, "verbose", ignored, sizeof ignored) != HF_E_NOT_FOUND;
 
         hf__strbuf_printf(&report->lines, "%s check %s\n", report->probe->name,
                           failed ? "failed" : "passed");

@@ -162,7 +162,7 @@ bool hfd_negotiate_pretty(const char *query, const char *agent) {
         static const char *const interactive_agents[] = {"curl", "Wget", "Mozilla/5.0"};
         char value[8];
 
-        if (hfd_query_get(query, "pretty", 0, value, sizeof value) == 0)
+        if (hfd_query_get(query, "pretty", value, sizeof value) == 0)
                 return hfd_query_bool(query, "pretty");
         for (size_t i = 0; agent && i < sizeof interactive_agents / sizeof interactive_agents[0];
              i++)

@@ -20,6 +20,8 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,6 +125,35 @@ static void read_port(struct hfd_http *http) {
                 http->port = ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 }
 
+/* Descriptors that the rest of the process needs: etcd's connections, files, the journal. */
+#define RESERVED_DESCRIPTORS 128
+
+/* The process must not run out of descriptors before the server has its maximum of connections. */
+static void fit_descriptor_limit(struct hfd_http *http) {
+        struct rlimit limit;
+        size_t possible;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+                return;
+        possible = limit.rlim_cur > 2 * RESERVED_DESCRIPTORS
+                           ? (size_t)limit.rlim_cur - RESERVED_DESCRIPTORS
+                           : (size_t)limit.rlim_cur / 2;
+        if (possible >= http->max_connections)
+                return;
+        hf_log(&http->host->log, HF_LOG_WARNING, "http",
+               "serving at most %zu connections instead of %zu: the limit of open files is %llu; "
+               "raise it (LimitNOFILE= in the unit, or ulimit -n)",
+               possible, http->max_connections, (unsigned long long)limit.rlim_cur);
+        http->max_connections = possible;
+}
+
+/* Half of all connections may be of senders that are not known. Each worker needs at least one. */
+static size_t strangers_per_worker(size_t max_connections, unsigned n_workers) {
+        size_t n = max_connections / 2 / n_workers;
+
+        return n > 0 ? n : 1;
+}
+
 /* A quarter of all connections may be handshakes. Each worker needs at least one. */
 static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) {
         size_t n = max_connections / 4 / n_workers;
@@ -136,6 +167,7 @@ static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) 
  * failure. */
 static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *reterr_status) {
         http->max_handshakes = handshakes_per_worker(http->max_connections, n);
+        http->max_strangers = strangers_per_worker(http->max_connections, n);
         http->workers = calloc(n, sizeof *http->workers);
         if (!http->workers)
                 return -ENOMEM;
@@ -189,10 +221,15 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                 free(http);
                 return r;
         }
-        http->listen_fd = -1;
+        http->listen_fd = http->spare_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
         copy_config(http, config);
+        fit_descriptor_limit(http);
+        hfd_refusals_init(&http->refusals, host);
+        if (getrandom(&http->seed, sizeof http->seed, 0) != (ssize_t)sizeof http->seed)
+                http->seed = (uint64_t)hf_now(http->clock); /* only spreads the load of a table */
+        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
                         reterr_status);
         /* Descriptor 0 is standard input and never an inherited listener. */
@@ -256,6 +293,8 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         free(http->workers);
         if (http->listen_fd >= 0)
                 close(http->listen_fd);
+        if (http->spare_fd >= 0)
+                close(http->spare_fd);
         SSL_CTX_free(http->tls);
         pthread_cond_destroy(&http->all_closed);
         pthread_mutex_destroy(&http->mu);

@@ -36,10 +36,22 @@ struct hfd_http_request;
 
 /* Takes over one reference to the request. Thread: worker. Must not block. */
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
-/* Called when the head of a request has arrived and its body has not. It may read the head and set
- * the context and on_finished. It must not respond, and must take a reference to keep the request.
- * Thread: worker. */
-typedef void (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
+/* What the server does with a request after its head, see hfd_http_on_head. */
+enum hfd_http_verdict {
+        HFD_HTTP_READ_BODY,   /* the sender is known: read the body, then call the handler */
+        HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read the body */
+        HFD_HTTP_REFUSED      /* on_head has responded: the handler is not called */
+};
+/*
+ * Called when the head of a request has arrived, before its body is read. It may read the head, set
+ * the context and on_finished, and respond. It must not keep the request without a reference of its
+ * own. Thread: worker. Must not block.
+ *
+ * The first HFD_HTTP_READ_BODY on a connection also makes its sender known. Until then the
+ * connection is a stranger's: it has small limits of its own, and it is closed first when places
+ * or memory run out and soon after the server begins to drain.
+ */
+typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
 struct hfd_http_config {
         /* An IP address: "127.0.0.1", "::1", "0.0.0.0". */
@@ -60,7 +72,8 @@ struct hfd_http_config {
         /* 0 = 8000. A quarter of them, but at most 512 per worker, may be handshakes. */
         size_t max_connections;
         hfd_http_handler handler; /* required */
-        /* May be NULL. Called before handler on the same thread, not for requests without body. */
+        /* NULL: every sender is known, and every body is read. Called before handler on the same
+         * thread. */
         hfd_http_on_head on_head;
         void *ctx; /* passed to handler and on_head */
 };

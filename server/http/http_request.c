@@ -123,6 +123,7 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
                 return -ENOMEM;
         free(request->target);
         request->target = copy;
+        request->n_target = n;
         request->query = "";
         query = strchr(copy, '?');
         if (query) {
@@ -261,7 +262,20 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         return 0;
 }
 
-/* ---- for handlers: any thread, once the handler was called ---- */
+size_t hfd_http_request_memory(const struct hfd_http_request *request) {
+        return sizeof *request + request->n_target + request->headers_space + request->body_space;
+}
+
+void hfd_http_request_drop_content(struct hfd_http_request *request) {
+        assert(hfd_http_request_is_on_worker(request));
+        free(request->headers);
+        free(request->body);
+        request->headers = request->body = NULL;
+        request->n_headers_bytes = request->headers_space = 0;
+        request->n_body = request->body_space = 0;
+}
+
+/* ---- as handlers see it: any thread, once the handler was called ---- */
 
 const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }
 const char *hfd_http_request_path(struct hfd_http_request *request) { return request->target; }

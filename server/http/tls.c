@@ -3,7 +3,8 @@
  * TLS with OpenSSL: TLS 1.2 and 1.3, with forward secrecy only. There are no session tickets,
  * because they would save little, and there is no renegotiation.
  *
- * Invariant: a client certificate that does not verify never ends the handshake. It is recorded,
+ * Invariant: a client certificate that does not verify does not end the handshake (unless checking
+ * it would cost more than verify_client allows). It is recorded,
  * and the handler responds with 401; after an aborted handshake the user would not see the reason.
  * So code that reads the names of a certificate must check enum hfd_peer_cert first.
  *
@@ -25,6 +26,10 @@
 #include "server/http/origin.h"
 
 #define MAX_ORGANISATIONS 64
+/* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
+#define MAX_CHAIN       8
+#define MAX_CHAIN_BYTES (32 << 10)
+#define MAX_RSA_BITS    8192
 
 /* Returns HF_E_INVALID with OpenSSL's reason and the remedy in the message. Empties the error
  * queue. */
@@ -80,14 +85,45 @@ static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_
         return 0;
 }
 
-/* Records a failed verification and lets the handshake continue (see the head of this file). */
-static int on_verify(int ok, X509_STORE_CTX *store) {
-        SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-        bool *bad_cert = ssl ? SSL_get_app_data(ssl) : NULL;
+/* Whether checking a signature by this certificate's key is cheap. */
+static bool is_key_cheap(X509 *cert) {
+        const EVP_PKEY *key = X509_get0_pubkey(cert);
 
-        if (!ok && bad_cert)
+        if (!key)
+                return false;
+        switch (EVP_PKEY_get_base_id(key)) {
+        case EVP_PKEY_RSA:
+        case EVP_PKEY_RSA_PSS: return EVP_PKEY_get_bits(key) <= MAX_RSA_BITS;
+        case EVP_PKEY_EC:
+        case EVP_PKEY_ED25519:
+        case EVP_PKEY_ED448: return true;
+        default: return false;
+        }
+}
+
+/*
+ * Verifies the client's certificates, in place of OpenSSL's own call of X509_verify_cert. The
+ * client is a stranger until then, and each certificate that it sends may cost a signature check,
+ * so their number and their keys are limited first. Verification ends at the first failure.
+ *
+ * Returns 0, which ends the handshake, only for certificates beyond the limits: TLS itself would go
+ * on to use the client's key.
+ */
+static int verify_client(X509_STORE_CTX *store, void *ctx) {
+        SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+        STACK_OF(X509) *chain = X509_STORE_CTX_get0_untrusted(store);
+        bool *bad_cert = SSL_get_app_data(ssl);
+
+        X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_CHAIN_TOO_LONG);
+        if (sk_X509_num(chain) > MAX_CHAIN)
+                return 0;
+        for (int i = 0; i < sk_X509_num(chain); i++)
+                if (!is_key_cheap(sk_X509_value(chain, i)))
+                        return 0;
+        X509_STORE_CTX_set_error(store, X509_V_OK);
+        if (X509_verify_cert(store) != 1)
                 *bad_cert = true;
-        return 1;
+        return 1; /* see the head of this file */
 }
 
 static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
@@ -107,7 +143,10 @@ static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
                 return fail_tls(reterr_status, "the client CA is not usable",
                                 "give one or more CA certificates in PEM form");
         ERR_clear_error();
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify);
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_verify_depth(ctx, MAX_CHAIN);
+        SSL_CTX_set_max_cert_list(ctx, MAX_CHAIN_BYTES);
+        SSL_CTX_set_cert_verify_callback(ctx, verify_client, NULL);
         return 0;
 }
 

@@ -9,6 +9,8 @@
  * - handle the messages (new sockets, changed responses) of other threads and of this thread.
  * - serve the connections that these messages marked dirty: each one once, and at most MAX_DIRTY of
  *   them, so that an event for thousands of watches does not delay other requests.
+ * - serve a few strangers' connections. Their sockets are in a second epoll, so that a flood of
+ *   handshakes delays known senders by a few steps only.
  * - once a second, check the time limits.
  *
  * A handler that responds on this thread posts its message to the list `local`, which needs neither
@@ -25,6 +27,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,11 +36,15 @@
 
 #include "base/thread.h"
 #include "server/http/connection.h"
+#include "server/http/http_private.h"
 
 /* Limits per iteration, so that no kind of work delays the others. */
-#define MAX_EVENTS  64
-#define MAX_DIRTY   64
-#define MAX_ACCEPTS 32
+#define MAX_EVENTS 64
+#define MAX_DIRTY  64
+/* A step of a TLS handshake takes up to half a millisecond: known senders must not wait for many.
+ */
+#define MAX_STRANGER_EVENTS 4
+#define MAX_ACCEPTS         8
 
 #define TICK HF_NSEC_PER_SEC /* interval between checks of the time limits */
 
@@ -85,32 +92,50 @@ static void adopt_socket(struct hfd_worker *worker, int fd,
         }
 }
 
-/* Chooses the socket's worker. Counts the socket at once, so that max_connections limits all
- * workers together. */
+/* Counts the socket before it is handed over, so that max_connections holds for all workers: the
+ * worker that gets it makes room or refuses it. */
 static void assign_socket(struct hfd_worker *worker, int fd,
                           const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
         struct hfd_worker *to = &http->workers[http->next_worker++ % http->n_workers];
         struct socket_message *message;
 
-        if (atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed) >=
-            http->max_connections)
-                goto refuse;
+        atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed);
         if (to == worker) {
                 adopt_socket(worker, fd, address);
                 return;
         }
         message = calloc(1, sizeof *message);
-        if (!message)
-                goto refuse;
+        if (!message) {
+                close(fd);
+                hfd_http_connection_gone(http);
+                return;
+        }
         message->message.kind = HFD_WORKER_MESSAGE_SOCKET;
         message->fd = fd;
         message->address = *address;
         hfd_worker_post(to, &message->message);
-        return;
-refuse:
-        close(fd);
-        hfd_http_connection_gone(http);
+}
+
+/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. So
+ * this closes the spare descriptor, accepts the connection and closes it at once. Its client then
+ * sees a closed connection and need not wait for a timeout. False: that did not work. */
+static bool refuse_socket(struct hfd_worker *worker) {
+        struct hfd_http *http = worker->http;
+        int fd;
+
+        if (http->spare_fd < 0)
+                http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (http->spare_fd < 0)
+                return false;
+        close(http->spare_fd);
+        fd = accept4(http->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                close(fd);
+                hfd_refusals_count(&http->refusals, HFD_REFUSAL_DESCRIPTORS);
+        }
+        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return fd >= 0;
 }
 
 static void accept_sockets(struct hfd_worker *worker) {
@@ -127,8 +152,10 @@ static void accept_sockets(struct hfd_worker *worker) {
                 }
                 if (errno == ECONNABORTED || errno == EINTR)
                         continue;
-                /* Out of descriptors or memory. The listener would stay ready, and the thread would
-                 * spin. The next tick watches the listener again. */
+                if ((errno == EMFILE || errno == ENFILE) && refuse_socket(worker))
+                        continue;
+                /* Without descriptors or memory the listener would stay ready for ever and the
+                 * thread would spin. The next tick tries again. */
                 if (errno != EAGAIN)
                         watch_listener(worker, false);
                 return;
@@ -195,6 +222,7 @@ static void serve_dirty(struct hfd_worker *worker) {
 static void drain_connections(struct hfd_worker *worker) {
         assert(!worker->draining);
         worker->draining = true;
+        worker->draining_since = worker->now;
         if (worker->index == 0)
                 watch_listener(worker, false);
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
@@ -207,8 +235,12 @@ static void drain_connections(struct hfd_worker *worker) {
 static void tick_connections(struct hfd_worker *worker) {
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 hfd_connection_tick(c, worker->now);
-        if (worker->index == 0 && !worker->draining)
-                watch_listener(worker, true);
+        if (worker->index == 0) {
+                hfd_refusals_report(&worker->http->refusals, worker->now,
+                                    worker->http->max_connections);
+                if (!worker->draining)
+                        watch_listener(worker, true);
+        }
         worker->next_tick = worker->now + TICK;
 }
 
@@ -225,10 +257,18 @@ static int wait_ms(const struct hfd_worker *worker) {
         return (int)(left / HF_NSEC_PER_MSEC) + 1;
 }
 
+static void serve_strangers(struct hfd_worker *worker) {
+        struct epoll_event events[MAX_STRANGER_EVENTS];
+        int n = epoll_wait(worker->stranger_epoll, events, MAX_STRANGER_EVENTS, 0);
+
+        for (int i = 0; i < n; i++)
+                hfd_connection_serve(events[i].data.ptr, events[i].events);
+}
+
 static void run_iteration(struct hfd_worker *worker) {
         struct epoll_event events[MAX_EVENTS];
         int n = epoll_wait(worker->epoll, events, MAX_EVENTS, wait_ms(worker));
-        bool has_messages = false;
+        bool has_messages = false, has_strangers = false;
 
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
@@ -237,6 +277,8 @@ static void run_iteration(struct hfd_worker *worker) {
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
                         has_messages = true;
+                else if (events[i].data.ptr == &worker->stranger_epoll)
+                        has_strangers = true;
                 else if (events[i].data.ptr == worker->http)
                         accept_sockets(worker);
                 else
@@ -249,6 +291,8 @@ static void run_iteration(struct hfd_worker *worker) {
             atomic_load_explicit(&worker->http->draining, memory_order_acquire))
                 drain_connections(worker);
         serve_dirty(worker);
+        if (has_strangers)
+                serve_strangers(worker);
         if (worker->now >= worker->next_tick)
                 tick_connections(worker);
 }
@@ -271,8 +315,28 @@ static void *worker_main(void *ctx) {
 
 /* ---- start and end: the creating thread ---- */
 
+/* 0 or -errno. Call close_epolls in any case. */
+static int open_epolls(struct hfd_worker *worker) {
+        struct epoll_event message = {.events = EPOLLIN, .data.ptr = worker};
+        struct epoll_event stranger = {.events = EPOLLIN, .data.ptr = &worker->stranger_epoll};
+
+        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
+        worker->stranger_epoll = epoll_create1(EPOLL_CLOEXEC);
+        if (worker->epoll < 0 || worker->stranger_epoll < 0 ||
+            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &message) != 0 ||
+            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->stranger_epoll, &stranger) != 0)
+                return -errno;
+        return 0;
+}
+
+static void close_epolls(struct hfd_worker *worker) {
+        if (worker->epoll >= 0)
+                close(worker->epoll);
+        if (worker->stranger_epoll >= 0)
+                close(worker->stranger_epoll);
+}
+
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = worker};
         int r;
 
         memset(worker, 0, sizeof *worker);
@@ -280,21 +344,17 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         worker->index = index;
         worker->dirty_tail = &worker->dirty;
         worker->local_tail = &worker->local;
+        hfd_strangers_init(&worker->handshakes, http->seed);
+        hfd_strangers_init(&worker->strangers, http->seed);
         worker->in = malloc(HFD_IN_SPACE);
         worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
         r = worker->in && worker->out ? hf__mailbox_init(&worker->mailbox) : -ENOMEM;
         if (r != 0)
                 goto fail;
-        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (worker->epoll < 0) {
-                r = -errno;
-                goto fail_mailbox;
-        }
-        if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &event) == 0)
+        r = open_epolls(worker);
+        if (r == 0)
                 return 0;
-        r = -errno;
-        close(worker->epoll);
-fail_mailbox:
+        close_epolls(worker);
         hf__mailbox_done(&worker->mailbox);
 fail:
         free(worker->in);
@@ -347,9 +407,10 @@ void hfd_worker_done(struct hfd_worker *worker) {
         }
         drop_messages(worker);
         assert(!worker->connections && !worker->dirty && !worker->local);
-        assert(worker->n_handshakes == 0);
+        hfd_strangers_done(&worker->handshakes);
+        hfd_strangers_done(&worker->strangers);
         hf__mailbox_done(&worker->mailbox);
-        close(worker->epoll);
+        close_epolls(worker);
         free(worker->in);
         free(worker->out);
 }

@@ -16,6 +16,7 @@
 #include <holdfast/clock.h>
 
 #include "base/mailbox.h"
+#include "server/http/limits/strangers.h"
 
 struct hfd_connection;
 struct hfd_http;
@@ -41,7 +42,8 @@ struct hfd_worker {
         /* Immutable after init. */
         struct hfd_http *http; /* borrowed */
         unsigned index;
-        int epoll; /* owned */
+        int epoll;          /* owned */
+        int stranger_epoll; /* owned; strangers' connections; it is itself in epoll */
 
         struct hf__mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
@@ -54,11 +56,13 @@ struct hfd_worker {
 
         /* The worker thread only. */
         struct hfd_connection *connections;         /* list, owned */
-        size_t n_handshakes;                        /* connections in HFD_CONNECTION_HANDSHAKE */
-        struct hfd_connection *dirty, **dirty_tail; /* list: to be served without an event */
-        struct hf__message *local, **local_tail;    /* messages of this thread to itself */
+        struct hfd_strangers handshakes;            /* connections in HFD_CONNECTION_HANDSHAKE */
+        struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
+        struct hfd_connection *dirty, **dirty_tail; /* these are served in this iteration */
+        struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */
         hf_nsec now, next_tick; /* boot time; now is read once per iteration */
+        hf_nsec draining_since; /* boot time */
         bool draining;          /* http->draining was seen, and the connections are draining */
         bool accepting;         /* worker 0: the listener is in its epoll */
 };

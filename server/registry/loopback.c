@@ -3,7 +3,7 @@
  * The in-process client.
  *
  * Each request and each watch is an operation, which stays in the client's list until its last
- * callback (done or on_end). Cancelling a request calls done at once; the registry finishes the
+ * callback (done or on_end). Canceling a request calls done at once; the registry finishes the
  * request later, and that response is dropped. loopback_free cancels all operations and waits until
  * each is freed.
  *
@@ -32,7 +32,7 @@
 struct loopback;
 
 struct operation {
-        struct hfd_request request; /* first member: on_response casts it back */
+        struct hfd_request request; /* first member: a pointer to it is cast to the outer struct */
 
         /* Immutable after operation_list. */
         struct loopback *client;
@@ -53,7 +53,7 @@ struct operation {
 };
 
 struct loopback {
-        struct hf_client base; /* first member: the functions of loopback_ops cast it back */
+        struct hf_client base; /* first member: a pointer to it is cast to the outer struct */
         struct hfd_registry *registry; /* borrowed */
         pthread_mutex_t mu;
         pthread_cond_t idle; /* signalled when n_operations becomes 0 */
@@ -174,11 +174,11 @@ static void cancel_request(struct operation *op) {
         struct hf_response response = {.error = HF_E_CANCELED};
 
         assert(op->done);
-        (void)hf_fail(&response.status, HF_E_CANCELED, "the request was cancelled");
+        (void)hf_fail(&response.status, HF_E_CANCELED, "the request was canceled");
         finish_request(op, &response);
 }
 
-/* The registry has finished with the request, so its reference is dropped. */
+/* The registry has finished with the request or never got it: drops the registry's reference. */
 static void on_response(struct hfd_request *request, const struct hfd_response *from_registry) {
         struct operation *op = (struct operation *)request;
         struct hf_response response = {.error = from_registry->status.error,
@@ -193,7 +193,7 @@ static void on_response(struct hfd_request *request, const struct hfd_response *
         operation_unref(op);
 }
 
-/* The resource is complete, and the names fit into the request. */
+/* Whether the resource has version and plural, and ns and name fit into the request. */
 static bool is_valid_target(const struct hf_resource *resource, const char *ns, const char *name) {
         return resource->version && resource->plural && (!ns || strlen(ns) <= HF_NAME_MAX) &&
                (!name || strlen(name) <= HF_NAME_MAX);
@@ -240,7 +240,8 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
 
 /*
  * Makes the checks that the HTTP server makes for a path, so that both clients get the same errors.
- * False: response is filled.
+ * One differs: a name without a namespace gets 400 here, and 405 over HTTP. False: response is
+ * filled.
  */
 static bool check_request(struct operation *op, const struct hf_request *request,
                           struct hfd_response *response) {
@@ -356,7 +357,7 @@ static void on_watch_end(void *ctx, int error, const struct hfd_response *respon
         struct hf_status status = response->status;
 
         if (error == HF_E_CANCELED)
-                (void)hf_fail(&status, HF_E_CANCELED, "the watch was cancelled");
+                (void)hf_fail(&status, HF_E_CANCELED, "the watch was canceled");
         finish_watch(op, error, &status);
         operation_unref(op);
 }
@@ -389,7 +390,7 @@ static bool parse_watch_options(struct operation *op, const struct hf_watch_spec
 static void start_watcher(struct operation *op, struct hfd_watcher *watcher) {
         struct loopback *client = op->client;
 
-        /* Starting or cancelling may call on_watch_end, which drops the registry's reference. */
+        /* Starting or canceling may call on_watch_end, which drops the registry's reference. */
         atomic_fetch_add(&op->refs, 1);
         pthread_mutex_lock(&client->mu);
         op->watcher = watcher;

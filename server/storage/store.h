@@ -31,7 +31,7 @@
  * Arguments of a callback are borrowed until it returns; hf__buf_ref keeps a value longer.
  *
  * Deadlines are absolute boot times. A started operation ends by its deadline at the latest. A
- * watch has no deadline: it ends when it is cancelled, when it fails, or when the store is stopped.
+ * watch has no deadline: it ends when it is canceled, when it fails, or when the store is stopped.
  *
  * A function that starts an operation returns 0 or one of these errors. After an error, the
  * callback is never called. -EINVAL          misuse: an empty key, a put without a value, two

@@ -30,7 +30,7 @@ static struct client_watch *watch(struct api_fixture *f, const char *revision) {
         return client_watch_new(f->client, &spec);
 }
 
-/* A client that has seen a later revision of the old history than the new one has reached. */
+/* The client has seen a revision of the old history that the new one has not reached. */
 static void test_a_watch_from_a_lost_history_is_gone(void **state) {
         struct api_fixture *f = *state;
         struct client_watch *lost;
@@ -49,13 +49,13 @@ static void test_a_watch_may_begin_at_the_clients_own_write(void **state) {
 
         for (int i = 0; i < 50; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%02d\"}}", i);
-                assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                  NULL, body),
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                     NULL, body),
                                  0);
                 seen[i] = watch(f, api_fixture_text_at(f, "metadata.resourceVersion"));
         }
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"x\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\"}}"),
                          0);
         for (size_t i = 0; i < 50; i++)
                 client_watch_await(seen[i], 50 - i);
@@ -85,8 +85,8 @@ static void on_ready(struct hfd_consistent_read *reader) {
 }
 
 /*
- * Lists that ask for a revision of the lost history time out. The cache is not late because of
- * that, and goes on serving reads.
+ * A list that requests a revision of the lost history times out. That does not make the cache late:
+ * it continues to serve reads.
  */
 static void test_reads_of_a_lost_history_do_not_disable_the_cache(void **state) {
         struct api_fixture *f = *state;
@@ -135,8 +135,8 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         struct client_watch *before, *after;
 
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", "no object");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"good\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"good\"}}"),
                          0);
         before = watch(f, NULL);
         client_watch_await(before, 1);
@@ -159,8 +159,8 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         client_watch_await(after, 1);
         audit(f);
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", NULL);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"next\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"next\"}}"),
                          0);
         client_watch_await(after, 2);
         audit(f);
@@ -178,8 +178,8 @@ static void test_an_object_overwritten_with_an_invalid_value_is_deleted(void **s
         struct api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         seen = watch(f, NULL);
         client_watch_await(seen, 1);
@@ -208,8 +208,8 @@ static void test_an_object_without_a_name_is_deleted_with_its_collection(void **
         struct store_reply reply;
 
         write_raw(f, "/registry/configmaps/default/", "{\"metadata\":{\"namespace\":\"default\"}}");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default",
-                                          NULL, NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                             "default", NULL, NULL, NULL),
                          0);
         assert_int_equal(store_client_get(f->store, "/registry/configmaps/default/", &reply), 0);
         assert_int_equal(reply.n_kvs, 0);
@@ -231,26 +231,26 @@ static void test_a_page_with_an_invalid_value_is_not_the_last(void **state) {
         bool seen_a = false, seen_c = false;
 
         forget_the_past(f);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"c\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"c\"}}"),
                          0);
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b", "no object");
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b1", "no object");
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b2", "no object");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&limit=1&resourceVersion=%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"later\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"later\"}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
+                                             NULL),
                          0); /* the cache has passed that revision */
         do {                 /* some pages have no object at all, but a token */
-                assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                                  query, NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                                     query, NULL),
                                  0);
                 (void)snprintf(query, sizeof query, "limit=1&continue=%s",
                                api_fixture_text_at(f, "metadata.continue"));
@@ -267,12 +267,14 @@ static void test_an_invalid_value_is_not_found(void **state) {
         struct api_fixture *f = *state;
 
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", "no object");
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL,
+                                             NULL),
                          HF_E_NOT_FOUND);
         pthread_mutex_lock(&f->cacher->mu); /* reads go to the store */
         f->cacher->reads.direct_until = HF_NSEC_NEVER;
         pthread_mutex_unlock(&f->cacher->mu);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL,
+                                             NULL),
                          HF_E_NOT_FOUND);
 }
 
@@ -305,12 +307,12 @@ static void test_a_list_without_memory_for_an_object_fails(void **state) {
         pthread_mutex_unlock(&f->cacher->mu);
         assert_int_equal(api_fixture_n_selected(f, NULL), 2);
         atomic_store(&out_of_memory, true);
-        assert_int_not_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, NULL,
-                                              NULL),
+        assert_int_not_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, NULL,
+                                                 NULL),
                              0);
         assert_non_null(strstr(f->last.body, "\"code\":500"));
-        assert_int_not_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "b", NULL,
-                                              NULL),
+        assert_int_not_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "b", NULL,
+                                                 NULL),
                              HF_E_NOT_FOUND);
         assert_non_null(strstr(f->last.body, "\"code\":500"));
         atomic_store(&out_of_memory, false);

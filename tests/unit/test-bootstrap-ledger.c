@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger as text: it survives the round trip, foreign data survives, and a broken one is named.
+ * The ledger as text: it survives the round trip with foreign data, and a broken ledger is named.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -106,7 +106,7 @@ static void test_foreign_data_survives(void **state) {
         hf__json_free(object);
 }
 
-/* Readiness needs one thing only, which every format has. */
+/* Readiness depends only on the completed phases, which every format has. */
 static void test_completed_phases_are_read_from_a_newer_format(void **state) {
         struct hf__json *object = parse("{\"data\":{\"format\":\"2\",\"phase-0.completed\":\"9.0.0 "
                                         "then\",\"steps\":\"in another form\"}}");

@@ -121,24 +121,25 @@ static void count_store_lists(struct api_fixture *f) {
 }
 
 static void list(struct api_fixture *f, const char *query) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          0);
 }
 
 static void change_everything(struct api_fixture *f) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w055\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w055\"}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w06", NULL,
-                                          "{\"metadata\":{\"name\":\"w06\",\"labels\":"
-                                          "{\"changed\":\"1\"}}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w06", NULL,
+                                             "{\"metadata\":{\"name\":\"w06\",\"labels\":"
+                                             "{\"changed\":\"1\"}}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w06", NULL,
-                                          "{\"metadata\":{\"name\":\"w06\",\"labels\":"
-                                          "{\"changed\":\"2\"}}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w06", NULL,
+                                             "{\"metadata\":{\"name\":\"w06\",\"labels\":"
+                                             "{\"changed\":\"2\"}}}"),
                          0);
-        assert_true(store_client_delete(f->store,
-                                        "/registry/tenancy.holdfast.dev/workspaces/w07") > 0);
+        assert_true(store_client_delete(f->store, "/registry/tenancy.holdfast.dev/workspaces/w07") >
+                    0);
         assert_int_equal(api_fixture_n_selected(f, NULL), 10); /* the cache has seen it all */
 }
 
@@ -218,7 +219,8 @@ static void test_beyond_the_history_pages_come_from_the_store(void **state) {
         check_second_page(f, revision);
         assert_int_equal(atomic_load(&n_store_lists), 1);
         assert_int_equal(store_client_compact(f->store, store_client_revision(f->store)), 0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          HF_E_GONE);
         (void)snprintf(query, sizeof query, "limit=3&continue=%s",
                        api_fixture_text_at(f, "metadata.continue"));

@@ -35,10 +35,11 @@ static void expect(const char *metadata, const char *status, enum hfd_ws_step st
         hf__json_free(workspace);
 }
 
-static void test_steps(void **state) {
+static void test_the_state_of_a_workspace_determines_the_next_step(void **state) {
         (void)state;
         expect("", "", HFD_WS_ADD_FINALIZER);
-        expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* from before the first write */
+        expect("", "\"phase\":\"Ready\"",
+               HFD_WS_ADD_FINALIZER); /* set by a client before the first write of the controller */
         expect(HELD, "", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
@@ -105,7 +106,7 @@ static void test_without_initializers_a_workspace_becomes_ready(void **state) {
         hf__json_free(workspace);
 }
 
-static void test_the_list_has_a_limit(void **state) {
+static void test_the_number_of_initializers_is_limited(void **state) {
         struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
         static char names[200][8];
         const char *registered[200];
@@ -122,7 +123,7 @@ static void test_the_list_has_a_limit(void **state) {
         hf__json_free(workspace);
 }
 
-/* ---- the end, where the cache and the server know different things of the namespace ---- */
+/* ---- deletion, when cache and server have different versions of the namespace ---- */
 
 static struct {
         const char *cached, *served; /* NULL = there is none */
@@ -130,7 +131,9 @@ static struct {
         bool deleted;
 } fixture;
 
-/* The linker sends the initializer's calls of hfd_object_client_* here (--wrap). */
+/*
+ * The linker redirects the controller's calls of hfd_object_client_* to these functions (--wrap).
+ */
 
 int __wrap_hfd_object_client_get_cached(struct hf_informer *cache, const char *ns, const char *name,
                                         struct hf__json **ret_object);
@@ -198,10 +201,10 @@ static void test_an_orphaned_namespace_is_not_deleted(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_steps),
+                cmocka_unit_test(test_the_state_of_a_workspace_determines_the_next_step),
                 cmocka_unit_test(test_a_workspace_from_creation_to_deletion),
                 cmocka_unit_test(test_without_initializers_a_workspace_becomes_ready),
-                cmocka_unit_test(test_the_list_has_a_limit),
+                cmocka_unit_test(test_the_number_of_initializers_is_limited),
                 cmocka_unit_test(test_an_orphaned_namespace_is_not_deleted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Events about the leader: what they say, that they are bounded, and that nothing waits for
- * them. CG30, CG31.
+ * The Events about the leader: their content and their number. Nothing waits for them. CG30, CG31.
  */
 #undef NDEBUG
 #include <pthread.h>
@@ -44,7 +43,7 @@ static void teardown(struct fixture *f) {
         fake_api_free(f->api);
 }
 
-/* Lets them be sent until there are n commits. */
+/* Runs the sender until there are n commits. */
 static void await_commits(struct fixture *f, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
@@ -119,7 +118,7 @@ static void test_without_a_server_memory_is_bounded(void **state) {
                 /* a failed one waits for a while */
                 hf__lease_events_iterate(f.events, hf_now(hf_clock_system()));
         }
-        fake_api_client_set_mode(f.client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
         await_commits(&f, 8); /* the newest ones, as many as there was room for */
         for (int i = 0; i < 50; i++)
                 hf__lease_events_iterate(f.events, HF_NSEC_NEVER);

@@ -37,8 +37,8 @@ static int remove_dir(void **state) {
 }
 
 /*
- * A process that takes the file of `instance`, writes it, reports that through a pipe, and lives
- * until it is killed.
+ * Starts a process that locks and writes the file of `instance`, reports that through a pipe, and
+ * lives until it is killed.
  */
 static pid_t spawn_holder(const char *instance, const struct hf_fence *record) {
         int ready[2];
@@ -159,7 +159,7 @@ static void test_a_shorter_record_replaces_a_longer_one(void **state) {
         hfd_runfile_free(runfile);
 }
 
-/* Every beginning of a whole record, and whole records with other content, release nothing. */
+/* Neither a truncated record nor a whole record with other content releases anything. */
 static void test_torn_and_foreign_content_is_refused(void **state) {
         static const char *const foreign[] = {
                 "{}\n",

@@ -62,8 +62,9 @@ enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
 hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 
 /*
- * Blocks until token fires or boot time reaches until (HF_NSEC_NEVER = no limit). Returns
- * HF_E_CANCELED (token fired), HF_E_TIMEOUT (until was reached, token is live), or -errno.
+ * Blocks until token fires or the boot-time clock reaches `until` (HF_NSEC_NEVER = no limit).
+ * Returns HF_E_CANCELED (token fired), HF_E_TIMEOUT (`until` was reached, token is live), or
+ * -errno.
  */
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until);
 
@@ -83,6 +84,6 @@ struct hf_cancel_waker {
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);
-/* Removes a waker. After it returns, fn is not running and will not run. Blocks only while fn runs.
- * Must not be called by fn. Does nothing for a zeroed or removed waker. */
+/* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must
+ * not be called by fn. Does nothing for a zeroed or removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);

@@ -48,9 +48,10 @@ enum hf_error {
         /* The gate rejected the write, because this process is not allowed to act as leader now.
          * Nothing was sent. */
         HF_E_NOT_LEADER = 13,
-        /* The server did not echo the fence, so it may have made the write without checking it. */
+        /* The server did not echo the fence, so it may have applied the write without comparing
+         * the fence. */
         HF_E_UNFENCED = 14,
-        /* Work ignored its tokens past its deadline. Its threads are still alive. */
+        /* A controller or a hook did not stop by its deadline. Its threads still run. */
         HF_E_STUCK = 15,
         /* A limit on size or count was reached. */
         HF_E_TOO_LARGE = 16,

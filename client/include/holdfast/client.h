@@ -101,7 +101,7 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
 int hf_client_request(struct hf_client *client, const struct hf_request *request,
                       hf_response_fn done, void *ctx, uint64_t *ret_id);
 /* Cancels a request. Its `done` is called soon, with HF_E_CANCELED unless the response had already
- * arrived. A cancelled write may have been applied, or may still be applied. Ignores the id of a
+ * arrived. A canceled write may have been applied, or may still be applied. Ignores the id of a
  * request that has ended. Never blocks. */
 void hf_client_cancel(struct hf_client *client, uint64_t id);
 

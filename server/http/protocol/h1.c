@@ -91,9 +91,16 @@ static void refuse_request(struct hfd_connection *connection, struct h1 *h1, int
 /* The head is complete and a body follows. waiting: no byte of the body has arrived with the head,
  * so the peer may be waiting for "100 Continue"; curl waits for it for one second. */
 static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
-        const char *expect = hfd_http_request_header(h1->request, "expect");
+        const char *expect;
 
-        hfd_connection_announce_head(connection, h1->request);
+        h1->request->head_done = true;
+        if (!hfd_connection_decide(connection, h1->request)) {
+                /* The response does not wait for the body. The next request would begin behind it,
+                 * so there is none. */
+                h1->closing = h1->responding = true;
+                return;
+        }
+        expect = hfd_http_request_header(h1->request, "expect");
         if (!expect || hfd_h1_parser_http10(h1->parser))
                 return;
         if (strcasecmp(expect, "100-continue") != 0)
@@ -107,7 +114,8 @@ static void on_request(struct hfd_connection *connection, struct h1 *h1) {
         assert(!h1->responding);
         h1->responding = true;
         h1->closing |= !hfd_h1_parser_keep_alive(h1->parser) || connection->worker->draining;
-        hfd_connection_dispatch(connection, h1->request);
+        if (h1->request->head_done || hfd_connection_decide(connection, h1->request))
+                hfd_connection_dispatch(connection, h1->request);
 }
 
 /* Stores input for the next request. The connection stops reading at PENDING_MAX, which bounds the
@@ -130,7 +138,7 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
         struct h1 *h1 = h1_of(connection);
 
         while (n > 0 && !h1->responding && !h1->closed) {
-                size_t used, before;
+                size_t used;
                 enum hfd_h1_event event;
                 int code = 400;
 
@@ -140,11 +148,11 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                                 return -ENOMEM;
                         h1->since = connection->worker->now;
                 }
-                before = h1->request->n_body;
                 event = hfd_h1_parser_feed(h1->parser, h1->request, data, n, &used, &code);
                 data += used;
                 n -= used;
-                if (hfd_connection_account_body(connection, h1->request->n_body - before) != 0) {
+                if (hfd_connection_account(connection, h1->request,
+                                           hfd_h1_parser_memory(h1->parser)) != 0) {
                         event = HFD_H1_BAD;
                         code = 503;
                 }

@@ -333,6 +333,7 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_re
         return event == HFD_H1_HEAD ? HFD_H1_MORE : event;
 }
 
+size_t hfd_h1_parser_memory(const struct hfd_h1_parser *p) { return p->head.n; }
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *p) {
         return !p->in_body && p->head.n == 0 && p->code == 0;
 }

@@ -27,6 +27,8 @@ struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *parser); /* accep
  */
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
+/* The bytes of an incomplete head that the parser keeps. */
+size_t hfd_h1_parser_memory(const struct hfd_h1_parser *parser);
 /* Whether no byte of the next request has arrived yet. */
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *parser);
 /* Whether the head is still incomplete. */

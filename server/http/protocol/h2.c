@@ -186,6 +186,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         if (r != 0)
                 hfd_connection_refuse(connection, request, r == HF_E_TOO_LARGE ? 431 : 400);
+        else if (hfd_connection_account(connection, request, 0) != 0)
+                hfd_connection_refuse(connection, request, 503);
         return 0;
 }
 
@@ -204,13 +206,13 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 hfd_connection_refuse(connection, request, 400);
                 return;
         }
+        if (!hfd_connection_decide(connection, request))
+                return;
         text = hfd_http_request_header(request, "content-length");
         if (text && strtoull(text, NULL, 10) > connection->worker->http->max_body) {
                 hfd_connection_refuse(connection, request, 413);
                 return;
         }
-        if (more)
-                hfd_connection_announce_head(connection, request);
         text = hfd_http_request_header(request, "expect");
         if (more && text && strcasecmp(text, "100-continue") == 0)
                 (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL,
@@ -241,7 +243,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         if (!end)
                 return 0;
         request->received = true;
-        if (!request->response.refused)
+        if (!request->response.refused && !request->dispatched)
                 hfd_connection_dispatch(connection, request);
         return 0;
 }
@@ -253,8 +255,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         size_t max = connection->worker->http->max_body;
         int r;
 
-        /* The windows may open again at once, because hfd_connection_account_body limits the
-         * memory. */
+        /* The windows may open again: hfd_connection_account bounds the memory. */
         if (nghttp2_session_consume(session, stream_id, n) != 0)
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         if (!request || request->response.refused || request->dispatched)
@@ -264,7 +265,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
                 hfd_connection_refuse(connection, request, 413);
         else if (r != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        else if (hfd_connection_account_body(connection, n) != 0)
+        else if (hfd_connection_account(connection, request, 0) != 0)
                 hfd_connection_refuse(connection, request, 503);
         return 0;
 }

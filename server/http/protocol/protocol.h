@@ -32,7 +32,8 @@ struct hfd_protocol {
                                  struct hfd_http_request *request);
         /* Whether nothing more will be sent, so that the connection may end. */
         bool (*finished)(const struct hfd_connection *connection);
-        /* Announces the end to the peer. Requests in progress are still completed. */
+        /* Tells the peer that the connection will close: GOAWAY, or "connection: close". Requests
+         * in progress are still completed. */
         void (*drain)(struct hfd_connection *connection);
         /* Enforces the time limits; called once a second. */
         void (*tick)(struct hfd_connection *connection, hf_nsec now);

@@ -92,7 +92,7 @@ static void end_watch_locked(struct hfd_memory *memory, struct hfd_memory_watch 
         pthread_mutex_unlock(&memory->mu);
         (void)hf_fail(&status, watch->error,
                       watch->error == HF_E_GONE ? "the watch's start revision is compacted"
-                                                : "the watch was cancelled");
+                                                : "the watch was canceled");
         watch->handler.end(watch->ctx, watch->error, &status);
         free_watch(watch);
         pthread_mutex_lock(&memory->mu);
