@@ -56,8 +56,8 @@ def start(cluster, name):
     log = cluster.directory / f"{name}.log"
     said = log.read_text().count("ready: ") if log.exists() else 0
     instance = cluster.instance(name, fast=False)
-    while instance.said().count("ready: ") == said:
-        assert instance.alive(), instance.said()[-3000:]
+    while instance.log_text().count("ready: ") == said:
+        assert instance.alive(), instance.log_text()[-3000:]
         time.sleep(0.005)
     return instance, time.monotonic() - before
 
