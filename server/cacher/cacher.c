@@ -3,9 +3,10 @@
  * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
  * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, reopens a watch of the store that may hang, and starts audits. It
- * sleeps until the first of these is due. A thread that makes one of them due earlier must wake the
- * timer through cacher->cond.
+ * reflector after a backoff, reopens a watch of the store that may hang, starts audits, drops old
+ * history, and builds the trees of a listing, in small steps between the others. It sleeps until
+ * the first of these is due. A thread that makes one of them due earlier must wake the timer
+ * through cacher->cond.
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
@@ -24,16 +25,16 @@
 
 /* The work that is due, which the timer collects under the lock. */
 struct due_work {
-        struct hfd_consistent_read *late; /* their wait has timed out */
-        struct hfd_watcher *dirty;        /* they have events to deliver */
-        bool reflector, audit, history;   /* history: it has more to drop */
+        struct hfd_consistent_read *late;        /* their wait has timed out */
+        struct hfd_watcher *dirty;               /* they have events to deliver */
+        bool reflector, audit, listing, history; /* history: it has more to drop */
         struct hfd_history_garbage garbage;
         uint64_t hung_watch; /* ID of the store's watch to reopen; 0 = none */
 };
 
 static bool is_work_due(const struct due_work *due) {
         return due->late || due->dirty || due->reflector || due->audit || due->hung_watch ||
-               due->history || due->garbage.n || due->garbage.n_states;
+               due->listing || due->history || due->garbage.n || due->garbage.n_states;
 }
 
 /* Collects the due work. Lowers *next to the boot time at which the next waiting read times out. */
@@ -46,6 +47,7 @@ static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
                 hfd_watchers_tick_locked(cacher, now, &due.dirty);
         due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                         cacher->reflector.retry_at <= now;
+        due.listing = hfd_listing_step_due_locked(cacher);
         due.audit = cacher->identity.audit_at <= now;
         due.hung_watch = cacher->reads.reopen_watch ? cacher->reflector.watch_id : 0;
         cacher->reads.reopen_watch = false;
@@ -60,6 +62,8 @@ static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
         hfd_watchers_deliver(due->dirty);
         if (due->reflector)
                 hfd_reflector_run(cacher);
+        if (due->listing)
+                hfd_listing_step(cacher);
         if (due->audit)
                 hfd_store_identity_audit(cacher);
         if (due->hung_watch) /* the end of the watch makes the reflector open another */
@@ -75,7 +79,7 @@ static void *timer_main(void *ctx) {
         const struct hf_clock *clock = hf_host_clock(cacher->host);
 
         pthread_mutex_lock(&cacher->mu);
-        while (!cacher->stopping) {
+        while (!cacher->stopping || cacher->filling) {
                 hf_nsec next = HF_NSEC_NEVER;
                 struct due_work due;
                 collect_due_work_locked(cacher, hf_now(clock), &due, &next);

@@ -8,6 +8,7 @@
 #include "server/cacher/cacher.h"
 #include "server/cacher/consistent_read.h"
 #include "server/cacher/event_history.h"
+#include "server/cacher/listing.h"
 #include "server/cacher/object_tree.h"
 #include "server/cacher/reflector.h"
 #include "server/cacher/snapshot.h"
@@ -50,6 +51,7 @@ struct hfd_cacher {
         /* the parts; each header documents which of its members the lock guards */
         struct hfd_event_histories histories;
         struct hfd_reflector reflector;
+        struct hfd_listing *filling; /* owned; the running listing; NULL = none */
         struct hfd_consistent_reads reads;
         struct hfd_watchers watchers;
         struct hfd_store_identity identity;

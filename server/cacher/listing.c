@@ -11,8 +11,17 @@
  * page that fails is requested again, smaller each time, because it may have been too large for the
  * store's deadline or for a response.
  *
- * Invariant: only one page is requested at a time. `done` is called exactly once: after the last
- * page, or after a failure.
+ * Two threads. The store's thread receives a page, keeps references to its values, and requests
+ * the next one; the cacher's timer thread builds the trees, a few objects at a time. So the store
+ * reads one page while the one before is built, and the thread that delivers all replies of the
+ * store is not kept busy.
+ *
+ *      request_page -> on_page: queue the page -> request_page ...      the store's thread
+ *                               hfd_listing_step: build it -> done      the timer thread
+ *
+ * Invariants: only one page is requested at a time, and at most two wait to be built. `done` is
+ * called exactly once, by the timer thread, when no request is running: after the last page was
+ * built, or after a failure.
  */
 #include "server/cacher/listing.h"
 
@@ -20,6 +29,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/stored_value.h"
@@ -30,7 +40,8 @@
 #define PAGE_MAX      100000u /* objects */
 #define PAGE_BYTES    ((size_t)64 << 20)
 #define LIST_DEADLINE (30 * HF_NSEC_PER_SEC)
-#define RETRIES_MAX   8 /* of one listing */
+#define RETRIES_MAX   8    /* of one listing */
+#define STEP_OBJECTS  1000 /* built between two looks at the other work of the timer */
 
 static void request_page(struct hfd_listing *listing);
 
@@ -74,21 +85,75 @@ static size_t next_limit(const struct hfd_listing *listing) {
         return limit > 0 ? limit : 1;
 }
 
-static int add_page(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
-        for (size_t i = 0; i < reply->n_kvs; i++) {
-                if (!add_value(listing, &reply->kvs[i]))
-                        return -ENOMEM;
-                listing->n_keys++;
-                listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
+/* ---- pages that wait to be built ---- */
+
+/* A page: its keys, and references to its values. */
+struct hfd_listing_page {
+        struct hfd_listing_page *next;
+        size_t n, n_built;
+        struct hfd_kv kvs[]; /* their values are owned; the keys follow the array */
+};
+
+/* NULL: out of memory. */
+static struct hfd_listing_page *copy_page(const struct hfd_store_reply *reply) {
+        size_t n_keys = 0;
+
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                n_keys += strlen(reply->kvs[i].key) + 1;
+        struct hfd_listing_page *page =
+                malloc(sizeof *page + reply->n_kvs * sizeof *page->kvs + n_keys);
+        if (!page)
+                return NULL;
+        *page = (struct hfd_listing_page){.n = reply->n_kvs};
+        char *key = (char *)&page->kvs[page->n];
+        for (size_t i = 0; i < page->n; i++) {
+                page->kvs[i] = reply->kvs[i];
+                hf__buf_ref(page->kvs[i].value);
+                page->kvs[i].key = key;
+                key = stpcpy(key, reply->kvs[i].key) + 1;
         }
-        /*
-         * The next page starts at the lowest possible key after the last one: no key contains a
-         * byte below 0x01.
-         */
-        if (reply->more && reply->n_kvs)
-                (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
-                               reply->kvs[reply->n_kvs - 1].key);
-        return 0;
+        return page;
+}
+
+static struct hfd_listing_page *free_page(struct hfd_listing_page *page) {
+        struct hfd_listing_page *next = page->next;
+
+        for (size_t i = page->n_built; i < page->n; i++)
+                hf__buf_unref(page->kvs[i].value);
+        free(page);
+        return next;
+}
+
+/*
+ * Builds a part of the page. Each value is dropped at once, so that its memory is used again. 0 or
+ * -ENOMEM.
+ */
+static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {
+        int r = 0;
+
+        for (size_t i = 0; i < STEP_OBJECTS && page->n_built < page->n && r == 0; i++) {
+                struct hfd_kv *kv = &page->kvs[page->n_built++];
+                r = add_value(listing, kv) ? 0 : -ENOMEM;
+                hf__buf_unref(kv->value);
+        }
+        return r;
+}
+
+/* ---- requests ---- */
+
+/* Wakes the timer thread: no request is running any more, and no other follows. */
+static void end_requests(struct hfd_listing *listing, int error, const struct hf_status *status) {
+        struct hfd_cacher *cacher = listing->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        if (error != 0 && listing->error == 0) {
+                listing->error = error;
+                listing->status = status ? *status : (struct hf_status){.error = error};
+        }
+        listing->requesting = false;
+        listing->requested_all = true;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
 }
 
 /*
@@ -98,8 +163,46 @@ static int add_page(struct hfd_listing *listing, const struct hfd_store_reply *r
 static bool may_retry(const struct hfd_listing *listing, int error) {
         bool unreachable = error == HF_E_UNAVAILABLE && listing->revision == 0;
 
-        return listing->n_retries < RETRIES_MAX && !unreachable && error != HF_E_GONE &&
+        pthread_mutex_lock(&listing->cacher->mu);
+        bool ended = listing->cacher->stopping || listing->error != 0;
+        pthread_mutex_unlock(&listing->cacher->mu);
+
+        return !ended && listing->n_retries < RETRIES_MAX && !unreachable && error != HF_E_GONE &&
                error != HF_E_CANCELED;
+}
+
+/* Counts the page, and sets the start of the next one. */
+static void count_page(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
+        listing->n_keys += reply->n_kvs;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
+        /*
+         * The next page starts at the lowest possible key after the last one: no key contains a
+         * byte below 0x01.
+         */
+        if (reply->more && reply->n_kvs)
+                (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
+                               reply->kvs[reply->n_kvs - 1].key);
+}
+
+/* Passes the page to the timer thread. Requests the next one, unless two wait to be built. */
+static void queue_page(struct hfd_listing *listing, struct hfd_listing_page *page, bool more) {
+        struct hfd_cacher *cacher = listing->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        if (listing->first)
+                listing->first->next = page; /* at most one page was waiting */
+        else
+                listing->first = page;
+        listing->waiting = more && page != listing->first;
+        listing->requesting = more && !listing->waiting && !cacher->stopping && listing->error == 0;
+        listing->requested_all = !more;
+        bool request = listing->requesting;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
+        /* If no request follows, the timer thread may have freed the listing by now. */
+        if (request)
+                request_page(listing);
 }
 
 static void on_page(void *ctx, const struct hfd_store_reply *reply) {
@@ -111,19 +214,16 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
                 request_page(listing);
                 return;
         }
-        if (r == 0)
-                r = add_page(listing, reply);
-        if (r != 0) {
-                listing->done(listing, r, &reply->status);
+        struct hfd_listing_page *page = r == 0 ? copy_page(reply) : NULL;
+        if (!page) {
+                end_requests(listing, r ? r : -ENOMEM, r ? &reply->status : NULL);
                 return;
         }
         if (listing->revision == 0)
                 listing->revision = reply->revision;
+        count_page(listing, reply);
         hfd_reflector_progress(listing->cacher, listing->n_keys);
-        if (reply->more && reply->n_kvs)
-                request_page(listing);
-        else
-                listing->done(listing, 0, NULL);
+        queue_page(listing, page, reply->more && reply->n_kvs);
 }
 
 static void request_page(struct hfd_listing *listing) {
@@ -135,7 +235,59 @@ static void request_page(struct hfd_listing *listing) {
                                        listing->revision, next_limit(listing),
                                        hfd_cacher_now(cacher) + LIST_DEADLINE, on_page, listing);
         if (r != 0)
-                listing->done(listing, r, NULL);
+                end_requests(listing, r, NULL);
+}
+
+/* ---- building, by the timer thread ---- */
+
+bool hfd_listing_step_due_locked(struct hfd_cacher *cacher) {
+        const struct hfd_listing *listing = cacher->filling;
+
+        if (!listing)
+                return false;
+        if (listing->error != 0 || cacher->stopping)
+                return !listing->requesting;
+        return listing->first || listing->requested_all;
+}
+
+/* Removes a page that was built. Returns whether the next page must be requested now. */
+static bool remove_page(struct hfd_listing *listing) {
+        struct hfd_cacher *cacher = listing->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_listing_page *page = listing->first;
+        listing->first = page->next;
+        bool request = listing->waiting && !cacher->stopping && listing->error == 0;
+        listing->waiting = listing->waiting && !request;
+        listing->requesting |= request;
+        pthread_mutex_unlock(&cacher->mu);
+        (void)free_page(page);
+        return request;
+}
+
+void hfd_listing_step(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_listing *listing = cacher->filling;
+        struct hfd_listing_page *page = listing->first;
+        if (cacher->stopping && listing->error == 0)
+                listing->error = HF_E_CANCELED;
+        bool end = listing->error != 0 || !page;
+        if (end)
+                cacher->filling = NULL;
+        pthread_mutex_unlock(&cacher->mu);
+        if (end) {
+                assert(!listing->requesting);
+                listing->done(listing, listing->error, listing->error ? &listing->status : NULL);
+                return;
+        }
+        int r = build_objects(listing, page);
+        if (r == 0 && page->n_built == page->n && remove_page(listing))
+                request_page(listing);
+        if (r != 0) {
+                pthread_mutex_lock(&cacher->mu);
+                listing->error = r;
+                pthread_mutex_unlock(&cacher->mu);
+        }
 }
 
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
@@ -149,6 +301,11 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
         listing->cacher = cacher;
         listing->replacement_epoch = replacement_epoch;
         listing->done = done;
+        listing->requesting = true;
+        pthread_mutex_lock(&cacher->mu);
+        assert(!cacher->filling);
+        cacher->filling = listing;
+        pthread_mutex_unlock(&cacher->mu);
         request_page(listing);
         return 0;
 }
@@ -156,6 +313,8 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
 struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
         if (!listing)
                 return NULL;
+        while (listing->first)
+                listing->first = free_page(listing->first);
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 hfd_object_tree_clear(&listing->trees[i]);
                 hfd_object_tree_clear(&listing->newer[i]);

@@ -99,8 +99,9 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         struct hfd_watcher *dirty = NULL;
 
         if (error) {
-                hfd_listing_free(listing);
-                fail_chain(cacher, error, status, true);
+                const struct hf_status why = status ? *status : (struct hf_status){0};
+                hfd_listing_free(listing); /* it owns status */
+                fail_chain(cacher, error, &why, true);
                 return;
         }
         pthread_mutex_lock(&cacher->mu);

@@ -113,7 +113,7 @@ static void update_often(struct api_fixture *f, struct hf_resource resource, con
         }
 }
 
-static void test_watch_too_old(void **state) {
+static void test_a_watch_from_a_forgotten_revision_is_gone(void **state) {
         struct api_fixture *f = *state;
 
         pthread_mutex_lock(&f->cacher->mu);
@@ -250,7 +250,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_a_watch_delivers_changes_in_order),
                 API_TEST(test_a_watch_with_a_selector_sees_objects_enter_and_leave),
-                API_TEST(test_watch_too_old),
+                API_TEST(test_a_watch_from_a_forgotten_revision_is_gone),
                 API_TEST(test_a_busy_resource_keeps_the_past_of_all),
                 API_TEST(test_concurrent_updates_all_succeed),
         };
