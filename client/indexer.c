@@ -238,9 +238,12 @@ int hf_informer_by_index(struct hf_informer *informer, const char *name, const c
         (void)pthread_mutex_lock(&informer->mu);
         const struct hf__index_node *node =
                 (const struct hf__index_node *)hf__key_index_find(&index->nodes, value);
-        for (size_t i = 0; node && i < node->entries.n; i++)
-                hf__informer_entry_visit((const struct hf__informer_entry *)node->entries.items[i],
-                                         each, ctx);
+        const struct hf__informer_entry *entry;
+        struct hf__key_iter iter = {.depth = 0};
+        if (node)
+                hf__key_iter_init(&iter, &node->entries);
+        while ((entry = (const struct hf__informer_entry *)hf__key_iter_next(&iter)))
+                hf__informer_entry_visit(entry, each, ctx);
         (void)pthread_mutex_unlock(&informer->mu);
         return 0;
 }

@@ -49,11 +49,12 @@ void hf__informer_handlers_notify(struct hf_informer *informer, enum hf_event_ty
  * thread changes them. */
 static void call_with_all_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
                                  enum hf_event_type type) {
-        const struct hf__key_index *entries = &informer->store.entries;
+        const struct hf__informer_entry *entry;
+        struct hf__key_iter iter;
 
-        for (size_t i = 0; i < entries->n && !handler->removed && !informer->stop; i++) {
-                const struct hf__informer_entry *entry =
-                        (const struct hf__informer_entry *)entries->items[i];
+        hf__key_iter_init(&iter, &informer->store.entries);
+        while (!handler->removed && !informer->stop &&
+               (entry = (const struct hf__informer_entry *)hf__key_iter_next(&iter))) {
                 call_handler_locked(informer, handler, type, entry, entry->object);
         }
 }

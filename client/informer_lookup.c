@@ -69,11 +69,12 @@ void hf_informer_each(struct hf_informer *informer,
                       void (*each)(void *ctx, const char *ns, const char *name, const char *object,
                                    size_t n),
                       void *ctx) {
-        const struct hf__key_index *entries = &informer->store.entries;
+        const struct hf__informer_entry *entry;
+        struct hf__key_iter iter;
 
         (void)pthread_mutex_lock(&informer->mu);
-        for (size_t i = 0; i < entries->n; i++)
-                hf__informer_entry_visit((const struct hf__informer_entry *)entries->items[i], each,
-                                         ctx);
+        hf__key_iter_init(&iter, &informer->store.entries);
+        while ((entry = (const struct hf__informer_entry *)hf__key_iter_next(&iter)))
+                hf__informer_entry_visit(entry, each, ctx);
         (void)pthread_mutex_unlock(&informer->mu);
 }

@@ -283,20 +283,22 @@ void hf__informer_store_replace_end(struct hf_informer *informer) {
         const struct hf__key_index *entries = &informer->store.entries;
 
         assert(hf__reflector_on_thread(&informer->reflector));
-        for (size_t i = 0; i < entries->n;) {
-                struct hf__informer_entry *entry = (struct hf__informer_entry *)entries->items[i];
-                if (entry->generation == informer->store.generation)
-                        i++;
-                else
-                        remove_entry(informer, entry, NULL); /* this moves the next entry to i */
+        struct hf__keyed *next = hf__key_index_lower_bound(entries, "");
+        while (next) {
+                struct hf__informer_entry *entry = (struct hf__informer_entry *)next;
+                next = hf__key_index_after(entries, entry->keyed.key);
+                if (entry->generation != informer->store.generation)
+                        remove_entry(informer, entry, NULL);
         }
 }
 
 void hf__informer_store_done(struct hf_informer *informer) {
         struct hf__key_index *entries = &informer->store.entries;
 
-        for (size_t i = 0; i < entries->n; i++) {
-                struct hf__informer_entry *entry = (struct hf__informer_entry *)entries->items[i];
+        struct hf__informer_entry *entry;
+        struct hf__key_iter iter;
+        hf__key_iter_init(&iter, entries);
+        while ((entry = (struct hf__informer_entry *)hf__key_iter_next(&iter))) {
                 hf__indexer_remove_locked(
                         entry); /* no other thread is left, so no lock is needed */
                 entry_free(entry);

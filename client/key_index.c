@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sorted array of pointers. An insertion moves all later items. That is acceptable, because the
- * items of a list arrive in the order of their keys, so that filling a store only appends.
+ * A treap: a binary search tree by key, which is at the same time a heap by a random priority.
  *
- * Invariant: the keys of the items are in strictly ascending order, as strcmp compares them.
+ * Invariants: the keys of the nodes are in strictly ascending order, as strcmp compares them. A
+ * node's priority is never below those of its children. As priorities are random, the depth is then
+ * logarithmic with overwhelming probability, which bounds the recursion and the stack of an
+ * iterator.
  */
 #include "client/key_index.h"
 
@@ -12,71 +14,181 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the index of the item with that key, or the index at which it would be inserted. */
-static size_t find_place(const struct hf__key_index *index, const char *key, bool *ret_found) {
-        size_t low = 0, high = index->n;
+struct hf__key_node {
+        struct hf__key_node *left, *right; /* owned */
+        struct hf__keyed *item;            /* borrowed */
+        uint32_t priority;
+};
 
-        *ret_found = false;
-        if (high > 0 && strcmp(index->items[high - 1]->key, key) < 0)
-                return high; /* the usual case: the items of a list are added in order */
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                int order = strcmp(index->items[middle]->key, key);
-                if (order == 0) {
-                        *ret_found = true;
-                        return middle;
-                }
-                if (order < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
+static _Thread_local uint64_t n_comparisons;
+
+uint64_t hf__key_index_comparisons(void) { return n_comparisons; }
+
+static int compare_keys(const char *key, const struct hf__key_node *node) {
+        n_comparisons++;
+        return strcmp(key, node->item->key);
+}
+
+/* Whoever chooses the keys must not be able to choose priorities: the address is not known. */
+static uint32_t priority_of(const struct hf__key_node *node, const char *key) {
+        uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
+
+        for (; *key; key++)
+                h = (h ^ (unsigned char)*key) * UINT64_C(1099511628211);
+        h ^= h >> 32;
+        return (uint32_t)(h * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+}
+
+static void free_nodes(struct hf__key_node *node) {
+        while (node) {
+                struct hf__key_node *right = node->right;
+
+                free_nodes(node->left);
+                free(node);
+                node = right;
         }
-        return low;
 }
 
 void hf__key_index_done(struct hf__key_index *index) {
-        free(index->items);
+        free_nodes(index->root);
         *index = (struct hf__key_index){0};
 }
 
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key) {
-        bool found;
-        size_t i = find_place(index, key, &found);
-        return found ? index->items[i] : NULL;
+        for (const struct hf__key_node *node = index->root; node;) {
+                int order = compare_keys(key, node);
+                if (order == 0)
+                        return node->item;
+                node = order < 0 ? node->left : node->right;
+        }
+        return NULL;
+}
+
+/* The first item after key, or at key if at_key. */
+static struct hf__keyed *find_from(const struct hf__key_index *index, const char *key,
+                                   bool at_key) {
+        struct hf__keyed *first = NULL;
+
+        for (const struct hf__key_node *node = index->root; node;) {
+                int order = compare_keys(key, node);
+                bool is_before = order > 0 || (order == 0 && !at_key);
+                if (!is_before)
+                        first = node->item;
+                node = is_before ? node->right : node->left;
+        }
+        return first;
 }
 
 struct hf__keyed *hf__key_index_lower_bound(const struct hf__key_index *index, const char *key) {
-        bool found;
-        size_t i = find_place(index, key, &found);
-        return i < index->n ? index->items[i] : NULL;
+        return find_from(index, key, true);
 }
 
-/* Grows the array first, so that a failure changes nothing. */
-int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
-        bool found;
+struct hf__keyed *hf__key_index_after(const struct hf__key_index *index, const char *key) {
+        return find_from(index, key, false);
+}
 
-        if (index->n == index->space) {
-                size_t space = index->space ? index->space * 2 : 16;
-                struct hf__keyed **items = reallocarray(index->items, space, sizeof *items);
-                if (!items)
-                        return -ENOMEM;
-                index->items = items;
-                index->space = space;
+/* Splits the subtree of node into the nodes that sort before key and all others. */
+static void split_tree(struct hf__key_node *node, const char *key, struct hf__key_node **ret_left,
+                       struct hf__key_node **ret_right) {
+        if (!node) {
+                *ret_left = *ret_right = NULL;
+                return;
         }
-        size_t i = find_place(index, item->key, &found);
-        assert(!found);
-        memmove(index->items + i + 1, index->items + i, (index->n - i) * sizeof *index->items);
-        index->items[i] = item;
+        int order = compare_keys(key, node);
+        assert(order != 0); /* the index does not contain the key */
+        if (order > 0) {
+                split_tree(node->right, key, &node->right, ret_right);
+                *ret_left = node;
+        } else {
+                split_tree(node->left, key, ret_left, &node->left);
+                *ret_right = node;
+        }
+}
+
+/* Whether key sorts after all others: the usual case, as the items of a list are added in order. */
+static bool is_last(const struct hf__key_index *index, const char *key) {
+        const struct hf__key_node *last = index->root;
+
+        while (last && last->right)
+                last = last->right;
+        return !last || compare_keys(key, last) > 0;
+}
+
+int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
+        struct hf__key_node *node = malloc(sizeof *node), **link = &index->root;
+        bool last = is_last(index, item->key);
+
+        if (!node)
+                return -ENOMEM;
+        node->item = item;
+        node->priority = priority_of(node, item->key);
+        while (*link && (*link)->priority >= node->priority) {
+                int order = last ? 1 : compare_keys(item->key, *link);
+                assert(order != 0);
+                link = order < 0 ? &(*link)->left : &(*link)->right;
+        }
+        if (last) {
+                node->left = *link;
+                node->right = NULL;
+        } else {
+                split_tree(*link, item->key, &node->left, &node->right);
+        }
+        *link = node;
         index->n++;
         return 0;
 }
 
-void hf__key_index_remove(struct hf__key_index *index, const char *key) {
-        bool found;
-        size_t i = find_place(index, key, &found);
+/* Joins two trees. Every node of left sorts before every node of right. */
+static struct hf__key_node *join_trees(struct hf__key_node *left, struct hf__key_node *right) {
+        struct hf__key_node *root = NULL, **link = &root;
 
-        if (!found)
-                return;
-        index->n--;
-        memmove(index->items + i, index->items + i + 1, (index->n - i) * sizeof *index->items);
+        while (left && right) {
+                if (left->priority > right->priority) {
+                        *link = left;
+                        link = &left->right;
+                        left = left->right;
+                } else {
+                        *link = right;
+                        link = &right->left;
+                        right = right->left;
+                }
+        }
+        *link = left ? left : right;
+        return root;
+}
+
+void hf__key_index_remove(struct hf__key_index *index, const char *key) {
+        struct hf__key_node **link = &index->root;
+
+        while (*link) {
+                struct hf__key_node *node = *link;
+                int order = compare_keys(key, node);
+                if (order == 0) {
+                        *link = join_trees(node->left, node->right);
+                        free(node);
+                        index->n--;
+                        return;
+                }
+                link = order < 0 ? &node->left : &node->right;
+        }
+}
+
+static void push_nodes(struct hf__key_iter *iter, const struct hf__key_node *node) {
+        for (; node; node = node->left) {
+                assert(iter->depth < HF__KEY_ITER_DEPTH);
+                iter->stack[iter->depth++] = node;
+        }
+}
+
+void hf__key_iter_init(struct hf__key_iter *iter, const struct hf__key_index *index) {
+        iter->depth = 0;
+        push_nodes(iter, index->root);
+}
+
+struct hf__keyed *hf__key_iter_next(struct hf__key_iter *iter) {
+        if (iter->depth == 0)
+                return NULL;
+        const struct hf__key_node *node = iter->stack[--iter->depth];
+        push_nodes(iter, node->right);
+        return node->item;
 }

@@ -385,8 +385,10 @@ void hf_workqueue_drop(struct hf_workqueue *queue) {
                 entry_free_if_idle(queue, entry);
         }
         /* Do not append a key again when its worker has finished with it. */
-        for (size_t i = 0; i < queue->entries.n; i++)
-                ((struct entry *)queue->entries.items[i])->dirty = false;
+        struct hf__key_iter iter;
+        hf__key_iter_init(&iter, &queue->entries);
+        while ((entry = (struct entry *)hf__key_iter_next(&iter)))
+                entry->dirty = false;
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
 }
@@ -459,8 +461,11 @@ struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
                 hf_metrics_remove_collector(queue->registry, measure_work, queue);
                 hf__workqueue_metrics_reset(&queue->metrics);
         }
-        for (size_t i = 0; i < queue->entries.n; i++)
-                free(queue->entries.items[i]);
+        struct hf__key_iter iter;
+        struct hf__keyed *item;
+        hf__key_iter_init(&iter, &queue->entries);
+        while ((item = hf__key_iter_next(&iter)))
+                free(item);
         hf__key_index_done(&queue->entries);
         (void)pthread_cond_destroy(&queue->cond);
         (void)pthread_mutex_destroy(&queue->mu);

@@ -16,7 +16,7 @@
 #include "server/auth/admin_kubeconfig.h"
 #include "server/server.h"
 
-/* How long etcd may be unreachable at start. */
+/* How long etcd may be unreachable at start, and how long it may take for the next objects. */
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How often to check whether the reason has changed, and to log a new one. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
@@ -50,12 +50,23 @@ static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_sta
         return r;
 }
 
+/*
+ * When the boot gives up: the patience counts from the last objects that etcd has sent, because the
+ * time to fill the cache grows with their number.
+ */
+static hf_nsec patience_ends(struct hfd_server *server, hf_nsec started) {
+        hf_nsec progress = hfd_cacher_fill_progress(server->cacher);
+
+        return (progress > started ? progress : started) + STORE_TIMEOUT;
+}
+
 /* As wait_for_sync, but in steps of STORE_LOG_INTERVAL, and logs each new reason once. */
-static int wait_and_log(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
+static int wait_and_log(struct hfd_server *server, struct hf_status *ret_why) {
         struct hf_status logged = {0};
+        hf_nsec started = hfd_server_now(server);
 
         for (;;) {
-                hf_nsec now = hfd_server_now(server);
+                hf_nsec now = hfd_server_now(server), until = patience_ends(server, started);
                 hf_nsec step_end =
                         now + STORE_LOG_INTERVAL < until ? now + STORE_LOG_INTERVAL : until;
                 int r = wait_for_sync(server, step_end, ret_why);
@@ -68,7 +79,7 @@ static int wait_and_log(struct hfd_server *server, hf_nsec until, struct hf_stat
                                ret_why->message);
                         logged = *ret_why;
                 }
-                if (hfd_server_now(server) >= until)
+                if (hfd_server_now(server) >= patience_ends(server, started))
                         return r;
         }
 }
@@ -78,7 +89,7 @@ static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_st
 
         atomic_store(&server->waiting_for_store, true);
         hfd_server_wake(server);
-        int r = wait_and_log(server, hfd_server_now(server) + STORE_TIMEOUT, &why);
+        int r = wait_and_log(server, &why);
         atomic_store(&server->waiting_for_store, false);
         if (r == HF_E_CANCELED && !hf_cancel_fired(server->stop))
                 r = hf_fail(reterr_status, HF_E_UNAVAILABLE,

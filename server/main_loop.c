@@ -33,6 +33,7 @@
 #include "base/thread.h"
 #include "server/assembly.h"
 #include "server/certificates.h"
+#include "server/memory_trim.h"
 #include "server/process_limits.h"
 #include "server/reload.h"
 #include "server/sequence.h"
@@ -71,6 +72,7 @@ struct main_loop {
         hf_nsec reload_until;         /* when to give up a running reload; 0 = the server runs */
         struct hfd_reload reload;
         char status[HFD_STATUS_LINE_MAX]; /* the STATUS= that was sent last */
+        struct hfd_memory_trim memory_trim;
 };
 
 static bool is_running(const struct main_loop *m) { return m->ready_sent && !m->stopping_sent; }
@@ -292,6 +294,7 @@ static void run_loop(struct main_loop *m) {
                 feed_watchdog(m, now);
                 if (is_running(m))
                         hfd_compactor_tick(server->compactor, now);
+                hfd_memory_trim_tick(&m->memory_trim, &server->host, now);
                 extend_timeout(m, now);
                 wait_for_events(m, next_wake_up(m, now), now);
                 handle_signals(m);

@@ -3,9 +3,10 @@
  * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
  * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, reopens a watch of the store that hangs, and starts audits. It
- * sleeps until the first of these is due. A thread that makes one of them due earlier must wake the
- * timer through cacher->cond.
+ * reflector after a backoff, reopens a watch of the store that hangs, starts audits, drops old
+ * history, and builds the trees of a listing, in small steps between the others. It sleeps until
+ * the first of these is due. A thread that makes one of them due earlier must wake the timer
+ * through cacher->cond.
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
@@ -24,14 +25,16 @@
 
 /* The work that is due, which the timer collects under the lock. */
 struct due_work {
-        struct hfd_consistent_read *late; /* their wait has timed out */
-        struct hfd_watcher *dirty;        /* they have events to deliver */
-        bool reflector, audit;
+        struct hfd_consistent_read *late;        /* their wait has timed out */
+        struct hfd_watcher *dirty;               /* they have events to deliver */
+        bool reflector, audit, listing, history; /* history: it has more to drop */
+        struct hfd_history_garbage garbage;
         struct hfd_store_lag_action lag;
 };
 
 static bool is_work_due(const struct due_work *due) {
-        return due->late || due->dirty || due->reflector || due->audit ||
+        return due->late || due->dirty || due->reflector || due->audit || due->listing ||
+               due->history || due->garbage.n || due->garbage.n_states ||
                due->lag.kind != HFD_WATCH_LAG_WAIT;
 }
 
@@ -39,8 +42,8 @@ static bool is_work_due(const struct due_work *due) {
  * Collects the due work. Lowers *next to the boot time at which the next waiting read times out or
  * the lag of the store's watch must be checked.
  */
-static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                               hf_nsec *next) {
+static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
+                                    struct due_work *ret_due, hf_nsec *next) {
         struct due_work due = {0};
 
         due.late = hfd_consistent_reads_remove_late_locked(cacher, now, next);
@@ -48,17 +51,22 @@ static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nse
                 hfd_watchers_tick_locked(cacher, now, &due.dirty);
         due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                         cacher->reflector.retry_at <= now;
+        due.listing = hfd_listing_step_due_locked(cacher);
         due.audit = cacher->identity.audit_at <= now;
         due.lag = hfd_store_lag_decide_locked(cacher, now, next);
-        return due;
+        due.history = !hfd_event_histories_trim(&cacher->histories, now, &due.garbage);
+        *ret_due = due;
 }
 
 /* Called without the lock, because each of these runs callbacks or sends requests. */
-static void run_due_work(struct hfd_cacher *cacher, const struct due_work *due) {
+static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
+        hfd_history_garbage_free(&due->garbage);
         hfd_consistent_reads_call_ready(due->late);
         hfd_watchers_deliver(due->dirty);
         if (due->reflector)
                 hfd_reflector_run(cacher);
+        if (due->listing)
+                hfd_listing_step(cacher);
         if (due->audit)
                 hfd_store_identity_audit(cacher);
         hfd_store_lag_act(cacher, &due->lag);
@@ -73,9 +81,10 @@ static void *timer_main(void *ctx) {
         const struct hf_clock *clock = hf_host_clock(cacher->host);
 
         pthread_mutex_lock(&cacher->mu);
-        while (!cacher->stopping) {
+        while (!cacher->stopping || cacher->filling) {
                 hf_nsec next = HF_NSEC_NEVER;
-                struct due_work due = collect_due_work_locked(cacher, hf_now(clock), &next);
+                struct due_work due;
+                collect_due_work_locked(cacher, hf_now(clock), &due, &next);
                 if (is_work_due(&due)) {
                         pthread_mutex_unlock(&cacher->mu);
                         run_due_work(cacher, &due);
@@ -84,6 +93,8 @@ static void *timer_main(void *ctx) {
                 }
                 if (cacher->watchers.due < next)
                         next = cacher->watchers.due;
+                if (cacher->histories.due < next)
+                        next = cacher->histories.due;
                 if (cacher->identity.audit_at < next)
                         next = cacher->identity.audit_at;
                 if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
@@ -124,6 +135,7 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->identity.ctx = config->ctx;
         cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
         cacher->reflector.relist = true;
+        hfd_event_histories_init(&cacher->histories);
         cacher->watchers.due = HF_NSEC_NEVER;
         init_metrics(cacher);
         int r = hf__mutex_init(&cacher->mu);
@@ -189,9 +201,11 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
                 pthread_cond_wait(&cacher->cond, &cacher->mu);
         pthread_mutex_unlock(&cacher->mu);
         assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);
-        assert(cacher->history.n == 0);
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        hfd_event_histories_done(&cacher->histories);
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 hfd_object_tree_clear(&cacher->trees[i]);
+                hfd_object_tree_clear(&cacher->newer[i]);
+        }
         hfd_object_tree_clear(&cacher->unreadable);
         hf__buf_unref(cacher->identity.epoch);
         hfd_store_lag_deinit(cacher);
@@ -236,12 +250,22 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         while (!cacher->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
                                   hf_cancel_deadline(token));
-        if (!cacher->synced)
+        if (!cacher->synced && cacher->reflector.n_listed > 0)
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the cache has %zu objects so far",
+                            cacher->reflector.n_listed);
+        else if (!cacher->synced)
                 r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not respond: %s",
                             *why ? why : "no reply yet");
         pthread_mutex_unlock(&cacher->mu);
         hf_cancel_remove_waker(&waker);
         return r;
+}
+
+hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        hf_nsec at = cacher->reflector.progress_at;
+        pthread_mutex_unlock(&cacher->mu);
+        return at;
 }
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
@@ -269,65 +293,47 @@ uint64_t hfd_cacher_revision(struct hfd_cacher *cacher) {
 
 struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                   const char *path) {
-        struct hfd_object *object = NULL;
-
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-        if (node)
-                object = hfd_object_ref(node->object);
+        struct hfd_object *object = hfd_object_ref(
+                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path));
         pthread_mutex_unlock(&cacher->mu);
         return object;
-}
-
-bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
-                     const char *prefix, const char *after,
-                     bool (*visit)(void *ctx, struct hfd_object *object), void *ctx,
-                     uint64_t *ret_revision) {
-        pthread_mutex_lock(&cacher->mu);
-        *ret_revision = cacher->revision;
-        bool available = cacher->synced && (at == 0 || at == cacher->revision);
-        if (available)
-                hfd_object_tree_for_each(&cacher->trees[hfd_resource_index(resource)], prefix,
-                                         after, visit, ctx);
-        pthread_mutex_unlock(&cacher->mu);
-        return available;
 }
 
 /* ---- for writes ---- */
 
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced) {
+        size_t index = hfd_resource_index(resource);
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&cacher->mu);
         *ret_synced = cacher->synced;
-        if (cacher->synced) {
-                const struct hfd_object_node *node =
-                        hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-                if (node)
-                        object = hfd_object_ref(node->newer ? node->newer : node->object);
-        }
+        if (cacher->synced)
+                object = hfd_object_tree_find(&cacher->newer[index], path);
+        if (cacher->synced && !object)
+                object = hfd_object_tree_find(&cacher->trees[index], path);
+        hfd_object_ref(object);
         pthread_mutex_unlock(&cacher->mu);
         return object;
 }
 
 void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object) {
+        size_t index = hfd_resource_index(object->resource);
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(object->resource)],
-                                     object->path);
+        const struct hfd_object *seen = hfd_object_tree_find(&cacher->trees[index], object->path);
+        const struct hfd_object *newer = hfd_object_tree_find(&cacher->newer[index], object->path);
         /*
          * Replies to writes may arrive in any order, and the watch may deliver a version before the
          * reply to its write. So keep a version only if it is the newest.
          */
-        if (node && node->object->revision < object->revision &&
-            (!node->newer || node->newer->revision < object->revision)) {
-                old = node->newer;
-                node->newer = hfd_object_ref(object);
-        }
+        if (seen && seen->revision < object->revision &&
+            (!newer || newer->revision < object->revision))
+                /* If memory runs out, the next write is based on the version before, and repeats.
+                 */
+                (void)hfd_object_tree_put(&cacher->newer[index], hfd_object_ref(object), &old);
         pthread_mutex_unlock(&cacher->mu);
         hfd_object_unref(old);
 }

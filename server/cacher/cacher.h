@@ -4,8 +4,9 @@
  * The cacher keeps all objects of the store in memory, in the exact bytes that are served, and
  * serves the watches of clients. Kubernetes' apiserver has a component of the same name.
  *
- * Its parts, each with a separate header: object_tree (the objects), event_history (the most recent
- * changes), reflector (keeps both equal to the store), consistent_read (reads that wait for a
+ * Its parts, each with a separate header: object_tree (the objects), snapshot (a list's view of
+ * them), event_history (the recent changes), store_events (applies the events of the store's
+ * watch), reflector (keeps both equal to the store), consistent_read (reads that wait for a
  * revision), watcher (watches of clients), store_identity (detects a replaced store), store_lag
  * (notices that the store's watch hangs), store_request (requests to the store, measured and
  * counted).
@@ -18,9 +19,8 @@
  * Threads: the cacher has one thread, a timer. The store's threads deliver replies and events. Any
  * thread may call the functions below. Only wait_synced and free block.
  *
- * Invariants: the trees contain every change up to `revision`. (A change of the next revision may
- * be in them too, while the other events of that revision are still being applied.) The history
- * contains every change after its floor. A watcher gets each change once, in order.
+ * Invariants: the trees contain every change up to `revision` and no later one. The history of a
+ * resource contains every change after its floor. A watcher gets each change once, in order.
  */
 #include <stdbool.h>
 
@@ -65,10 +65,16 @@ const char *hfd_cacher_prefix(const struct hfd_cacher *cacher);
 bool hfd_cacher_synced(struct hfd_cacher *cacher);
 /*
  * Blocks until the cache is filled (0) or token fires (HF_E_CANCELED). In the second case
- * reterr_status contains the store's most recent failure.
+ * reterr_status contains the store's most recent failure, or how far the filling has come.
  */
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
+/*
+ * Returns the boot time at which the first filling of the cache last came further than ever before;
+ * 0 = no page has arrived yet. So a store that responds but never lets the cache be filled makes no
+ * progress.
+ */
+hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
 /* Returns the boot time of the store's last reply or event, for the health check of etcd. */
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
 
@@ -83,16 +89,7 @@ uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);
 /* Returns a reference to the object at path, in the version that readers see. NULL: not cached. */
 struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                   const char *path);
-/*
- * Visits the objects whose path begins with prefix and sorts after `after`, until visit returns
- * false. visit runs under the lock, so it should do no more than keep references. *ret_revision is
- * the revision of the list. False: the cache is not filled, or `at` is neither 0 nor the cache's
- * revision; then no object is visited.
- */
-bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
-                     const char *prefix, const char *after,
-                     bool (*visit)(void *ctx, struct hfd_object *object), void *ctx,
-                     uint64_t *ret_revision);
+
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a
  * write of this instance that the store's watch has not delivered yet, so only writes may use it.

@@ -8,8 +8,10 @@
 #include "server/cacher/cacher.h"
 #include "server/cacher/consistent_read.h"
 #include "server/cacher/event_history.h"
+#include "server/cacher/listing.h"
 #include "server/cacher/object_tree.h"
 #include "server/cacher/reflector.h"
+#include "server/cacher/snapshot.h"
 #include "server/cacher/store_identity.h"
 #include "server/cacher/store_lag.h"
 #include "server/cacher/store_request.h"
@@ -30,19 +32,27 @@ struct hfd_cacher {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t cond; /* broadcast; timer, wait_synced, reflector_stop and free wait on it */
-        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX]; /* what the store's watch has delivered */
+        /*
+         * Later versions of objects in `trees`, which writes of this instance have stored. Only
+         * writes use them: a reader must not see a change before the watches see it. The store's
+         * watch delivers each of them soon, and then it is removed here.
+         */
+        struct hfd_object_tree newer[HFD_RESOURCES_MAX];
         /*
          * By key: placeholders for stored values that are not valid objects (stored_value.h). They
          * are not served, but the audit needs them.
          */
         struct hfd_object_tree unreadable;
         uint64_t revision;
-        bool synced;   /* the trees have been filled at least once */
-        bool stopping; /* free has begun */
+        uint64_t n_fills; /* how often the cache was filled */
+        bool synced;      /* the trees have been filled at least once */
+        bool stopping;    /* free has begun */
 
         /* the parts; each header documents which of its members the lock guards */
-        struct hfd_event_history history;
+        struct hfd_event_histories histories;
         struct hfd_reflector reflector;
+        struct hfd_listing *filling; /* owned; the running listing; NULL = none */
         struct hfd_consistent_reads reads;
         struct hfd_watchers watchers;
         struct hfd_store_identity identity;

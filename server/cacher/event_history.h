@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A ring of the most recent changes to all objects, oldest first. If a watch begins at an earlier
- * resourceVersion, its first events come from the ring. Pure. Guarded by the cacher's lock.
+ * The recent past of the cache: for each resource the changes of the last 75 seconds, oldest first,
+ * and the states that paged lists have begun with. A watch that begins at an earlier
+ * resourceVersion gets its first events from here, and a list of an earlier revision its objects.
  *
- * Invariant: every change after `floor` is in the ring. A watch from an older resourceVersion
- * cannot be served without a gap, so the client gets 410.
+ * Invariants: every change of a resource after its floor is in its history. A watch from an older
+ * resourceVersion cannot be served without a gap, so the client gets 410. The memory that only the
+ * histories keep is limited for all resources together; the largest history loses its oldest
+ * changes first, so that a busy resource does not cost a quiet one its past. A resource that does
+ * not change holds nothing.
+ *
+ * Pure. Guarded by the cacher's lock. What is dropped is collected in hfd_history_garbage, which
+ * the caller frees after it has released the lock.
  */
 #include <holdfast/client.h>
+#include <holdfast/clock.h>
 
+#include "server/cacher/object_tree.h"
 #include "server/resources/object.h"
 
-#define HFD_EVENT_HISTORY_EVENTS 4096
-#define HFD_EVENT_HISTORY_BYTES  (16u << 20) /* size of the objects; `before` is not counted */
+#define HFD_EVENT_HISTORY_WINDOW (75 * HF_NSEC_PER_SEC)
+#define HFD_EVENT_HISTORY_BYTES  ((size_t)256 << 20)
+#define HFD_EVENT_HISTORY_STATES 16 /* of one resource */
 
 /* What happened to one object. */
 struct hfd_change {
@@ -22,19 +32,82 @@ struct hfd_change {
         struct hfd_object *before; /* owned; the state before the change; NULL = did not exist */
 };
 
-struct hfd_event_history {
-        struct hfd_change ring[HFD_EVENT_HISTORY_EVENTS];
-        size_t first, n; /* index of the oldest change, and the number of changes */
-        size_t n_bytes;
-        uint64_t floor; /* the ring contains every change after this revision */
+struct hfd_history_entry {
+        struct hfd_change change;
+        hf_nsec at; /* boot time */
 };
 
-/* Consumes the references in change. If the ring is full, drops the oldest changes. */
-void hfd_event_history_add(struct hfd_event_history *history, struct hfd_change change);
+/* All objects of the resource as they were after the change of revision `changed`. */
+struct hfd_history_state {
+        uint64_t changed;
+        struct hfd_object_tree objects; /* owned */
+        size_t n_bytes;                 /* of the nodes that only older states share */
+};
+
+/* The past of one resource. */
+struct hfd_event_history {
+        struct hfd_history_entry *ring; /* owned; NULL = empty */
+        size_t space, first, n; /* of ring: size (0 or a power of 2), oldest entry, entries */
+        size_t n_bytes;         /* that only this history keeps in memory */
+        uint64_t floor;         /* every change after this revision is in the ring */
+        struct hfd_history_state states[HFD_EVENT_HISTORY_STATES]; /* oldest first */
+        size_t n_states;
+        uint64_t n_copied; /* nodes that the cacher's tree had copied at the last change */
+};
+
+struct hfd_event_histories {
+        struct hfd_event_history of[HFD_RESOURCES_MAX]; /* by hfd_resource_index */
+        size_t n_bytes, max_bytes;
+        hf_nsec window;
+        hf_nsec due; /* boot time of the next hfd_event_histories_trim */
+};
+
+#define HFD_HISTORY_GARBAGE_MAX 128
+
+struct hfd_history_garbage {
+        struct hfd_change changes[HFD_HISTORY_GARBAGE_MAX]; /* owned */
+        size_t n;
+        struct hfd_object_tree states[HFD_EVENT_HISTORY_STATES]; /* owned */
+        size_t n_states;
+};
+
+void hfd_event_histories_init(struct hfd_event_histories *histories);
 /*
- * Drops all changes. The caller then sets floor to the cache's revision; only later changes may be
- * added.
+ * Adds a change, consuming its references. tree is the resource's tree after the change. If memory
+ * runs out, the history of the resource begins anew after this change.
  */
-void hfd_event_history_clear(struct hfd_event_history *history);
-/* Returns change number i < n; 0 is the oldest. Borrowed until the next add or clear. */
+void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
+                           const struct hfd_object_tree *tree, hf_nsec now);
+/*
+ * Drops what is too old or too much. False: garbage is full, so the caller frees it and calls
+ * again. After hfd_event_history_add, `due` is reached.
+ */
+bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now,
+                              struct hfd_history_garbage *garbage);
+/* Frees what garbage contains and empties it. Not under the cacher's lock. */
+void hfd_history_garbage_free(struct hfd_history_garbage *garbage);
+/*
+ * Empties all histories, which then begin after revision `floor`. The former contents move to
+ * ret_old, which the caller frees with hfd_event_histories_done.
+ */
+void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t floor,
+                                 struct hfd_event_histories *ret_old);
+void hfd_event_histories_done(struct hfd_event_histories *histories);
+
+/* Returns change number i < n; 0 is the oldest. Borrowed until the history changes. */
 const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *history, size_t i);
+/* Returns the number of the first change after revision, n if there is none. Logarithmic. */
+size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t revision);
+/* Returns the revision of the last change that the state at `revision` includes. */
+uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision);
+
+/* Returns the kept state after the change of revision `changed`. NULL: it is not kept. Borrowed. */
+const struct hfd_object_tree *hfd_event_history_state(const struct hfd_event_history *history,
+                                                      uint64_t changed);
+/*
+ * Keeps a state, with a reference of its own, as long as the history reaches back to it. The oldest
+ * one may be dropped for it.
+ */
+void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resource,
+                            uint64_t changed, const struct hfd_object_tree *objects,
+                            struct hfd_history_garbage *garbage);

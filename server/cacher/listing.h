@@ -3,32 +3,56 @@
 /*
  * One listing of everything in the store. It reads page after page, all at the revision of the
  * first page, and builds trees from them. The reflector publishes the trees after the last page.
- *
- * Thread: a listing needs no lock, because only one of its requests is running at a time. The
- * thread that runs the callback of a request owns the listing.
+ * The head of listing.c describes the two threads that do this.
  */
+#include <stdbool.h>
+
 #include <holdfast/error.h>
 
+#include "server/cacher/event_history.h"
 #include "server/cacher/object_tree.h"
 #include "server/storage/keys.h"
 
 struct hfd_cacher;
+struct hfd_listing_page;
 
 struct hfd_listing {
-        struct hfd_cacher *cacher; /* borrowed */
-        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
-        struct hfd_object_tree unreadable; /* placeholders, by key; see cacher_private.h */
-        uint64_t revision;                 /* of the first page; 0 = no page has arrived */
-        unsigned long replacement_epoch;   /* its value at the start; see store_identity.h */
-        char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
+        /* immutable */
+        struct hfd_cacher *cacher;       /* borrowed */
+        unsigned long replacement_epoch; /* its value at the start; see store_identity.h */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
+
+        /* the timer thread's */
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
+        /* Empty; when the listing is published, the cacher's are moved here, and freed. */
+        struct hfd_object_tree newer[HFD_RESOURCES_MAX];
+        struct hfd_event_histories histories; /* the same */
+        struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
+
+        /* of the thread that requests a page, or runs the callback of the request */
+        uint64_t revision;       /* of the first page; 0 = no page has arrived */
+        size_t n_keys, n_bytes;  /* on the pages so far; n_bytes: of their values */
+        unsigned n_retries;      /* pages that were requested again */
+        char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
+
+        /* guarded by the cacher's lock */
+        struct hfd_listing_page *first; /* owned; waits to be built, as does its `next` */
+        bool requesting;                /* a request is running or about to start */
+        bool waiting;                   /* the next page is requested when `first` is built */
+        bool requested_all;             /* no request follows */
+        int error;                      /* the reason for the failure */
+        struct hf_status status;
 };
 
 /*
- * Starts a listing. When it has ended, done is called once, on any thread, and frees the listing.
- * error is 0 or the reason for the failure; status may be NULL. -ENOMEM: done is not called.
+ * Starts a listing. When it has ended, done is called once, on the timer thread, and frees the
+ * listing. error is 0 or the reason for the failure; status may be NULL. -ENOMEM: done is not
+ * called.
  */
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
                       void (*done)(struct hfd_listing *listing, int error,
                                    const struct hf_status *status));
+/* For the timer thread: whether hfd_listing_step has something to do, and does a part of it. */
+bool hfd_listing_step_due_locked(struct hfd_cacher *cacher);
+void hfd_listing_step(struct hfd_cacher *cacher);
 struct hfd_listing *hfd_listing_free(struct hfd_listing *listing);

@@ -1,44 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The objects of one resource, sorted by path as the store sorts its keys. Pure. The cacher's lock
- * guards the cacher's trees.
+ * The objects of one resource, sorted by path as the store sorts its keys.
+ *
+ * A tree is persistent: hfd_object_tree_snapshot takes a second reference to it in constant time,
+ * and a later change of either tree copies the few nodes on the way to the changed object. So a
+ * snapshot never changes, and costs only the memory of what has changed since.
+ *
+ * Thread: one at a time for each struct hfd_object_tree. Two trees that share nodes may be used by
+ * two threads. The cacher's lock guards the cacher's trees; a snapshot belongs to its owner and
+ * needs no lock.
  */
 #include <stdbool.h>
 
 #include "server/resources/object.h"
 
-struct hfd_object_node {
-        struct hfd_object_node *left, *right;
-        uint32_t priority;         /* orders the treap: never below a child's priority */
-        struct hfd_object *object; /* owned; the version that the store's watch has delivered */
-        /*
-         * owned; a later version, which a write of this instance has stored; NULL = none is known.
-         * Only writes use it: a reader must not see a change before the watches see it.
-         */
-        struct hfd_object *newer;
-};
+struct hfd_object_node;
 
 struct hfd_object_tree {
-        struct hfd_object_node *root;
-        size_t n;
+        struct hfd_object_node *root; /* owned reference; NULL = empty */
+        uint64_t n_copied;            /* nodes that changes of this tree have copied so far */
 };
 
-struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path);
+size_t hfd_object_tree_size(const struct hfd_object_tree *tree);
+/* Returns the object at path, borrowed from the tree. NULL: the tree does not contain the path. */
+struct hfd_object *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path);
 /*
  * Adds object or replaces the one at its path, and consumes the reference to object. *ret_old is
  * the replaced object, with its reference; NULL = it was added. 0, or -ENOMEM: the reference is
- * dropped.
+ * dropped, and the tree contains what it contained.
  */
 int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
                         struct hfd_object **ret_old);
-/* Returns the removed object with its reference. NULL: the tree does not contain the path. */
-struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path);
 /*
- * Visits, in order, the objects whose path begins with prefix and sorts after `after` ("" = all),
- * until visit returns false.
+ * The same, faster if the object sorts after all others. *ret_old as above. Comparisons: one, if it
+ * does.
  */
-void hfd_object_tree_for_each(const struct hfd_object_tree *tree, const char *prefix,
-                              const char *after,
-                              bool (*visit)(void *ctx, struct hfd_object *object), void *ctx);
+int hfd_object_tree_append(struct hfd_object_tree *tree, struct hfd_object *object,
+                           struct hfd_object **ret_old);
+/*
+ * *ret_old is the removed object with its reference; NULL: the tree does not contain the path. 0 or
+ * -ENOMEM: the tree contains what it contained.
+ */
+int hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path,
+                           struct hfd_object **ret_old);
+/* Returns a tree with the same objects, which the caller clears. Constant time, never fails. */
+struct hfd_object_tree hfd_object_tree_snapshot(const struct hfd_object_tree *tree);
+/* Empties the tree: linear in the objects that no snapshot shares. */
 void hfd_object_tree_clear(struct hfd_object_tree *tree);
+/*
+ * Returns the number of objects whose path begins with prefix and sorts after `after` ("" = all).
+ * Logarithmic.
+ */
+size_t hfd_object_tree_count(const struct hfd_object_tree *tree, const char *prefix,
+                             const char *after);
+
+/* The number of comparisons of paths that this thread has made so far. For tests. */
+uint64_t hfd_object_tree_comparisons(void);
+
+#define HFD_OBJECT_ITER_DEPTH 256
+
+/*
+ * Walks in order through the objects whose path begins with prefix and sorts after `after`. The
+ * tree must not change meanwhile. The owner keeps the struct; nothing must be freed.
+ */
+struct hfd_object_iter {
+        /* The nodes whose object and right subtree follow, the next one last. Borrowed. */
+        const struct hfd_object_node *stack[HFD_OBJECT_ITER_DEPTH];
+        size_t depth;
+        const char *prefix; /* borrowed */
+        size_t n_prefix;
+};
+
+/* The start costs a logarithmic search. prefix is borrowed; after "" = all. */
+void hfd_object_iter_init(struct hfd_object_iter *iter, const struct hfd_object_tree *tree,
+                          const char *prefix, const char *after);
+/* Returns the next object, borrowed from the tree. NULL: the end. */
+struct hfd_object *hfd_object_iter_next(struct hfd_object_iter *iter);

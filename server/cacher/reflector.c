@@ -10,25 +10,24 @@
  * `revision` + 1. If the store has compacted that revision or was replaced, everything is listed
  * again. Then the watches of clients end with 410, and a new history begins.
  *
- * Invariants: only one operation of the chain is running at a time. `revision` is set to the
- * revision of an event only after the last event of that revision, so a list at a revision contains
- * all changes of that revision. A listing that began before a replacement of the store was detected
- * is never published.
+ * Invariants: only one operation of the chain is running at a time. A listing that began before a
+ * replacement of the store was detected is never published.
  */
 #include "server/cacher/reflector.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/cacher/cacher_private.h"
 #include "server/cacher/listing.h"
-#include "server/cacher/stored_value.h"
-#include "server/resources/object_key.h"
+#include "server/cacher/store_events.h"
 
 #define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)
 #define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
+#define TRIM_MIN       10000 /* objects */
 
 static void read_epoch(struct hfd_cacher *cacher);
 static void begin_watch(struct hfd_cacher *cacher);
@@ -43,6 +42,7 @@ static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_sta
 
         pthread_mutex_lock(&cacher->mu);
         assert(reflector->state == HFD_REFLECTOR_RUNNING);
+        reflector->n_listed = 0;
         reflector->status =
                 status && *status->message ? *status : (struct hf_status){.error = error};
         if (!*reflector->status.message)
@@ -78,15 +78,19 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
         if (listing->replacement_epoch != cacher->identity.replacement_epoch)
                 return false;
-        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 swap_trees(&cacher->trees[i], &listing->trees[i]);
+                swap_trees(&cacher->newer[i], &listing->newer[i]);
+        }
         swap_trees(&cacher->unreadable, &listing->unreadable);
-        hfd_event_history_clear(&cacher->history);
-        cacher->history.floor = cacher->revision = listing->revision;
+        hfd_event_histories_restart(&cacher->histories, listing->revision, &listing->histories);
+        cacher->revision = listing->revision;
         if (cacher->lag.watch.cached > cacher->revision) /* by a late event of a replaced history */
                 cacher->lag.watch = (struct hfd_watch_lag){0};
         hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
         cacher->synced = true;
+        cacher->n_fills++;
+        cacher->reflector.n_listed = 0;
         cacher->identity.replaced = cacher->identity.replacement_pending = false;
         cacher->reflector.relist = false;
         cacher->reflector.backoff = BACKOFF_MIN;
@@ -99,8 +103,9 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         struct hfd_watcher *dirty = NULL;
 
         if (error) {
-                hfd_listing_free(listing);
-                fail_chain(cacher, error, status, true);
+                const struct hf_status why = status ? *status : (struct hf_status){0};
+                hfd_listing_free(listing); /* it owns status */
+                fail_chain(cacher, error, &why, true);
                 return;
         }
         pthread_mutex_lock(&cacher->mu);
@@ -113,150 +118,37 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(dirty);
+        size_t n_keys = listing->n_keys;
         hfd_listing_free(listing); /* it now contains the replaced trees */
+        if (n_keys > TRIM_MIN)
+                (void)malloc_trim(0); /* the memory of the pages and of the replaced trees */
         if (published)
                 begin_watch(cacher);
         else
                 read_epoch(cacher);
 }
 
+void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n) {
+        struct hfd_reflector *reflector = &cacher->reflector;
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        reflector->n_listed = n;
+        if (n > reflector->n_listed_max) {
+                reflector->n_listed_max = n;
+                reflector->progress_at = now;
+        }
+        pthread_mutex_unlock(&cacher->mu);
+}
+
 /* ---- events of the watch ---- */
-
-/*
- * Returns the object that a put event contains. If a write of this instance stored it, the object
- * already exists as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory, or not
- * a valid object.
- */
-static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
-                                         const struct hfd_resource *resource, const char *path,
-                                         const struct hfd_kv *kv) {
-        struct hfd_object *object = NULL;
-
-        pthread_mutex_lock(&cacher->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-        if (node && node->newer && node->newer->revision == kv->mod_revision)
-                object = hfd_object_ref(node->newer);
-        pthread_mutex_unlock(&cacher->mu);
-        return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
-}
-
-/*
- * Puts object into the tree and fills in change, which consumes the reference to object. False: out
- * of memory.
- */
-static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
-                       struct hfd_change *change) {
-        change->object = object;
-        if (hfd_object_tree_put(tree, hfd_object_ref(object), &change->before) != 0) {
-                hfd_object_unref(object);
-                return false;
-        }
-        struct hfd_object_node *node = hfd_object_tree_find(tree, object->path);
-        if (node->newer && node->newer->revision <= object->revision)
-                node->newer = hfd_object_unref(node->newer);
-        change->type = change->before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
-        return true;
-}
-
-/*
- * Removes the object at path and fills in change. If the tree does not contain the path,
- * change->object stays NULL. False: out of memory.
- */
-static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
-                          struct hfd_change *change) {
-        change->before = hfd_object_tree_remove(tree, path);
-        if (!change->before)
-                return true;
-        change->type = HF_EVENT_DELETED;
-        change->object = hfd_object_at(change->before, revision);
-        if (!change->object)
-                hfd_object_unref(change->before);
-        return change->object != NULL;
-}
-
-/*
- * Applies one event to the tree, the history and the watchers. Consumes the reference to object;
- * NULL: the object was deleted at revision. False: out of memory, so the cache must be filled
- * again.
- */
-static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                         const char *path, struct hfd_object *object, uint64_t revision,
-                         struct hfd_watcher **dirty) {
-        struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
-        struct hfd_change change = {0};
-        bool good = object ? put_locked(tree, object, &change)
-                           : remove_locked(tree, path, revision, &change);
-
-        if (!good || !change.object)
-                return good;
-        hfd_watchers_queue_change_locked(cacher, &change, dirty);
-        hfd_event_history_add(&cacher->history, change);
-        return true;
-}
-
-static bool is_epoch_written(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
-        char key[HFD_KEY_MAX];
-
-        return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
-               strcmp(key, event->kv.key) == 0;
-}
-
-/* Whether the event is a term record that names a new holder of a Lease. */
-static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
-        const struct hf__buf *value = event->kv.value;
-
-        return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
-               hfd_key_is_term_record(event->kv.key, cacher->prefix);
-}
-
-/* What a batch of events requires after its last event. */
-struct batch {
-        struct hfd_watcher *dirty;
-        bool complete; /* false: memory ran out, so the cache must be filled again */
-        bool epoch_written;
-        bool lease_acquired; /* a Lease has a new holder */
-};
-
-/* Applies one event. last: it is the last event of the batch with its revision. */
-static void apply_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event, bool last,
-                        struct batch *batch) {
-        const struct hfd_resource *resource = NULL;
-        struct hfd_object *object = NULL, *placeholder = NULL;
-        const char *path = NULL;
-
-        if (event->type != HFD_WATCH_PROGRESS)
-                resource = hfd_object_key_parse(cacher->prefix, event->kv.key, &path);
-        if (!resource) {
-                batch->epoch_written |= is_epoch_written(cacher, event);
-                batch->lease_acquired |= is_lease_acquired(cacher, event);
-        }
-        if (resource && event->type == HFD_WATCH_PUT) {
-                object = get_put_object(cacher, resource, path, &event->kv);
-                /* An invalid value also replaces the object: the old version must not be served. */
-                if (!object)
-                        placeholder = hfd_stored_value_placeholder(cacher, resource, &event->kv);
-                batch->complete = object || placeholder;
-        }
-        pthread_mutex_lock(&cacher->mu);
-        if (resource && batch->complete)
-                batch->complete = hfd_stored_value_set_placeholder(&cacher->unreadable,
-                                                                   event->kv.key, placeholder) &&
-                                  apply_locked(cacher, resource, path, object,
-                                               event->kv.mod_revision, &batch->dirty);
-        if (batch->complete && last && event->revision > cacher->revision)
-                cacher->revision = event->revision;
-        pthread_mutex_unlock(&cacher->mu);
-}
 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_cacher *cacher = ctx;
-        struct batch batch = {.complete = true};
+        struct hfd_event_batch batch;
         hf_nsec now = hfd_cacher_now(cacher);
 
-        for (size_t i = 0; i < n && batch.complete; i++)
-                apply_event(cacher, &events[i],
-                            i + 1 == n || events[i + 1].revision != events[i].revision, &batch);
+        hfd_store_events_apply(cacher, events, n, &batch);
         pthread_mutex_lock(&cacher->mu);
         if (!batch.complete)
                 cacher->reflector.relist = true;
@@ -268,11 +160,12 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         atomic_store(&cacher->requests.last_contact, now);
+        bool epoch_written = batch.epoch_written;
         hfd_consistent_reads_call_ready(reached);
-        hfd_watchers_deliver(batch.dirty);
+        hfd_store_events_deliver(&batch);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
-        if (batch.epoch_written)
+        if (epoch_written)
                 hfd_store_identity_epoch_written(cacher);
 }
 
@@ -401,6 +294,5 @@ void hfd_reflector_stop(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
         while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);
-        hfd_event_history_clear(&cacher->history);
         pthread_mutex_unlock(&cacher->mu);
 }

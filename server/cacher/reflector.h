@@ -22,6 +22,9 @@ struct hfd_reflector {
         hf_nsec retry_at;   /* boot time of the next try, in BACKOFF */
         hf_nsec backoff;
         struct hf_status status; /* the last failure */
+        size_t n_listed;         /* objects that the running listing has so far; 0 = none runs */
+        size_t n_listed_max;     /* the most that any listing has had */
+        hf_nsec progress_at;     /* boot time at which a listing came further than all before it */
 };
 
 /*
@@ -34,5 +37,7 @@ void hfd_reflector_run(struct hfd_cacher *cacher);
  * must cancel after it has released the lock; 0 = none.
  */
 void hfd_reflector_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel);
+/* A listing has received n objects so far. */
+void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n);
 /* Stops the reflector permanently. Blocks until its running operation has ended. */
 void hfd_reflector_stop(struct hfd_cacher *cacher);

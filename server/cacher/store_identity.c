@@ -14,9 +14,8 @@
  * watches end with 410, and the cache is filled again.
  *
  * Audit: etcd 3.4 is known to lose watch events around a compaction. So every few minutes all keys
- * are listed at the cache's own revision, without values, and compared with the cache. If a version
- * differs, and no later change explains the difference, it is logged and counted, and the cache is
- * filled again.
+ * are listed at the cache's own revision, without values, and compared with a snapshot of the cache
+ * at that revision. If a version differs, it is logged and counted, and the cache is filled again.
  *
  * Invariant: a reply is compared with the snapshot from the time when its request was sent, never
  * with the state when the reply arrives, because replies may arrive in any order. A reply is not
@@ -34,7 +33,7 @@
 #include "server/resources/object_key.h"
 
 #define AUDIT_DEADLINE  (30 * HF_NSEC_PER_SEC)
-#define AUDIT_PAGE_SIZE 5000 /* keys */
+#define AUDIT_PAGE_SIZE 20000 /* keys; for each page etcd counts the rest of the range */
 
 #define CONFIRM_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define WHY_MAX          96 /* size of the reason for a replacement */
@@ -253,32 +252,41 @@ struct audit {
         struct hfd_cacher *cacher;       /* borrowed */
         uint64_t revision;               /* the cache's, when the audit began */
         unsigned long replacement_epoch; /* its value when the audit began */
-        char start[HFD_KEY_MAX];         /* the next page starts at this key; "" = the first page */
-        size_t n_keys;                   /* keys of known resources on the pages so far */
+        /* Owned snapshots of the cache at that revision. */
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX], unreadable;
+        char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
+        size_t n_keys;           /* keys of known resources on the pages so far */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
 };
 
 static void request_audit_page(struct audit *audit);
 
+static void free_audit(struct audit *audit) {
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                hfd_object_tree_clear(&audit->trees[i]);
+        hfd_object_tree_clear(&audit->unreadable);
+        free(audit);
+}
+
+/* Comparing the counts finds objects that the cache contains and the store does not. */
+static void compare_counts(struct audit *audit) {
+        size_t n_cached = hfd_object_tree_size(&audit->unreadable);
+
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                n_cached += hfd_object_tree_size(&audit->trees[i]);
+        if (n_cached != audit->n_keys)
+                (void)snprintf(audit->difference, sizeof audit->difference,
+                               "%zu objects cached, %zu stored", n_cached, audit->n_keys);
+}
+
 /* complete: no page failed, and the store was not replaced, so the counts may be compared. */
 static void end_audit(struct audit *audit, bool complete) {
         struct hfd_cacher *cacher = audit->cacher;
         uint64_t cancel = 0;
-        size_t n_cached = 0;
 
+        if (complete && !*audit->difference)
+                compare_counts(audit);
         pthread_mutex_lock(&cacher->mu);
-        /*
-         * Comparing the counts finds objects that the cache contains and the store does not. It is
-         * possible only if the cache is still at the revision of the audit.
-         */
-        if (complete && !*audit->difference && cacher->revision == audit->revision) {
-                for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                        n_cached += cacher->trees[i].n;
-                n_cached += cacher->unreadable.n;
-                if (n_cached != audit->n_keys)
-                        (void)snprintf(audit->difference, sizeof audit->difference,
-                                       "%zu objects cached, %zu stored", n_cached, audit->n_keys);
-        }
         cacher->identity.audit_running = false;
         cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
         if (*audit->difference)
@@ -293,34 +301,41 @@ static void end_audit(struct audit *audit, bool complete) {
         }
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
-        free(audit);
+        free_audit(audit);
 }
 
-/* Whether the cache has this version of the key, or the key has changed after revision `at`. */
-static bool is_cached_or_newer_locked(struct hfd_cacher *cacher,
-                                      const struct hfd_resource *resource, const struct hfd_kv *kv,
-                                      const char *path, uint64_t at) {
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
-        uint64_t stored = kv->mod_revision;
+/* Whether the cache had this version of the key. */
+static bool is_cached(const struct audit *audit, const struct hfd_resource *resource,
+                      const struct hfd_kv *kv, const char *path) {
+        const struct hfd_object *object =
+                hfd_object_tree_find(&audit->trees[hfd_resource_index(resource)], path);
 
-        if (!node)
-                node = hfd_object_tree_find(&cacher->unreadable, kv->key);
-        if (node)
-                return node->object->revision == stored || node->object->revision > at;
-        for (size_t i = 0; i < cacher->history.n; i++) {
-                const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
-                if (change->type == HF_EVENT_DELETED && change->object->revision > at &&
-                    change->object->resource == resource && strcmp(change->object->path, path) == 0)
-                        return true;
+        if (!object)
+                object = hfd_object_tree_find(&audit->unreadable, kv->key);
+        return object && object->revision == kv->mod_revision;
+}
+
+/* Compares the keys of a page until the first difference. */
+static void compare_page(struct audit *audit, const struct hfd_store_reply *reply) {
+        const char *path;
+
+        for (size_t i = 0; i < reply->n_kvs && !*audit->difference; i++) {
+                const struct hfd_kv *kv = &reply->kvs[i];
+                const struct hfd_resource *resource =
+                        hfd_object_key_parse(audit->cacher->prefix, kv->key, &path);
+                if (!resource)
+                        continue;
+                audit->n_keys++;
+                if (!is_cached(audit, resource, kv, path))
+                        (void)snprintf(audit->difference, sizeof audit->difference,
+                                       "%s is stored at revision %" PRIu64, kv->key,
+                                       kv->mod_revision);
         }
-        return cacher->history.floor > at; /* the history may have dropped a deletion after `at` */
 }
 
 static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
         struct audit *audit = ctx;
         struct hfd_cacher *cacher = audit->cacher;
-        const char *path;
 
         if (reply->error) { /* compacted, or etcd is unavailable: the next audit tries again */
                 end_audit(audit, false);
@@ -328,20 +343,9 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
         }
         pthread_mutex_lock(&cacher->mu);
         bool same_history = audit->replacement_epoch == cacher->identity.replacement_epoch;
-        for (size_t i = 0;
-             i < reply->n_kvs && !*audit->difference && cacher->synced && same_history; i++) {
-                const struct hfd_kv *kv = &reply->kvs[i];
-                const struct hfd_resource *resource =
-                        hfd_object_key_parse(cacher->prefix, kv->key, &path);
-                if (!resource)
-                        continue;
-                audit->n_keys++;
-                if (!is_cached_or_newer_locked(cacher, resource, kv, path, audit->revision))
-                        (void)snprintf(audit->difference, sizeof audit->difference,
-                                       "%s is stored at revision %" PRIu64, kv->key,
-                                       kv->mod_revision);
-        }
         pthread_mutex_unlock(&cacher->mu);
+        if (same_history)
+                compare_page(audit, reply);
         if (!reply->more || !reply->n_kvs || *audit->difference || !same_history) {
                 end_audit(audit, same_history);
                 return;
@@ -362,6 +366,16 @@ static void request_audit_page(struct audit *audit) {
                 end_audit(audit, false);
 }
 
+static void begin_audit_locked(struct hfd_cacher *cacher, struct audit *audit) {
+        cacher->identity.audit_running = true;
+        audit->cacher = cacher;
+        audit->revision = cacher->revision;
+        audit->replacement_epoch = cacher->identity.replacement_epoch;
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                audit->trees[i] = hfd_object_tree_snapshot(&cacher->trees[i]);
+        audit->unreadable = hfd_object_tree_snapshot(&cacher->unreadable);
+}
+
 void hfd_store_identity_audit(struct hfd_cacher *cacher) {
         struct audit *audit = calloc(1, sizeof *audit);
 
@@ -370,12 +384,8 @@ void hfd_store_identity_audit(struct hfd_cacher *cacher) {
                      !cacher->identity.audit_running && !cacher->reflector.relist &&
                      cacher->reflector.watching;
         cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
-        if (start) {
-                cacher->identity.audit_running = true;
-                *audit = (struct audit){.cacher = cacher,
-                                        .revision = cacher->revision,
-                                        .replacement_epoch = cacher->identity.replacement_epoch};
-        }
+        if (start)
+                begin_audit_locked(cacher, audit);
         pthread_mutex_unlock(&cacher->mu);
         if (start)
                 request_audit_page(audit);

@@ -26,8 +26,8 @@ bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *
 
         if (placeholder)
                 stored = hfd_object_tree_put(tree, placeholder, &old) == 0;
-        else if (tree->n > 0) /* usually 0, which saves the search */
-                old = hfd_object_tree_remove(tree, key);
+        else if (tree->root) /* usually NULL, which saves the search */
+                stored = hfd_object_tree_remove(tree, key, &old) == 0;
         hfd_object_unref(old);
         return stored;
 }

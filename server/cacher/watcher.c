@@ -4,11 +4,15 @@
  *
  * Under the lock, a reference to each change is queued for every watcher with a matching resource,
  * namespace and name. Selectors are applied later, by the delivering thread, because they may have
- * to parse the object. Only one thread at a time delivers to a watcher: it removes the whole queue,
- * calls the sink without the lock, and repeats until the queue is empty. Other threads only add to
- * the queue. So events are delivered in the order of the queue, and never concurrently.
+ * to parse the object. Only one thread at a time delivers to a watcher: it takes a batch from the
+ * queue, calls the sink without the lock, and repeats until the queue is empty or the sink has no
+ * room. Other threads only add to the queue. So events are delivered in the order of the queue, and
+ * never concurrently.
  *
  *      new --start--> delivers when its queue is not empty --end requested, queue empty--> sink.end
+ *
+ * A watch that begins with the existing objects takes a snapshot of them, in constant time. They
+ * are never queued.
  *
  * Invariant: sink.end is called exactly once, after the last call of sink.events. Only the
  * delivering thread calls it. A canceled watcher ends without delivering the rest of its queue.
@@ -26,9 +30,11 @@
 #include <string.h>
 
 #include "server/cacher/cacher_private.h"
+#include "server/cacher/snapshot.h"
 
 #define REVISION_DEADLINE     (10 * HF_NSEC_PER_SEC)
 #define QUEUE_MAX             8192 /* besides initial changes; checked only when the queue grows */
+#define BATCH_MAX             64   /* changes in one call of the sink */
 #define BOOKMARK_INTERVAL     (60 * HF_NSEC_PER_SEC)
 #define BOOKMARK_BEFORE_END   (2 * HF_NSEC_PER_SEC)
 #define DEFAULT_TIMEOUT_MIN_S 1800 /* the maximum is twice as long */
@@ -59,13 +65,17 @@ struct hfd_watcher {
         struct hfd_watcher *dirty_next;   /* in a list of watchers that have queued events */
         bool dirty;                       /* it is in a list of dirty watchers */
         bool started;                     /* hfd_watcher_start or hfd_watcher_cancel was called */
+        bool opened;                      /* hfd_watcher_open was called */
+        bool resumed;                     /* hfd_watcher_resume was called while delivering */
+        bool ended_early;                 /* the end was requested before the start */
         bool delivering;                  /* a thread is in deliver_queue */
         bool ended; /* removed from the list; sink.end was called or is about to be */
         bool end_requested;
         int end_error;               /* for sink.end, if end_requested */
-        struct queued_change *queue; /* owned */
-        size_t n_queue, queue_space, n_initial;
-        hf_nsec ends_at, bookmark_at; /* boot times */
+        struct queued_change *queue; /* owned; changes queue_at to n_queue wait */
+        size_t queue_at, n_queue, queue_space, n_initial;
+        struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
+        hf_nsec ends_at, bookmark_at;  /* boot times */
 };
 
 static void free_queued(struct queued_change *queued) {
@@ -77,9 +87,12 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
         if (!watcher || atomic_fetch_sub_explicit(&watcher->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         assert(!watcher->dirty && !watcher->delivering);
-        for (size_t i = 0; i < watcher->n_queue; i++)
+        for (size_t i = watcher->queue_at; i < watcher->n_queue; i++)
                 free_queued(&watcher->queue[i]);
         free(watcher->queue);
+        if (watcher->snapshot)
+                hfd_snapshot_done(watcher->snapshot);
+        free(watcher->snapshot);
         hfd_selector_done(&watcher->labels);
         hfd_selector_done(&watcher->fields);
         free(watcher);
@@ -103,6 +116,18 @@ static void request_end_locked(struct hfd_watcher *watcher, int error) {
                 return;
         watcher->end_requested = true;
         watcher->end_error = error;
+        watcher->ended_early = !watcher->started;
+}
+
+/* Moves the waiting changes to the start of the array, if at least half of it is free. */
+static void compact_queue_locked(struct hfd_watcher *watcher) {
+        size_t n = watcher->n_queue - watcher->queue_at;
+
+        if (watcher->queue_at < watcher->queue_space / 2)
+                return;
+        memmove(watcher->queue, watcher->queue + watcher->queue_at, n * sizeof *watcher->queue);
+        watcher->queue_at = 0;
+        watcher->n_queue = n;
 }
 
 /*
@@ -113,6 +138,8 @@ static void queue_change_locked(struct hfd_watcher *watcher, const struct hfd_ch
                                 uint64_t revision) {
         if (watcher->end_requested)
                 return;
+        if (watcher->queue_space > 0 && watcher->n_queue == watcher->queue_space)
+                compact_queue_locked(watcher);
         if (watcher->n_queue == watcher->queue_space) {
                 size_t space = watcher->queue_space ? 2 * watcher->queue_space : 4;
                 struct queued_change *more = NULL;
@@ -135,11 +162,13 @@ static bool is_watched(const struct hfd_watcher *watcher, const struct hfd_objec
         if (watcher->n_ns && (watcher->n_ns != object->n_ns ||
                               memcmp(watcher->ns, object->path, watcher->n_ns) != 0))
                 return false;
-        return !watcher->name || strcmp(watcher->name, object->name) == 0;
+        return !watcher->name || strcmp(watcher->name, hfd_object_name(object)) == 0;
 }
 
-void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                      struct hfd_watcher **dirty) {
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty) {
+        size_t n = 0;
+
         for (struct hfd_watcher *w =
                      cacher->watchers.list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
@@ -147,7 +176,9 @@ void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hf
                         continue;
                 queue_change_locked(w, change, change->object->revision);
                 mark_dirty_locked(w, dirty);
+                n++;
         }
+        return n;
 }
 
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
@@ -243,23 +274,44 @@ static bool apply_selectors(struct hfd_watcher *watcher, struct queued_change *q
         return before;
 }
 
-/* Delivers and frees queue. False: the sink accepts no more events, or memory ran out. */
+/* Delivers the batch, and drops its references. False: the sink accepts no more events. */
 static bool deliver_batch(struct hfd_watcher *watcher, struct queued_change *queue, size_t n) {
-        struct hfd_watch_item *items = n ? malloc(n * sizeof *items) : NULL;
+        struct hfd_watch_item items[BATCH_MAX];
         size_t n_items = 0;
-        bool good = items || !n;
+        bool good = true;
 
-        for (size_t i = 0; i < n && good; i++)
+        assert(n <= BATCH_MAX);
+        for (size_t i = 0; i < n; i++)
                 if (apply_selectors(watcher, &queue[i]))
                         items[n_items++] =
                                 (struct hfd_watch_item){queue[i].change.type,
                                                         queue[i].change.object, queue[i].revision};
-        if (good && n_items)
+        if (n_items)
                 good = watcher->sink.events(watcher->ctx, items, n_items);
         for (size_t i = 0; i < n; i++)
                 free_queued(&queue[i]);
-        free(items);
-        free(queue);
+        return good;
+}
+
+/* Delivers the objects of the snapshot, if its owner has not taken it. False as above. */
+static bool deliver_snapshot(struct hfd_watcher *watcher, const struct hfd_snapshot *snapshot) {
+        struct queued_change batch[BATCH_MAX];
+        struct hfd_object_iter iter;
+        struct hfd_object *object;
+        bool good = true;
+
+        hfd_object_iter_init(&iter, &snapshot->objects, "", "");
+        do {
+                size_t n = 0;
+                while (n < BATCH_MAX && (object = hfd_object_iter_next(&iter)) != NULL)
+                        if (is_watched(watcher, object))
+                                batch[n++] =
+                                        (struct queued_change){.change = {.type = HF_EVENT_ADDED,
+                                                                          .object = hfd_object_ref(
+                                                                                  object)},
+                                                               .revision = object->revision};
+                good = deliver_batch(watcher, batch, n);
+        } while (object && good);
         return good;
 }
 
@@ -273,6 +325,61 @@ static void deliver_end(struct hfd_watcher *watcher, int error) {
         hfd_response_done(&response);
 }
 
+/* Takes up to BATCH_MAX changes from the queue. */
+static size_t take_batch_locked(struct hfd_watcher *watcher,
+                                struct queued_change batch[BATCH_MAX]) {
+        size_t n = watcher->n_queue - watcher->queue_at;
+
+        n = n < BATCH_MAX ? n : BATCH_MAX;
+        memcpy(batch, watcher->queue + watcher->queue_at, n * sizeof *batch);
+        watcher->queue_at += n;
+        if (watcher->queue_at == watcher->n_queue) {
+                /* A watch without changes keeps no memory for them. */
+                free(watcher->queue);
+                watcher->queue = NULL;
+                watcher->queue_at = watcher->n_queue = watcher->queue_space = 0;
+                watcher->n_initial = 0;
+        }
+        return n;
+}
+
+/*
+ * Delivers the snapshot and the queue, as long as the sink has room. The caller holds the lock, and
+ * has set `delivering`; the lock is not held while the sink is called.
+ */
+static void deliver_events_locked(struct hfd_watcher *watcher) {
+        pthread_mutex_t *mu = &watcher->cacher->mu;
+        struct queued_change batch[BATCH_MAX];
+
+        while ((watcher->n_queue || watcher->snapshot) && !watcher->ended_early &&
+               !(watcher->end_requested && watcher->end_error == HF_E_CANCELED)) {
+                struct hfd_snapshot *snapshot = watcher->snapshot;
+                watcher->snapshot = NULL;
+                watcher->resumed = false;
+                pthread_mutex_unlock(mu);
+                bool good = true, ready = true;
+                if (snapshot) {
+                        good = deliver_snapshot(watcher, snapshot);
+                        hfd_snapshot_done(snapshot);
+                        free(snapshot);
+                } else {
+                        ready = !watcher->sink.ready || watcher->sink.ready(watcher->ctx);
+                }
+                pthread_mutex_lock(mu);
+                /* The client of a watch that ends watches again, from the last event it has got. */
+                if (!ready && (watcher->end_requested || !watcher->resumed))
+                        return;
+                if (good && ready && !snapshot) {
+                        size_t n = take_batch_locked(watcher, batch);
+                        pthread_mutex_unlock(mu);
+                        good = deliver_batch(watcher, batch, n);
+                        pthread_mutex_lock(mu);
+                }
+                if (!good)
+                        request_end_locked(watcher, 0);
+        }
+}
+
 /*
  * Delivers the queue and then the end. If another thread is delivering, this does nothing: that
  * thread also delivers the new events, because it checks the queue again before it stops.
@@ -281,23 +388,13 @@ static void deliver_queue(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
         pthread_mutex_lock(&cacher->mu);
-        if (watcher->delivering || watcher->ended || !watcher->started) {
+        bool may_end = watcher->opened && watcher->end_requested;
+        if (watcher->delivering || watcher->ended || (!watcher->started && !may_end)) {
                 pthread_mutex_unlock(&cacher->mu);
                 return;
         }
         watcher->delivering = true;
-        while (watcher->n_queue &&
-               !(watcher->end_requested && watcher->end_error == HF_E_CANCELED)) {
-                struct queued_change *queue = watcher->queue;
-                size_t n = watcher->n_queue;
-                watcher->queue = NULL;
-                watcher->n_queue = watcher->queue_space = watcher->n_initial = 0;
-                pthread_mutex_unlock(&cacher->mu);
-                bool good = deliver_batch(watcher, queue, n);
-                pthread_mutex_lock(&cacher->mu);
-                if (!good)
-                        request_end_locked(watcher, 0);
-        }
+        deliver_events_locked(watcher);
         watcher->delivering = false;
         bool end = watcher->end_requested;
         int error = watcher->end_error;
@@ -337,6 +434,39 @@ void hfd_watcher_start(struct hfd_watcher *watcher) {
         deliver_queue(watcher);
 }
 
+void hfd_watcher_open(struct hfd_watcher *watcher) {
+        pthread_mutex_lock(&watcher->cacher->mu);
+        watcher->opened = true;
+        pthread_mutex_unlock(&watcher->cacher->mu);
+        deliver_queue(watcher);
+}
+
+void hfd_watcher_resume(struct hfd_watcher *watcher) {
+        pthread_mutex_lock(&watcher->cacher->mu);
+        watcher->resumed = true;
+        pthread_mutex_unlock(&watcher->cacher->mu);
+        deliver_queue(watcher);
+}
+
+bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot) {
+        pthread_mutex_lock(&watcher->cacher->mu);
+        struct hfd_snapshot *snapshot = watcher->snapshot;
+        watcher->snapshot = NULL;
+        pthread_mutex_unlock(&watcher->cacher->mu);
+        if (!snapshot)
+                return false;
+        *ret_snapshot = *snapshot;
+        free(snapshot);
+        return true;
+}
+
+void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_selector **ret_labels,
+                        const struct hfd_selector **ret_fields, const char **ret_name) {
+        *ret_labels = &watcher->labels;
+        *ret_fields = &watcher->fields;
+        *ret_name = watcher->name;
+}
+
 void hfd_watcher_cancel(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         if (!watcher->ended) {
@@ -350,16 +480,6 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
 
 /* ---- creating a watcher ---- */
 
-static bool queue_initial_object(void *ctx, struct hfd_object *object) {
-        struct hfd_watcher *watcher = ctx;
-        struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
-
-        watcher->n_initial++; /* not counted against QUEUE_MAX */
-        if (is_watched(watcher, object))
-                queue_change_locked(watcher, &change, object->revision);
-        return !watcher->end_requested;
-}
-
 /*
  * Queues the initial events of the watch: all objects, or all changes after a revision. False: the
  * history no longer contains all changes after that revision.
@@ -367,23 +487,22 @@ static bool queue_initial_object(void *ctx, struct hfd_object *object) {
 static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
         size_t index = hfd_resource_index(watcher->resource);
-        char prefix[HF_NAME_MAX + 2] = "";
 
         if (!revision) {
-                if (watcher->n_ns)
-                        (void)snprintf(prefix, sizeof prefix, "%s/", watcher->ns);
-                hfd_object_tree_for_each(&cacher->trees[index], prefix, "", queue_initial_object,
-                                         watcher);
+                /* Constant time: the objects are looked at when they are delivered. */
+                const struct hfd_object_tree *tree = &cacher->trees[index];
+                if (watcher->snapshot)
+                        *watcher->snapshot =
+                                (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(tree),
+                                                      .revision = cacher->revision};
                 return true;
         }
-        if (revision < cacher->history.floor)
+        const struct hfd_event_history *history = &cacher->histories.of[index];
+        if (revision < history->floor)
                 return false;
         watcher->after = revision;
-        for (size_t i = 0; i < cacher->history.n; i++) {
-                const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
-                if (change->object->resource != watcher->resource ||
-                    change->object->revision <= watcher->after)
-                        continue;
+        for (size_t i = hfd_event_history_after(history, revision); i < history->n; i++) {
+                const struct hfd_change *change = hfd_event_history_at(history, i);
                 watcher->n_initial++;
                 if (is_watched(watcher, change->object))
                         queue_change_locked(watcher, change, change->object->revision);
@@ -414,6 +533,15 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->in_process = spec->in_process;
         watcher->sink = *sink;
         watcher->ctx = ctx;
+        if (!spec->revision && !spec->from_now) {
+                watcher->snapshot = calloc(1, sizeof *watcher->snapshot);
+                if (!watcher->snapshot) {
+                        hfd_selector_done(&watcher->labels);
+                        hfd_selector_done(&watcher->fields);
+                        free(watcher);
+                        return NULL;
+                }
+        }
         /*
          * If the client sets no timeout, the watch ends after 30 to 60 minutes. The watcher's
          * address spreads the ends, so that clients do not all reconnect at once.

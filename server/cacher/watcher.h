@@ -7,6 +7,11 @@
  * The caller supplies a sink. The cacher calls sink.events any number of times and then sink.end
  * once. These calls never overlap. They run on any thread, with no lock held, and must not block.
  * If events returns false, the watch ends. events may call hfd_watcher_cancel.
+ *
+ * A sink that has no room says so in sink.ready. Its changes then wait in the watcher, as
+ * references that all watchers share, until hfd_watcher_resume. The objects that exist when a watch
+ * begins are not queued: the watcher has a snapshot of them. The owner of the sink may take it and
+ * send the objects in its own time, before it starts the watcher.
  */
 #include <holdfast/client.h>
 
@@ -16,6 +21,7 @@
 
 struct hfd_cacher;
 struct hfd_change;
+struct hfd_snapshot;
 struct hfd_watcher;
 
 struct hfd_watch_item {
@@ -24,6 +30,8 @@ struct hfd_watch_item {
         uint64_t revision;
 };
 struct hfd_watcher_sink {
+        /* Whether the sink has room for some events. NULL = always. It is called before events. */
+        bool (*ready)(void *ctx);
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
          * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
@@ -42,6 +50,7 @@ struct hfd_watcher_spec {
         const char *name; /* "" = all objects */
         struct hfd_selector *labels, *fields;
         uint64_t revision; /* deliver only later changes; 0 = begin with all existing objects */
+        bool from_now;     /* with revision 0: deliver only changes from now on */
         int64_t timeout_s; /* the watch ends cleanly after this time; 0 = the default */
         bool bookmarks;    /* the client wants bookmarks */
         bool in_process;   /* the client is the loopback client */
@@ -64,6 +73,22 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher);
 void hfd_watcher_start(struct hfd_watcher *watcher);
+/*
+ * Before start, for an owner that first sends the snapshot: from now on sink.end may be called. If
+ * the watch ends before start, its changes are not delivered.
+ */
+void hfd_watcher_open(struct hfd_watcher *watcher);
+/*
+ * Moves the snapshot of the objects that exist to the caller, who frees it. False: there is none,
+ * because the watch begins at a revision. Call before start. The snapshot contains all objects of
+ * the resource; hfd_watcher_filter tells which ones are watched.
+ */
+bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot);
+/* What the watch selects, borrowed. *ret_name NULL = any name. */
+void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_selector **ret_labels,
+                        const struct hfd_selector **ret_fields, const char **ret_name);
+/* The sink has room again: delivers what has waited. Thread: any. */
+void hfd_watcher_resume(struct hfd_watcher *watcher);
 /* Calls sink.end with HF_E_CANCELED, perhaps before this returns. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
@@ -73,8 +98,9 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
  * request their end, and link these watchers into *dirty. After the caller has released the lock,
  * it passes the list to hfd_watchers_deliver.
  */
-void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                      struct hfd_watcher **dirty);
+/* Returns the number of watchers that get the change. */
+size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                        struct hfd_watcher **dirty);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* Ends all watches cleanly. */

@@ -160,13 +160,17 @@ int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
                 .reconcile = reconcile,
                 .ctx = &collector,
         };
+        struct hf__key_iter iter;
+        struct hf__keyed *item;
+
         assert(source.informer); /* controllers.c has created it */
         int r = hf__mutex_init(&collector.mu);
         if (r != 0)
                 return r;
         r = hf_reconciler_run(&reconciler, term);
-        while (collector.observations.n > 0)
-                free(collector.observations.items[--collector.observations.n]);
+        hf__key_iter_init(&iter, &collector.observations);
+        while ((item = hf__key_iter_next(&iter)))
+                free(item);
         hf__key_index_done(&collector.observations);
         (void)pthread_mutex_destroy(&collector.mu);
         return r;

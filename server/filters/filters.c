@@ -26,6 +26,7 @@ struct hfd_filters {
         struct hfd_auth *auth;               /* borrowed */
         struct hfd_request_metrics *metrics; /* owned */
         struct hfd_inflight *inflight;       /* owned */
+        struct hfd_unsent *unsent;           /* owned */
         bool send_retry_after;
 };
 
@@ -47,6 +48,8 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         int r = hfd_request_metrics_new(host, &filters->metrics);
         if (r == 0)
                 r = hfd_inflight_new(host, max, filters->metrics, &filters->inflight);
+        if (r == 0)
+                r = hfd_unsent_new(host, NULL, &filters->unsent);
         if (r != 0) {
                 hfd_filters_free(filters);
                 return r;
@@ -58,6 +61,7 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters) {
         if (!filters)
                 return NULL;
+        hfd_unsent_free(filters->unsent);
         hfd_inflight_free(filters->inflight);
         hfd_request_metrics_free(filters->metrics);
         free(filters);
@@ -76,6 +80,20 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 
 /* ---- the end of a request ---- */
 
+/*
+ * Called on the request's worker: the request is answered, but the client has not read the answer
+ * at once. From here on it occupies memory, but no place that another request needs.
+ */
+static void on_unsent(void *ctx, size_t n_bytes) {
+        struct hfd_request_context *context = ctx;
+
+        if (context->info.watch)
+                return;
+        hfd_inflight_leave_lane(context->filters->inflight, &context->place);
+        hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
+                       n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);
+}
+
 /* Called once, on the request's worker, when the response is finished or the client has gone. */
 static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
@@ -84,6 +102,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 
         atomic_store_explicit(&context->finished, true, memory_order_relaxed);
         hfd_inflight_release(filters->inflight, &context->place);
+        hfd_unsent_remove(filters->unsent, &context->unsent);
         /* 0: the client left before the whole request had arrived, so there is no duration */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
@@ -151,8 +170,13 @@ static enum hfd_lane choose_lane(const struct hfd_request_info *info) {
 
 /* A watch does not enter a lane: it may last for hours, and would block the lane. */
 static bool enter_lane(struct hfd_request_context *context) {
-        if (context->info.watch ||
-            hfd_inflight_enter_lane(context->filters->inflight, choose_lane(&context->info),
+        struct hfd_filters *filters = context->filters;
+
+        if (context->info.watch)
+                return true;
+        if (hfd_unsent_admit(filters->unsent, context->user,
+                             strcmp(context->info.verb, "list") == 0) &&
+            hfd_inflight_enter_lane(filters->inflight, choose_lane(&context->info),
                                     &context->place))
                 return true;
         hfd_status_response_text(context->request, 429,
@@ -183,6 +207,7 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
                 return HFD_HTTP_REFUSED;
         }
         hfd_http_request_on_finished(request, on_finished, context);
+        hfd_http_request_on_unsent(request, on_unsent, context);
         if (!authenticated)
                 return HFD_HTTP_REFUSED;
         bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */

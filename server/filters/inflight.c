@@ -91,15 +91,26 @@ bool hfd_inflight_enter_lane(struct hfd_inflight *inflight, enum hfd_lane lane,
         return has_room;
 }
 
-void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
+static void leave_lane_locked(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
         enum hfd_lane lane = place->lane;
 
+        if (lane == HFD_LANE_NONE)
+                return;
+        assert(inflight->n_lane[lane] > 0);
+        inflight->n_lane[lane]--;
+        hfd_request_metrics_inflight(inflight->metrics, lane, inflight->n_lane[lane]);
+        place->lane = HFD_LANE_NONE;
+}
+
+void hfd_inflight_leave_lane(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
         pthread_mutex_lock(&inflight->mu);
-        if (lane != HFD_LANE_NONE) {
-                assert(inflight->n_lane[lane] > 0);
-                inflight->n_lane[lane]--;
-                hfd_request_metrics_inflight(inflight->metrics, lane, inflight->n_lane[lane]);
-        }
+        leave_lane_locked(inflight, place);
+        pthread_mutex_unlock(&inflight->mu);
+}
+
+void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
+        pthread_mutex_lock(&inflight->mu);
+        leave_lane_locked(inflight, place);
         if (place->counted) {
                 assert(inflight->n_counted > 0);
                 inflight->n_counted--;
@@ -107,7 +118,6 @@ void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_pla
                         pthread_cond_broadcast(&inflight->drained);
         }
         place->counted = false;
-        place->lane = HFD_LANE_NONE;
         pthread_mutex_unlock(&inflight->mu);
 }
 

@@ -54,13 +54,15 @@ static bool is_json_range(const char *type) {
                strcmp(type, "*/*") == 0;
 }
 
-/* Finds the format for the parameter `as`. many: the verb reads a collection. */
-static bool find_format(const char *as, bool many, enum hfd_format *ret_format) {
-        const char *partial = many ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+/* Finds the format for the parameter `as`. The events of a watch are single objects; older versions
+ * of this server wanted the name of the list for them. */
+static bool find_format(const char *as, enum hfd_verb verb, enum hfd_format *ret_format) {
+        bool one = verb != HFD_LIST && strcmp(as, "PartialObjectMetadata") == 0,
+             many = verb != HFD_GET && strcmp(as, "PartialObjectMetadataList") == 0;
 
         if (strcmp(as, "Table") == 0)
                 *ret_format = HFD_AS_TABLE;
-        else if (strcmp(as, partial) == 0)
+        else if (one || many)
                 *ret_format = HFD_AS_PARTIAL;
         else
                 return false;
@@ -69,8 +71,8 @@ static bool find_format(const char *as, bool many, enum hfd_format *ret_format) 
 
 /* Sets the format of the request if the element is supported. False: it is not. */
 static bool accept_element(struct hfd_request *request, char *element) {
-        bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH,
-             reads = many || request->verb == HFD_GET;
+        bool reads =
+                request->verb == HFD_LIST || request->verb == HFD_WATCH || request->verb == HFD_GET;
         struct media_type media;
 
         if (!parse_media_type(element, &media) || !is_json_range(media.type))
@@ -79,7 +81,7 @@ static bool accept_element(struct hfd_request *request, char *element) {
                 return true;
         if (!reads || strcmp(media.group, "meta.k8s.io") != 0 ||
             (strcmp(media.version, "v1") != 0 && strcmp(media.version, "v1beta1") != 0) ||
-            !find_format(media.as, many, &request->format))
+            !find_format(media.as, request->verb, &request->format))
                 return false;
         (void)snprintf(request->table_version, sizeof request->table_version, "%s", media.version);
         return true;

@@ -9,7 +9,7 @@
  *
  * handle_resource creates the struct hfd_rest_request, which owns everything that the registry
  * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
- * rest_watch.c handles watches instead.
+ * rest_watch.c handles watches instead, and rest_list.c sends large lists.
  *
  * Invariant: exactly one response is sent for each request. A request that fill_request refuses
  * gets its response at once and never reaches the registry.
@@ -28,6 +28,7 @@
 #include "server/handlers/discovery.h"
 #include "server/handlers/negotiation.h"
 #include "server/handlers/protobuf_body.h"
+#include "server/handlers/rest_list.h"
 #include "server/handlers/rest_watch.h"
 #include "server/registry/large_work.h"
 #include "server/work/work_pool.h"
@@ -41,6 +42,10 @@ static void on_done(struct hfd_request *request, const struct hfd_response *resp
         struct hfd_rest_request *rest = (struct hfd_rest_request *)request;
         bool failed = response->status.error != 0;
 
+        if (request->list_body) {
+                hfd_rest_list_send(rest, request->list_body);
+                return;
+        }
         hfd_rest_respond(rest->http_request, response,
                          failed ? NULL : request->options.unknown_fields);
         hfd_rest_free(rest);
@@ -191,7 +196,12 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
 static void serve_resource(struct hfd_rest_request *rest) {
         struct hfd_response response = {0};
 
-        if (!fill_request(rest, hfd_request_info(rest->http_request), &response)) {
+        bool filled = fill_request(rest, hfd_request_info(rest->http_request), &response);
+        if (filled && rest->request.verb == HFD_LIST && !hfd_rest_list_prepare(rest)) {
+                hfd_response_no_memory(&response);
+                filled = false;
+        }
+        if (!filled) {
                 hfd_rest_respond(rest->http_request, &response, NULL);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);

@@ -13,12 +13,6 @@
 #include "base/json.h"
 #include "server/handlers/negotiation.h"
 
-/*
- * Bytes. A larger body is never indented: parsing and printing it would need many times its memory,
- * and would block a thread that serves other requests.
- */
-#define PRETTY_MAX ((size_t)4 << 20)
-
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 #define WARNINGS_MAX 8
 #define WARNING_MAX  320 /* bytes of one header, with the NUL */
@@ -78,7 +72,7 @@ void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_re
         size_t n = 0;
 
         assert(response->code != 0);
-        if (response->body && response->body->n <= PRETTY_MAX &&
+        if (response->body && response->body->n <= HFD_REST_PRETTY_MAX &&
             hfd_negotiate_pretty(hfd_http_request_query(http_request), agent))
                 pretty = make_pretty(response->body);
         headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};

@@ -7,6 +7,14 @@
 #include "server/registry/request.h"
 #include "server/work/work_pool.h"
 
+struct hfd_rest_list;
+
+/*
+ * A larger body is never indented: parsing and printing it would need many times its memory, and
+ * would block a thread that serves other requests. Bytes.
+ */
+#define HFD_REST_PRETTY_MAX ((size_t)4 << 20)
+
 /*
  * One HTTP request for a resource, while the registry handles it. It belongs to one thread at a
  * time, like the struct hfd_request in it (registry.h).
@@ -19,6 +27,7 @@ struct hfd_rest_request {
         struct hf_fence *fence;                /* owned; request.fence; NULL = none */
         struct hf__strbuf translated;          /* owned; the body as JSON, if it was protobuf */
         struct hfd_work_task task;             /* for a large body: decodes and serves it */
+        struct hfd_rest_list *list; /* a list; the HTTP request owns it; NULL = another verb */
 };
 /* Frees rest, and drops its reference to the HTTP request. */
 void hfd_rest_free(struct hfd_rest_request *rest);

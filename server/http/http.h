@@ -174,6 +174,20 @@ void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void 
  * counts body bytes. Thread: worker. */
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
+/*
+ * fn is called once on the worker when the response has begun but the peer has not read all of it
+ * at once. n_bytes: the length of the body; 0 for a stream. It is not called for a response that is
+ * sent within the iteration in which it arrives. Thread: worker.
+ */
+void hfd_http_request_on_unsent(struct hfd_http_request *request,
+                                void (*fn)(void *ctx, size_t n_bytes), void *ctx);
+/*
+ * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever the
+ * worker has sent pieces, and fewer than `low` bytes remain in the queue. Set it before the stream
+ * begins. fn must not block. Thread: worker.
+ */
+void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
+                                 void (*fn)(void *ctx), void *ctx);
 
 /* ---- the response ---- */
 
@@ -199,5 +213,15 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
  * Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
+/* The bytes in the queue, whole pieces. For code that makes pieces while the peer reads. Thread:
+ * any. */
+size_t hfd_http_request_unsent(struct hfd_http_request *request);
+/*
+ * Cuts the response if bytes of it wait and the peer has read none since the boot time `since`.
+ * True: it was cut now. The caller owns a reference. Thread: any.
+ */
+bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
+/* Ends the stream at once, so that the peer sees that it is incomplete. Thread: any. */
+void hfd_http_request_cut(struct hfd_http_request *request);
 /* Ends the stream cleanly after the pieces that were pushed. Thread: any. */
 void hfd_http_request_end(struct hfd_http_request *request);

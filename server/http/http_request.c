@@ -353,6 +353,20 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
         request->on_finished_ctx = ctx;
 }
 
+void hfd_http_request_on_unsent(struct hfd_http_request *request,
+                                void (*fn)(void *ctx, size_t n_bytes), void *ctx) {
+        request->on_unsent = fn;
+        request->on_unsent_ctx = ctx;
+}
+
+void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
+                                 void (*fn)(void *ctx), void *ctx) {
+        assert(hfd_http_request_is_on_worker(request) && !request->response.on_drained);
+        request->response.low = low;
+        request->response.on_drained_ctx = ctx;
+        request->response.on_drained = fn;
+}
+
 /* Sets `gone` first, so that a response from within on_gone or on_finished is dropped. */
 void hfd_http_request_detach(struct hfd_http_request *request) {
         int code;

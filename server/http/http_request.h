@@ -51,6 +51,10 @@ struct hfd_http_request {
         void *on_gone_ctx;
         void (*on_finished)(void *ctx, int code, size_t n_bytes);
         void *on_finished_ctx;
+        void (*on_unsent)(void *ctx, size_t n_bytes);
+        void *on_unsent_ctx;
+        struct hfd_http_request *answered_next; /* in the worker's list `answered` */
+        bool answered;                          /* it is in that list, or was */
         void *context;
         void (*context_free)(void *context);
         void *handler_context;

@@ -157,6 +157,7 @@ static void start_response(struct hfd_http_request *request, int code, const cha
                 response->close_after = has_connection_close(headers, n_headers);
                 response->headers = block;
                 response->n_headers_bytes = n;
+                response->sent_at = request->received_at;
                 response->content_length = body ? body->n : 0;
                 if (!block || (body && body->n > 0 && append_locked(response, body) != 0))
                         response->cut = true;
@@ -226,6 +227,40 @@ void hfd_http_request_end(struct hfd_http_request *request) {
         pthread_mutex_unlock(&response->mu);
 }
 
+size_t hfd_http_request_unsent(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        size_t n = response->ring_bytes;
+        pthread_mutex_unlock(&response->mu);
+        return n;
+}
+
+bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since) {
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        bool stalled = !response->gone && !response->cut && response->ring_n > 0 &&
+                       response->sent_at < since;
+        if (stalled) {
+                response->cut = true;
+                post_locked(request);
+        }
+        pthread_mutex_unlock(&response->mu);
+        return stalled;
+}
+
+void hfd_http_request_cut(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        if (response->streaming && !response->ended && !response->cut) {
+                response->cut = true;
+                post_locked(request);
+        }
+        pthread_mutex_unlock(&response->mu);
+}
+
 /* ---- sending: the worker ---- */
 
 void hfd_http_response_clear_posted(struct hfd_http_request *request) {
@@ -263,7 +298,8 @@ static struct hf__buf *first_piece(struct hfd_http_response *response) {
         return piece;
 }
 
-static void drop_first_piece(struct hfd_http_response *response) {
+/* Returns the bytes that remain in the queue. */
+static size_t drop_first_piece(struct hfd_http_response *response) {
         struct hf__buf *piece;
 
         pthread_mutex_lock(&response->mu);
@@ -274,13 +310,25 @@ static void drop_first_piece(struct hfd_http_response *response) {
         response->ring_head = (response->ring_head + 1) & (response->ring_space - 1);
         response->ring_n--;
         response->offset = 0;
+        size_t left = response->ring_bytes;
         pthread_mutex_unlock(&response->mu);
         hf__buf_unref(piece);
+        return left;
+}
+
+static void note_sent(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
+
+        if (!request->worker)
+                return;
+        pthread_mutex_lock(&response->mu);
+        response->sent_at = request->worker->now;
+        pthread_mutex_unlock(&response->mu);
 }
 
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n) {
         struct hfd_http_response *response = &request->response;
-        size_t done = 0;
+        size_t done = 0, left = SIZE_MAX;
 
         assert(hfd_http_request_is_on_worker(request));
         while (done < n) {
@@ -297,9 +345,13 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
                 response->offset += part;
                 if (response->offset < piece->n)
                         break;
-                drop_first_piece(response);
+                left = drop_first_piece(response);
         }
         response->n_sent += done;
+        if (done > 0)
+                note_sent(request);
+        if (response->on_drained && left < response->low)
+                response->on_drained(response->on_drained_ctx);
         return done;
 }
 

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <holdfast/clock.h>
+
 #include "base/buf.h"
 
 struct hfd_http_request;
@@ -40,7 +42,12 @@ struct hfd_http_response {
         size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
         size_t ring_uncounted; /* size of the first piece if it alone exceeds the limit, else 0 */
 
+        hf_nsec sent_at; /* boot time when the worker last read bytes; guarded by mu */
+
         /* The worker only. */
+        void (*on_drained)(void *ctx); /* http.h; NULL = none */
+        void *on_drained_ctx;
+        size_t low;     /* for on_drained */
         size_t offset;  /* bytes already read of the first piece */
         size_t n_sent;  /* body bytes given to the connection */
         bool refused;   /* the connection responded with an error: the handler is not called */
@@ -63,7 +70,8 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
                                  struct hfd_http_response_state *ret_state);
 /* Call when the worker has received the request's message: the next change posts it again. */
 void hfd_http_response_clear_posted(struct hfd_http_request *request);
-/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. */
+/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. May call
+ * on_drained. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
 /* Drops the pieces in the queue of a response that was cut or is gone. */
 void hfd_http_response_clear(struct hfd_http_request *request);

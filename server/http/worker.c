@@ -181,6 +181,13 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
                 request->connection->protocol->response_changed(request->connection, request);
                 hfd_connection_mark_dirty(request->connection);
         }
+        /* A message means that the response has started. */
+        if (request->on_unsent && !request->answered && request->connection) {
+                request->answered = true;
+                request->answered_next = worker->answered; /* with the reference of post_locked */
+                worker->answered = request;
+                return;
+        }
         hfd_http_request_unref(request); /* the reference that post_locked took */
 }
 
@@ -216,6 +223,19 @@ static void serve_dirty(struct hfd_worker *worker) {
                         worker->dirty_tail = &worker->dirty;
                 connection->is_dirty = false;
                 hfd_connection_serve(connection, 0);
+        }
+}
+
+/* Reports the responses of this iteration that the peer has not read at once. */
+static void report_unsent(struct hfd_worker *worker) {
+        while (worker->answered) {
+                struct hfd_http_request *request = worker->answered;
+
+                worker->answered = request->answered_next;
+                if (request->connection && !request->response.complete)
+                        request->on_unsent(request->on_unsent_ctx,
+                                           request->response.content_length);
+                hfd_http_request_unref(request);
         }
 }
 
@@ -293,6 +313,7 @@ static void run_iteration(struct hfd_worker *worker) {
         serve_dirty(worker);
         if (has_strangers)
                 serve_strangers(worker);
+        report_unsent(worker);
         if (worker->now >= worker->next_tick)
                 tick_connections(worker);
 }
@@ -309,6 +330,7 @@ static void *worker_main(void *ctx) {
                 hfd_connection_free(worker->connections);
         /* A callback on_gone may have responded to other requests. */
         handle_local_messages(worker);
+        report_unsent(worker);
         this_worker = NULL;
         return NULL;
 }

@@ -60,6 +60,7 @@ struct hfd_worker {
         struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
         struct hfd_connection *dirty, **dirty_tail; /* these are served in this iteration */
         struct hf__message *local, **local_tail;    /* posted by this thread to itself */
+        struct hfd_http_request *answered; /* list, with references: answered in this iteration */
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */
         hf_nsec now, next_tick; /* boot time; now is read once per iteration */
         hf_nsec draining_since; /* boot time */

@@ -226,7 +226,7 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
                                                 .has_orphan = o->has_orphan,
                                                 .orphan = o->orphan};
         (void)snprintf(request->ns, sizeof request->ns, "%.*s", (int)object->n_ns, object->path);
-        (void)snprintf(request->name, sizeof request->name, "%s", object->name);
+        (void)snprintf(request->name, sizeof request->name, "%s", hfd_object_name(object));
         copy_uid(object, request->only_uid);
         return slot;
 }

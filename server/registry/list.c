@@ -4,11 +4,16 @@
  * describes which state a list may see, except for two cases, which are handled here: all pages of
  * a list show the state of its first page, and a client may ask for exactly one revision.
  *
- *      cacher  if it has the required state: takes references to its objects
+ *      cacher  if it has the required state: walks through a snapshot
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * Invariant: under the cacher's lock, objects are only collected. Selectors are applied after the
- * lock was released, because they may have to parse the objects. Rendering comes last.
+ * A small list is made at once. Otherwise the thread that is here only takes the snapshot, because
+ * others may wait for it (a thread of the store, a worker):
+ *
+ *      a whole list  becomes a body that is made while the client reads (list_body.h)
+ *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
+ *
+ * list_page.c selects the objects of a page. Invariant: nothing here runs under the cacher's lock.
  */
 #include "server/registry/list.h"
 
@@ -19,165 +24,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/json.h"
 #include "base/strbuf.h"
+#include "server/cacher/snapshot.h"
 #include "server/cacher/store_request.h"
-#include "server/registry/table.h"
+#include "server/registry/continue_token.h"
+#include "server/registry/list_body.h"
+#include "server/registry/list_page.h"
+#include "server/registry/rendering.h"
+#include "server/registry/stored_page.h"
+#include "server/work/work_pool.h"
 
 #define LIST_MAX_BYTES (512u << 20)
-#define CONTINUE_END   "\\u0000\"}"
-#define TOKEN_MAX      2048
-
-/* ---- the page: the collected objects ---- */
-
-struct page {
-        struct hfd_read *read;       /* borrowed */
-        struct hfd_object **objects; /* owned, with their references; in the order of paths */
-        size_t n, space;
-        uint64_t limit;    /* of selected objects; 0 = no limit */
-        uint64_t revision; /* of the list */
-        bool from_store;
-        bool more;          /* there are objects beyond the limit */
-        size_t n_remaining; /* collected objects beyond the limit */
-        bool failed;        /* out of memory */
-};
-
-static void page_deinit(struct page *page) {
-        for (size_t i = 0; i < page->n; i++)
-                hfd_object_unref(page->objects[i]);
-        free(page->objects);
-}
-
-/*
- * Appends object with a new reference. False: out of memory, and page->failed is set. May run under
- * the cacher's lock.
- */
-static bool page_add(struct page *page, struct hfd_object *object) {
-        if (page->n == page->space) {
-                size_t space = page->space ? page->space * 2 : 32;
-                struct hfd_object **more = realloc(page->objects, space * sizeof *more);
-                if (!more) {
-                        page->failed = true;
-                        return false;
-                }
-                page->objects = more;
-                page->space = space;
-        }
-        page->objects[page->n++] = hfd_object_ref(object);
-        return true;
-}
-
-static bool selectors_match(const struct hfd_request *request, struct hfd_object *object) {
-        return hfd_selector_matches(&request->options.labels, object) &&
-               hfd_selector_matches(&request->options.fields, object);
-}
-
-/* Drops the objects that the selectors do not match, and those beyond the limit. */
-static void page_select(struct page *page) {
-        const struct hfd_request *request = page->read->request;
-        size_t n = 0;
-
-        for (size_t i = 0; i < page->n; i++) {
-                struct hfd_object *object = page->objects[i];
-                if (page->limit && n == page->limit) {
-                        page->more = true;
-                        page->n_remaining += page->n - i;
-                        for (; i < page->n; i++)
-                                hfd_object_unref(page->objects[i]);
-                        break;
-                }
-                if (selectors_match(request, object))
-                        page->objects[n++] = object;
-                else
-                        hfd_object_unref(object);
-        }
-        assert(!page->limit || n <= page->limit);
-        page->n = n;
-}
-
-/* ---- continue tokens ---- */
-
-/*
- * Appends a continue token in Kubernetes' format: the next page begins after path, at revision. The
- * token is unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}.
- */
-static void append_continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
-        struct hf__strbuf json = {0};
-
-        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":",
-                          (int64_t)revision);
-        hf__strbuf_json(&json, path, strlen(path));
-        if (!json.error)
-                json.n--; /* drop the closing quote, which CONTINUE_END contains */
-        hf__strbuf_puts(&json, CONTINUE_END);
-        if (!json.error)
-                hf__base64url_encode(out, json.data, json.n);
-        hf__strbuf_done(&json);
-}
-
-/* Sets read->at and read->start. False: append_continue_token cannot have created this token. */
-static bool parse_continue_token(struct hfd_read *read, const char *token) {
-        char json[HF__BASE64URL_DECODED_MAX(TOKEN_MAX) + 1];
-        size_t n, n_token = strlen(token);
-        int64_t revision;
-        struct hf__json *tree = NULL;
-
-        if (n_token > TOKEN_MAX || !hf__base64url_decode(token, n_token, json, &n))
-                return false;
-        json[n] = '\0';
-        /*
-         * Cut off the escaped NUL after the path before parsing. Otherwise a NUL anywhere in the
-         * path would go unnoticed, because the parsed string would end there.
-         */
-        size_t n_end = sizeof CONTINUE_END - 1;
-        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)
-                return false;
-        memcpy(json + n - n_end, "\"}", 3);
-        if (hf__json_parse(json, strlen(json), &tree, NULL))
-                return false;
-        const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
-        bool good = version && strcmp(version, "meta.k8s.io/v1") == 0 &&
-                    hf__json_i64(tree, "rv", &revision) && start &&
-                    strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
-        if (good) {
-                (void)snprintf(read->start, sizeof read->start, "%s", start);
-                /* -1: the first page's state is compacted, so continue with the current state. */
-                read->at = revision > 0 ? (uint64_t)revision : 0;
-        }
-        hf__json_free(tree);
-        return good;
-}
+/* A list of at most this size is made on the thread that asks for it: about 20 us. */
+#define INLINE_OBJECTS 32
+#define INLINE_BYTES   ((size_t)128 << 10)
+/* Objects that one step looks at: a millisecond if selectors parse them. */
+#define STEP_OBJECTS 256
 
 /* ---- the response ---- */
 
 struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_request *request,
                                 struct hfd_object *const *objects, size_t n, const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
-        char version[128];
+        int64_t now_s = hfd_rendering_now(registry);
 
-        hfd_resource_api_version(request->resource, version);
-        if (request->format == HFD_AS_TABLE)
-                return hfd_table_render(registry, request, objects, n, meta);
-        if (request->format == HFD_AS_PARTIAL)
-                hf__strbuf_printf(&s,
-                                  "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
-                                  "k8s.io/v1\",\"metadata\":{%s},\"items\":[",
-                                  meta);
-        else
-                hf__strbuf_printf(&s,
-                                  "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
-                                  "\"items\":[",
-                                  request->resource->kind, version, meta);
-        for (size_t i = 0; i < n; i++) {
-                if (i)
+        hfd_rendering_put_head(&s, request, meta);
+        for (size_t i = 0; i < n && s.error == 0; i++) {
+                if (i > 0)
                         hf__strbuf_putc(&s, ',');
-                struct hf__buf *partial = request->format == HFD_AS_PARTIAL
-                                                  ? hfd_table_render_partial(objects[i])
-                                                  : NULL;
-                const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
-                hf__strbuf_add(&s, bytes->data, bytes->n);
-                hf__buf_unref(partial);
+                if (!hfd_rendering_put_item(&s, request, objects[i], now_s) && s.error == 0)
+                        s.error = -ENOMEM;
         }
         hf__strbuf_puts(&s, "]}");
         struct hf__buf *buf = hf__strbuf_to_buf(&s);
@@ -186,35 +62,63 @@ struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_
 }
 
 /* Appends the members of the list's metadata. A failure sets meta->error. */
-static void append_metadata(struct hf__strbuf *meta, const struct page *page) {
-        const struct hfd_options *o = &page->read->request->options;
-
+static void append_metadata(struct hf__strbuf *meta, const struct hfd_list_page *page) {
         hf__strbuf_printf(meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
-        if (!page->more || !page->n)
+        if (!page->more)
                 return;
         hf__strbuf_puts(meta, ",\"continue\":\"");
-        append_continue_token(meta, page->revision, page->objects[page->n - 1]->path);
+        hfd_continue_token_append(meta, page->revision, page->last);
         hf__strbuf_putc(meta, '"');
-        /* As in Kubernetes: with selectors, the number of remaining matches is not known. */
-        if (!page->from_store && !o->labels.n && !o->fields.n)
+        if (page->has_remaining)
                 hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_remaining);
 }
 
+/* Ends the read with a body that is made while the client reads. Consumes rendering; NULL = out of
+ * memory. */
+static void finish_with_body(struct hfd_read *read, const struct hf__strbuf *meta,
+                             struct hfd_rendering *rendering) {
+        struct hfd_request *request = read->request;
+        struct hfd_response response = {0};
+
+        if (meta->error)
+                rendering = hfd_rendering_unref(rendering);
+        if (rendering &&
+            hfd_list_body_new(request, meta->data, rendering, &request->list_body) == 0)
+                response.code = 200;
+        else
+                hfd_response_no_memory(&response);
+        hfd_read_finish(read, &response);
+}
+
+/* The page's objects as a body. They move to it. */
+static void finish_page_with_body(struct hfd_read *read, struct hfd_list_page *page,
+                                  const struct hf__strbuf *meta) {
+        const struct hfd_rendering_spec spec = {.request = read->request};
+        struct hfd_rendering *rendering = NULL;
+
+        (void)hfd_rendering_of_array(read->registry->renderings, &spec, page->objects, page->n,
+                                     &rendering);
+        finish_with_body(read, meta, rendering);
+}
+
 /* Ends the read: passes the objects to read->on_objects, or sends a response. */
-static void finish_page(struct page *page) {
-        struct hfd_read *read = page->read;
+static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_request *request = read->request;
         hfd_list_objects_fn on_objects = read->on_objects;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
-        page_select(page);
         if (on_objects && !page->failed) {
                 free(read);
                 on_objects(request, page->objects, page->n, page->revision);
                 return;
         }
         append_metadata(&meta, page);
+        if (!page->failed && request->takes_list_body && page->n > INLINE_OBJECTS) {
+                finish_page_with_body(read, page, &meta);
+                hf__strbuf_done(&meta);
+                return;
+        }
         if (page->failed || meta.error)
                 hfd_response_no_memory(&response);
         else
@@ -222,7 +126,7 @@ static void finish_page(struct page *page) {
                                 hfd_list_render(read->registry, request, page->objects, page->n,
                                                 meta.data));
         hf__strbuf_done(&meta);
-        page_deinit(page);
+        hfd_list_page_done(page);
         hfd_read_finish(read, &response);
 }
 
@@ -234,7 +138,7 @@ static void finish_expired(struct hfd_read *read) {
         struct hfd_response response = {0};
         struct hf__strbuf token = {0};
 
-        append_continue_token(&token, (uint64_t)-1, read->start); /* -1: parse_continue_token */
+        hfd_continue_token_append(&token, HFD_CONTINUE_CURRENT, read->start);
         const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
         hfd_response_status(&response, HF_E_GONE, 410, "Expired",
                             "The provided continue parameter is too old to display a "
@@ -260,13 +164,16 @@ static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 
                 *prefix = '\0';
 }
 
+static void finish_stored_page(struct hfd_read *read, struct hfd_list_page *page) {
+        if (page)
+                finish_page(read, page);
+        else
+                hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
+}
+
 static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
-        struct page page = {.read = read,
-                            .revision = read->at ? read->at : reply->revision,
-                            .limit = read->request->options.limit,
-                            .from_store = true,
-                            .more = reply->more};
+        struct hfd_list_page page = {0};
 
         if (reply->error == HF_E_GONE && read->request->options.continue_token) {
                 finish_expired(read);
@@ -276,20 +183,14 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
-        for (size_t i = 0; i < reply->n_kvs && !page.failed; i++) {
-                const char *path;
-                const struct hfd_resource *resource =
-                        hfd_object_key_parse(read->registry->prefix, reply->kvs[i].key, &path);
-                if (resource != read->request->resource || !reply->kvs[i].value)
-                        continue;
-                struct hfd_object *object =
-                        hfd_object_new(resource, path, reply->kvs[i].mod_revision,
-                                       reply->kvs[i].value);
-                if (object)
-                        page_add(&page, object);
-                hfd_object_unref(object);
+        if (reply->n_kvs <= INLINE_OBJECTS) {
+                hfd_list_page_from_store(&page, read, reply);
+                finish_page(read, &page);
+                return;
         }
-        finish_page(&page);
+        int r = hfd_stored_page_start(read, reply, finish_stored_page);
+        if (r != 0)
+                hfd_read_finish_store_error(read, r, NULL);
 }
 
 static void list_from_store(struct hfd_read *read) {
@@ -322,19 +223,120 @@ static void list_from_store(struct hfd_read *read) {
 
 /* ---- from the cacher ---- */
 
-static bool collect_object(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
-
-/* Lists from the cacher if it has the required state, otherwise from the store. */
-static void list_from_cacher(struct hfd_read *read) {
-        struct page page = {.read = read, .limit = read->request->options.limit};
+/* A walk through a snapshot, in steps on the pool of threads. */
+struct walk {
+        struct hfd_work_task task; /* first member: step casts it back to the walk */
+        struct hfd_read *read;
+        struct hfd_list_page page;
+        struct hfd_snapshot snapshot; /* owned */
         char prefix[HF_NAME_MAX + 2];
+};
 
-        scope_prefix(read, prefix);
-        if (hfd_cacher_list(read->registry->cacher, read->request->resource, read->at, prefix,
-                            read->start, collect_object, &page, &page.revision))
-                finish_page(&page);
+static void finish_walk(struct walk *walk) {
+        struct hfd_read *read = walk->read;
+        struct hfd_list_page page = walk->page;
+
+        if (page.more)
+                hfd_cacher_keep_snapshot(read->registry->cacher, read->request->resource,
+                                         &walk->snapshot);
+        hfd_snapshot_done(&walk->snapshot);
+        free(walk);
+        finish_page(read, &page);
+}
+
+/* Nobody waits for the list any more, or the server stops. */
+static void give_up(struct walk *walk) {
+        struct hfd_read *read = walk->read;
+
+        hfd_list_page_done(&walk->page);
+        hfd_snapshot_done(&walk->snapshot);
+        free(walk);
+        hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
+}
+
+static enum hfd_work_result walk_step(struct hfd_work_task *task) {
+        struct walk *walk = (struct walk *)task;
+        const struct hfd_read *read = walk->read;
+        const atomic_bool *abandoned = read->request->abandoned;
+
+        if (hfd_work_is_cancelled(read->registry->work, task) ||
+            (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed)))
+                give_up(walk);
+        else if (!hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
+                                     STEP_OBJECTS))
+                return HFD_WORK_MORE;
         else
+                finish_walk(walk);
+        return HFD_WORK_DONE;
+}
+
+/* Whether the objects are so few, and so small, that a list of them costs about what a get does. */
+static bool is_small(const struct walk *walk) {
+        struct hfd_object_iter iter;
+        const struct hfd_object *object;
+        size_t n = 0, bytes = 0;
+
+        hfd_object_iter_init(&iter, &walk->snapshot.objects, walk->prefix, walk->read->start);
+        while (n <= INLINE_OBJECTS && bytes <= INLINE_BYTES &&
+               (object = hfd_object_iter_next(&iter)) != NULL) {
+                n++;
+                bytes += object->bytes->n;
+        }
+        return n <= INLINE_OBJECTS && bytes <= INLINE_BYTES;
+}
+
+/* A whole list needs no walk: the client reads the snapshot itself, with all who ask for the same.
+ */
+static void finish_whole_list(struct walk *walk) {
+        struct hfd_read *read = walk->read;
+        const struct hfd_options *options = &read->request->options;
+        const struct hfd_rendering_spec spec = {.request = read->request,
+                                                .labels = &options->labels,
+                                                .fields = &options->fields};
+        struct hfd_rendering *rendering = NULL;
+        struct hf__strbuf meta = {0};
+
+        walk->page.revision = walk->snapshot.revision;
+        append_metadata(&meta, &walk->page);
+        (void)hfd_rendering_get(read->registry->renderings, &spec, &walk->snapshot, &rendering);
+        free(walk);
+        finish_with_body(read, &meta, rendering);
+        hf__strbuf_done(&meta);
+}
+
+/*
+ * Lists from the cacher if it has the required state, otherwise from the store. This may be a
+ * thread that others wait for, so only a small list is made here.
+ */
+static void list_from_cacher(struct hfd_read *read) {
+        struct hfd_request *request = read->request;
+        struct walk *walk = calloc(1, sizeof *walk);
+
+        if (!walk) {
+                hfd_read_finish_store_error(read, -ENOMEM, NULL);
+                return;
+        }
+        walk->task = (struct hfd_work_task){.step = walk_step, .owner = request->owner};
+        walk->read = read;
+        if (!hfd_cacher_snapshot(read->registry->cacher, request->resource, read->at,
+                                 &walk->snapshot)) {
+                free(walk);
                 list_from_store(read);
+                return;
+        }
+        scope_prefix(read, walk->prefix);
+        if (is_small(walk)) {
+                bool complete = hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
+                                                   SIZE_MAX);
+                assert(complete);
+                (void)complete;
+                finish_walk(walk);
+        } else if (request->takes_list_body && !request->options.limit && !read->on_objects &&
+                   !*read->start) {
+                finish_whole_list(walk);
+        } else if (!hfd_work_submit(read->registry->work, &walk->task)) {
+                give_up(walk);
+        }
 }
 
 /* ---- start ---- */
@@ -361,7 +363,7 @@ static void continue_list(struct hfd_read *read) {
         const char *token = read->request->options.continue_token;
         struct hfd_response response = {0};
 
-        if (!parse_continue_token(read, token)) {
+        if (!hfd_continue_token_parse(token, &read->at, read->start, sizeof read->start)) {
                 hfd_response_bad_request(&response, "continue key is not valid: %.100s", token);
                 hfd_read_finish(read, &response);
         } else if (read->at) {

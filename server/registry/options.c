@@ -158,7 +158,7 @@ static bool set_bookmarks(struct hfd_request *request, const char *name, const c
         return true;
 }
 
-/* The registry refuses the option, like a Kubernetes server without the WatchList feature. */
+/* For a watch: whether it begins with all objects that exist. */
 static bool set_send_initial(struct hfd_request *request, const char *name, const char *value,
                              struct hfd_response *response) {
         request->options.has_send_initial = *value;

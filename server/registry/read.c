@@ -10,7 +10,7 @@
  *
  * list.c handles two more cases:
  *
- *      N, Exact          exactly the state of N: the cacher if it is at N, else the store
+ *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
  *
  * Invariant: a read never returns an older state than this table allows. In doubt it waits, reads
@@ -147,7 +147,8 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_object_path(request->resource, request->ns, request->name, path);
                 object = hfd_object_new(request->resource, path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
-                if (!object) {
+                /* A value that is not a valid object is not served: the cacher has none either. */
+                if (!object && hfd_object_check(reply->kvs[0].value) != HF_E_INVALID) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
                         return;
                 }

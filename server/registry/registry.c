@@ -16,6 +16,7 @@
 #include "server/registry/delete_collection.h"
 #include "server/registry/list.h"
 #include "server/registry/read.h"
+#include "server/registry/rendering.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
 #include "server/work/work_pool.h"
@@ -36,9 +37,11 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *registry = (struct hfd_registry){.host = host,
                                           .cacher = cacher,
                                           .prefix = hfd_cacher_prefix(cacher)};
-        int r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
+        int r = hfd_renderings_new(registry, &registry->renderings);
+        if (r == 0)
+                r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
         if (r != 0) {
-                free(registry);
+                hfd_registry_free(registry);
                 return r;
         }
         *ret_registry = registry;
@@ -49,6 +52,7 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
         if (!registry)
                 return NULL;
         hfd_work_pool_free(registry->work);
+        hfd_renderings_free(registry->renderings);
         free(registry);
         return NULL;
 }
@@ -72,39 +76,23 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
         hfd_response_done(&response);
 }
 
-/*
- * Not inlined, because `causes` needs 15 KiB of stack. A stack page that a thread has touched once
- * stays resident, and a watch that is not refused should not touch these pages.
- */
-static __attribute__((noinline)) void refuse_initial_events(struct hfd_response *response) {
-        static const struct hfd_resource list_options = {.group = "meta.k8s.io",
-                                                         .kind = "ListOptions"};
-        struct hfd_causes causes = {0};
-
-        hfd_cause_forbidden(&causes, "sendInitialEvents",
-                            "sendInitialEvents is forbidden for watch unless the WatchList feature "
-                            "gate is enabled");
-        hfd_response_invalid(response, &list_options, "", &causes);
-}
-
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
                         const struct hfd_watcher_sink *sink, void *ctx,
                         struct hfd_response *response, struct hfd_watcher **ret_watcher) {
         struct hfd_options *options = &request->options;
+        bool initial = options->has_send_initial && options->send_initial;
         const struct hfd_watcher_spec spec = {.resource = request->resource,
                                               .ns = request->ns,
                                               .name = request->name,
                                               .labels = &options->labels,
                                               .fields = &options->fields,
-                                              .revision = options->revision,
+                                              /* The initial events are all objects. */
+                                              .revision = initial ? 0 : options->revision,
+                                              .from_now = options->has_send_initial && !initial,
                                               .timeout_s = options->timeout_s,
                                               .bookmarks = options->bookmarks,
                                               .in_process = request->in_process};
 
         assert(request->verb == HFD_WATCH && request->resource);
-        if (options->has_send_initial) {
-                refuse_initial_events(response);
-                return false;
-        }
         return hfd_watcher_new(registry->cacher, &spec, sink, ctx, response, ret_watcher);
 }

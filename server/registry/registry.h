@@ -32,13 +32,15 @@ struct hfd_request;
 struct hfd_response;
 struct hfd_watcher;
 struct hfd_watcher_sink;
+struct hfd_renderings;
 struct hfd_work_pool;
 
 struct hfd_registry {
-        const struct hf_host *host; /* borrowed */
-        struct hfd_cacher *cacher;  /* borrowed */
-        struct hfd_work_pool *work; /* owned; for lists, initial events and patches */
-        const char *prefix;         /* of all keys: "/registry"; borrowed from the cacher */
+        const struct hf_host *host;        /* borrowed */
+        struct hfd_cacher *cacher;         /* borrowed */
+        struct hfd_work_pool *work;        /* owned; for lists, initial events and patches */
+        struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
+        const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
 };
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */
@@ -53,7 +55,9 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
  */
 void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request);
 /*
- * Begins a watch. request has the verb HFD_WATCH. Its selectors are moved to the watch, and the
+ * Begins a watch. request has the verb HFD_WATCH. With sendInitialEvents the caller has waited
+ * until the cacher has the state that the options require, and sends the bookmark after the initial
+ * events. Its selectors are moved to the watch, and the
  * rest of request is not needed after the call. request->done is never called. False: response
  * contains the failure, and the sink is never called. See hfd_watcher_new for the rest. Thread:
  * any.

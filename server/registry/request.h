@@ -34,6 +34,8 @@ enum hfd_verb {
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 
+struct hfd_list_body;
+
 struct hfd_request {
         enum hfd_verb verb;
         const struct hfd_resource *resource;
@@ -54,5 +56,8 @@ struct hfd_request {
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; the client has left; NULL = never */
         bool on_pool;                 /* the caller is a thread of the pool of threads */
+        /* A large list sets list_body instead of the response's body, and done owns it. */
+        bool takes_list_body;
+        struct hfd_list_body *list_body;
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };

@@ -151,16 +151,20 @@ static void put_partial(struct hf__strbuf *s, const struct hf__json *object) {
         hf__strbuf_putc(s, '}');
 }
 
-struct hf__buf *hfd_table_render_partial(const struct hfd_object *object) {
+bool hfd_table_put_partial(struct hf__strbuf *s, const struct hfd_object *object) {
         struct hf__json *json = hfd_object_parse(object);
-        struct hf__strbuf s = {0};
 
-        if (!json)
-                return NULL;
-        put_partial(&s, json);
-        struct hf__buf *buf = hf__strbuf_to_buf(&s);
-        hf__strbuf_done(&s);
+        if (json)
+                put_partial(s, json);
         hf__json_free(json);
+        return json && s->error == 0;
+}
+
+struct hf__buf *hfd_table_render_partial(const struct hfd_object *object) {
+        struct hf__strbuf s = {0};
+        struct hf__buf *buf = hfd_table_put_partial(&s, object) ? hf__strbuf_to_buf(&s) : NULL;
+
+        hf__strbuf_done(&s);
         return buf;
 }
 
@@ -197,6 +201,37 @@ static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
         hf__strbuf_putc(s, '}');
 }
 
+void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
+                        const char *list_meta) {
+        hf__strbuf_printf(s,
+                          "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
+                          "%s\",\"metadata\":{%s},",
+                          *request->table_version ? request->table_version : "v1", list_meta);
+        put_columns(s, request->resource);
+        hf__strbuf_puts(s, ",\"rows\":[");
+}
+
+bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
+                       const struct hfd_object *object, int64_t now_s) {
+        struct hf__json *json = hfd_object_parse(object);
+
+        if (json)
+                put_row(s, request, object, json, now_s);
+        hf__json_free(json);
+        return json && s->error == 0;
+}
+
+bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,
+                         const struct hfd_object *object, int64_t now_s) {
+        char meta[64];
+
+        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", object->revision);
+        hfd_table_put_head(s, request, meta);
+        bool good = hfd_table_put_row(s, request, object, now_s);
+        hf__strbuf_puts(s, "]}");
+        return good;
+}
+
 struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta) {
@@ -205,20 +240,11 @@ struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd
         struct hf__strbuf s = {.max = TABLE_MAX_BYTES};
         bool good = true;
 
-        hf__strbuf_printf(&s,
-                          "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
-                          "%s\",\"metadata\":{%s},",
-                          *request->table_version ? request->table_version : "v1", list_meta);
-        put_columns(&s, request->resource);
-        hf__strbuf_puts(&s, ",\"rows\":[");
+        hfd_table_put_head(&s, request, list_meta);
         for (size_t i = 0; i < n && good; i++) {
-                struct hf__json *json = hfd_object_parse(objects[i]);
-                good = json != NULL;
-                if (i)
+                if (i > 0)
                         hf__strbuf_putc(&s, ',');
-                if (good)
-                        put_row(&s, request, objects[i], json, now_s);
-                hf__json_free(json);
+                good = hfd_table_put_row(&s, request, objects[i], now_s);
         }
         hf__strbuf_puts(&s, "]}");
         struct hf__buf *buf = good ? hf__strbuf_to_buf(&s) : NULL;

@@ -6,6 +6,7 @@
  *
  * Each function returns a new reference, or NULL if memory runs out.
  */
+#include "base/strbuf.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
@@ -16,5 +17,18 @@
 struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta);
+/*
+ * The parts of a Table, for one that is made piece by piece: everything up to `"rows":[`, and one
+ * row. now_s is the time for ages. put_event appends a whole Table with one row, as in the events
+ * of a watch. False: out of memory.
+ */
+void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
+                        const char *list_meta);
+bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
+                       const struct hfd_object *object, int64_t now_s);
+bool hfd_table_put_event(struct hf__strbuf *s, const struct hfd_request *request,
+                         const struct hfd_object *object, int64_t now_s);
+/* Appends the PartialObjectMetadata of one object. False: out of memory. */
+bool hfd_table_put_partial(struct hf__strbuf *s, const struct hfd_object *object);
 /* The PartialObjectMetadata of one object. */
 struct hf__buf *hfd_table_render_partial(const struct hfd_object *object);

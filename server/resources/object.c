@@ -5,14 +5,17 @@
  *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. The
  *    bytes before and after the resourceVersion are the stored bytes, unchanged. hfd_object_at and
  *    hfd_object_has_bytes rely on this.
- *  - selectable and frames are set once, by a compare-and-exchange. A thread that loses the race
- *    frees its own copy and uses the published one. So they need no lock, and remain valid as long
- *    as the object.
+ *  - selectable is set once, by a compare-and-exchange. A thread that loses the race frees its own
+ *    copy and uses the published one. So it needs no lock, and remains valid as long as the object.
+ *  - frames is guarded by a lock that a few thousand objects share. It is held only to take or give
+ *    a reference, and never together with another lock.
  */
 #include "server/resources/object.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +24,16 @@
 
 #define HEAD_MAX 256 /* bytes of the longest head (object.h), with the NUL */
 
-_Static_assert((int)HF_EVENT_BOOKMARK == HFD_N_FRAMES, "each other event type has a frame");
+#define N_FRAMES 3   /* ADDED, MODIFIED, DELETED */
+#define N_LOCKS  16  /* of frames */
+#define OVERHEAD 112 /* of an object: malloc's, that of its bytes, its node in a tree */
+
+_Static_assert((int)HF_EVENT_BOOKMARK == N_FRAMES, "each other event type has a frame");
+_Static_assert(HEAD_MAX < UINT16_MAX && HF_NAME_MAX < UINT16_MAX, "they fit in the object");
+
+struct hfd_object_frames {
+        struct hf__buf *of[N_FRAMES]; /* owned; NULL = nobody has asked for it */
+};
 
 static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX]) {
         char version[HFD_API_VERSION_MAX];
@@ -77,7 +89,7 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
  * bytes there, which are an earlier resourceVersion; 0 = there is none.
  */
 static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, size_t n_old,
-                                    uint64_t revision, size_t *ret_n_splice) {
+                                    uint64_t revision, uint16_t *ret_n_splice) {
         char digits[HF__U64_TEXT_MAX], text[48];
         const char *rest = bytes->data + n_head + n_old;
 
@@ -94,14 +106,14 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         memcpy(spliced->data, bytes->data, n_head);
         memcpy(spliced->data + n_head, text, n);
         memcpy(spliced->data + n_head + n, rest, n_rest);
-        *ret_n_splice = n;
+        *ret_n_splice = (uint16_t)n;
         return spliced;
 }
 
 static struct hfd_object *alloc_object(const struct hfd_resource *resource, const char *path,
                                        uint64_t revision) {
         size_t n = strlen(path);
-        struct hfd_object *object = calloc(1, sizeof *object + n + 1);
+        struct hfd_object *object = calloc(1, offsetof(struct hfd_object, path) + n + 1);
 
         if (!object)
                 return NULL;
@@ -110,8 +122,7 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
         object->revision = revision;
         memcpy(object->path, path, n + 1);
         const char *slash = resource->namespaced ? strchr(object->path, '/') : NULL;
-        object->n_ns = slash ? (size_t)(slash - object->path) : 0;
-        object->name = slash ? slash + 1 : object->path;
+        object->n_ns = slash ? (uint16_t)(slash - object->path) : 0;
         return object;
 }
 
@@ -144,7 +155,7 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         }
         struct hfd_object *object = alloc_object(resource, path, revision);
         if (object) {
-                object->splice_at = n_head;
+                object->splice_at = (uint16_t)n_head;
                 object->bytes = make_spliced(stored, n_head, 0, revision, &object->n_splice);
                 if (!object->bytes)
                         object = hfd_object_unref(object);
@@ -190,8 +201,7 @@ struct hfd_object *hfd_object_ref(struct hfd_object *object) {
 struct hfd_object *hfd_object_unref(struct hfd_object *object) {
         if (!object || atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
-        for (size_t i = 0; i < HFD_N_FRAMES; i++)
-                hf__buf_unref(atomic_load(&object->frames[i]));
+        assert(!object->frames); /* whoever shares them has a reference */
         hf__json_free(atomic_load(&object->selectable));
         hf__buf_unref(object->bytes);
         free(object);
@@ -296,19 +306,56 @@ static struct hf__buf *make_frame(const struct hfd_object *object, enum hf_event
         return frame;
 }
 
-struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
-        assert(object->bytes && (size_t)type < HFD_N_FRAMES);
-        struct hf__buf *frame = atomic_load_explicit(&object->frames[type], memory_order_acquire);
-        struct hf__buf *published = NULL;
+/* The lock of an object's frames. Objects are spread over the locks by their addresses. */
+static pthread_mutex_t *frames_lock(const struct hfd_object *object) {
+        static pthread_mutex_t locks[N_LOCKS] =
+                {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                 PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                 PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                 PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                 PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                 PTHREAD_MUTEX_INITIALIZER};
 
+        return &locks[((uintptr_t)object >> 6) % N_LOCKS];
+}
+
+void hfd_object_share_frames(struct hfd_object *object) {
+        struct hfd_object_frames *frames = calloc(1, sizeof *frames);
+
+        pthread_mutex_lock(frames_lock(object));
+        assert(!object->frames);
+        object->frames = frames;
+        pthread_mutex_unlock(frames_lock(object));
+}
+
+void hfd_object_unshare_frames(struct hfd_object *object) {
+        pthread_mutex_lock(frames_lock(object));
+        struct hfd_object_frames *frames = object->frames;
+        object->frames = NULL;
+        pthread_mutex_unlock(frames_lock(object));
+        for (size_t i = 0; frames && i < N_FRAMES; i++)
+                hf__buf_unref(frames->of[i]);
+        free(frames);
+}
+
+struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
+        assert(object->bytes && (size_t)type < N_FRAMES);
+        pthread_mutex_lock(frames_lock(object));
+        struct hf__buf *frame = object->frames ? hf__buf_ref(object->frames->of[type]) : NULL;
+        pthread_mutex_unlock(frames_lock(object));
         if (frame)
-                return hf__buf_ref(frame);
+                return frame;
         frame = make_frame(object, type);
         if (!frame)
                 return NULL;
-        /* The object keeps the reference of hf__buf_new; the caller gets one of its own. */
-        if (atomic_compare_exchange_strong(&object->frames[type], &published, frame))
-                return hf__buf_ref(frame);
-        hf__buf_unref(frame);
-        return hf__buf_ref(published); /* another thread was first */
+        pthread_mutex_lock(frames_lock(object));
+        if (object->frames && !object->frames->of[type])
+                object->frames->of[type] = hf__buf_ref(frame);
+        pthread_mutex_unlock(frames_lock(object));
+        return frame; /* if another thread was faster, both copies are used, which does no harm */
+}
+
+size_t hfd_object_memory(const struct hfd_object *object) {
+        return sizeof *object + strlen(object->path) + (object->bytes ? object->bytes->n : 0) +
+               OVERHEAD;
 }

@@ -9,8 +9,11 @@
  * with `"resourceVersion":"N",` inserted after the head. So neither a read nor a watch parses JSON.
  * If another program has stored an object in another form, hfd_object_new converts it.
  *
- * An object is immutable, except for the parts that are built on first use. These are published
- * atomically. Thread: any.
+ * An object is immutable, except for the parts that are built on first use, and for its shared
+ * frames. Thread: any.
+ *
+ * A server has a million of them, so the struct is small: what few objects need, and what can be
+ * computed, is not in it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,23 +25,25 @@
 #include "server/resources/resource.h"
 
 struct hf__json;
-
-#define HFD_N_FRAMES 3 /* ADDED, MODIFIED, DELETED */
+struct hfd_object_frames;
 
 struct hfd_object {
-        atomic_int refs;
         const struct hfd_resource *resource;
         uint64_t revision;
-        struct hf__buf *bytes;      /* owned; the served bytes; NULL = see hfd_object_unreadable */
-        size_t splice_at, n_splice; /* offset and length of the resourceVersion member in bytes */
-        const char *name;           /* points into path */
-        size_t n_ns;                /* length of the namespace in path; 0 = none */
+        struct hf__buf *bytes; /* owned; the served bytes; NULL = see hfd_object_unreadable */
         /* Owned; built on first use: the labels, and the fields that field selectors may use. */
         _Atomic(struct hf__json *) selectable;
-        /* Owned; built on first use: the watch frame for each event type except BOOKMARK. */
-        _Atomic(struct hf__buf *) frames[HFD_N_FRAMES];
-        char path[]; /* "ns/name" or "name" */
+        struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
+        atomic_int refs;
+        uint16_t splice_at, n_splice; /* offset and length of the resourceVersion in bytes */
+        uint16_t n_ns;                /* length of the namespace in path; 0 = none */
+        char path[];                  /* "ns/name" or "name" */
 };
+
+/* The object's name, borrowed from object. */
+static inline const char *hfd_object_name(const struct hfd_object *object) {
+        return object->path + (object->n_ns ? object->n_ns + 1u : 0u);
+}
 
 /*
  * stored: the value from the store. A value that begins with the head of the resource was written
@@ -75,9 +80,19 @@ struct hf__json *hfd_object_parse(const struct hfd_object *object);
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
  * The watch event `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type
- * must not be BOOKMARK, which has no stored object.
+ * must not be BOOKMARK, which has no stored object. Built at each call, unless frames are shared.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
+/*
+ * From share to unshare, the object keeps the frames that are asked for, so that all watches get
+ * the same bytes: while one event is delivered. A frame is as large as the object, so no object
+ * keeps its frames for longer. If memory runs out, frames are not shared. The caller has a
+ * reference, and calls each once.
+ */
+void hfd_object_share_frames(struct hfd_object *object);
+void hfd_object_unshare_frames(struct hfd_object *object);
+/* About how many bytes of memory the object uses. */
+size_t hfd_object_memory(const struct hfd_object *object);
 /* "ADDED", "MODIFIED", "DELETED" or "BOOKMARK". */
 const char *hfd_event_type_name(enum hf_event_type type);
 

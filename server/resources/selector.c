@@ -256,6 +256,7 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                 return 0;
         }
         selector.text = strdup(text);
+        selector.n_text = strlen(text);
         selector.requirements = calloc(HFD_REQUIREMENTS_MAX, sizeof *selector.requirements);
         if (selector.text && selector.requirements)
                 r = parse_requirements(&selector, resource, text, reason, max_reason);
@@ -265,6 +266,61 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
         }
         *ret_selector = selector;
         return 0;
+}
+
+/* Keys and values of the copy point to the same offsets of its own text. */
+static int copy_requirement(struct hfd_requirement *copy, const struct hfd_requirement *from,
+                            char *text, const char *from_text) {
+        *copy = (struct hfd_requirement){.op = from->op, .key = text + (from->key - from_text)};
+        if (from->n_values == 0)
+                return 0;
+        copy->values = calloc(from->n_values, sizeof *copy->values);
+        if (!copy->values)
+                return -ENOMEM;
+        for (; copy->n_values < from->n_values; copy->n_values++)
+                copy->values[copy->n_values] = text + (from->values[copy->n_values] - from_text);
+        return 0;
+}
+
+int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *selector) {
+        struct hfd_selector copy = {.fields = selector->fields, .n_text = selector->n_text};
+        int r = 0;
+
+        *ret_copy = (struct hfd_selector){0};
+        if (selector->n > 0) {
+                copy.text = malloc(selector->n_text + 1);
+                copy.requirements = calloc(selector->n, sizeof *copy.requirements);
+                if (!copy.text || !copy.requirements) {
+                        hfd_selector_done(&copy);
+                        return -ENOMEM;
+                }
+                memcpy(copy.text, selector->text, selector->n_text + 1);
+        }
+        for (; r == 0 && copy.n < selector->n; copy.n++)
+                r = copy_requirement(&copy.requirements[copy.n], &selector->requirements[copy.n],
+                                     copy.text, selector->text);
+        if (r != 0) {
+                hfd_selector_done(&copy);
+                return r;
+        }
+        *ret_copy = copy;
+        return 0;
+}
+
+static bool is_same_requirement(const struct hfd_requirement *a, const struct hfd_requirement *b) {
+        bool same = a->op == b->op && strcmp(a->key, b->key) == 0 && a->n_values == b->n_values;
+
+        for (size_t i = 0; same && i < a->n_values; i++)
+                same = strcmp(a->values[i], b->values[i]) == 0;
+        return same;
+}
+
+bool hfd_selector_equal(const struct hfd_selector *a, const struct hfd_selector *b) {
+        bool same = a->n == b->n;
+
+        for (size_t i = 0; same && i < a->n; i++)
+                same = is_same_requirement(&a->requirements[i], &b->requirements[i]);
+        return same;
 }
 
 void hfd_selector_done(struct hfd_selector *selector) {
@@ -318,7 +374,7 @@ static bool label_holds(const struct hfd_requirement *requirement, struct hfd_ob
 /* Name and namespace are read from the path of the object, which avoids parsing it. */
 static bool field_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
         if (strcmp(requirement->key, "metadata.name") == 0)
-                return requirement_holds(requirement, object->name);
+                return requirement_holds(requirement, hfd_object_name(object));
         if (strcmp(requirement->key, "metadata.namespace") == 0) {
                 const char *wanted = requirement->values[0];
                 bool same = strlen(wanted) == object->n_ns &&

@@ -32,6 +32,7 @@ struct hfd_requirement {
 struct hfd_selector {
         bool fields;                          /* true: a field selector; false: a label selector */
         char *text;                           /* owned; keys and values point into it */
+        size_t n_text;                        /* bytes of text without the last NUL */
         struct hfd_requirement *requirements; /* owned; all of them must hold */
         size_t n;
 };
@@ -42,6 +43,10 @@ struct hfd_selector {
  */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
+/* A copy that shares nothing. 0, or -ENOMEM: *ret_copy is {0}. */
+int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *selector);
+/* Whether both were parsed from the same text, apart from spaces. */
+bool hfd_selector_equal(const struct hfd_selector *a, const struct hfd_selector *b);
 /* Frees what the selector owns, and resets it to {0}. */
 void hfd_selector_done(struct hfd_selector *selector);
 /* Whether all requirements hold. When memory runs out, labels and fields count as absent. */

@@ -15,7 +15,7 @@
  *      idle --submit--> queued --a thread is free--> running --MORE--> queued
  *                                                    running --IDLE--> idle (queued again, if it
  *                                                                      was submitted meanwhile)
- *                                                    running --DONE--> the pool forgets the task
+ *                                                    running --DONE--> over: a submit does nothing
  *
  * Invariants: the steps of one task never overlap. A task that was submitted gets at least one step
  * afterwards, also when it is cancelled or the pool stops, so a step can always send the response.

@@ -219,7 +219,8 @@ def test_a_watch_from_a_compacted_version_is_gone(pair, core, ns):
     with pytest.raises(client.ApiException) as caught:
         list(watch.Watch().stream(late.list_namespaced_config_map, ns, resource_version=ancient, timeout_seconds=5))
     assert caught.value.status == 410, caught.value
-    assert reason(a.list_namespaced_config_map, ns, resource_version=ancient, resource_version_match="Exact")[:2] == (410, "Expired")
+    assert reason(late.list_namespaced_config_map, ns, resource_version=ancient, resource_version_match="Exact")[:2] == (410, "Expired")
+    assert a.list_namespaced_config_map(ns, resource_version=ancient, resource_version_match="Exact").items[0].data == {"k": "0"}
     events = watch.Watch().stream(b.list_namespaced_config_map, ns, resource_version=last, timeout_seconds=1)
     assert list(events) == []
     assert a.read_namespaced_config_map("one", ns).data == {"k": "19"} and int(ancient) < int(last)

@@ -106,6 +106,19 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
         request->finished_ctx = ctx;
 }
 
+void hfd_http_request_on_unsent(struct hfd_http_request *request,
+                                void (*fn)(void *ctx, size_t n_bytes), void *ctx) {
+        request->unsent = fn;
+        request->unsent_ctx = ctx;
+}
+
+bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since) {
+        bool cut = !request->cut && request->read_at != 0 && request->read_at < since;
+
+        request->cut |= cut;
+        return cut;
+}
+
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body) {

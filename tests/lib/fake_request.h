@@ -5,6 +5,7 @@
  * server/http/http_request.c at link time, so it is a separate library (fake_request in
  * tests/meson.build) that only these tests link. The test decides when the response has been sent.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "server/http/http.h"
@@ -24,6 +25,10 @@ struct hfd_http_request {
         void (*context_free)(void *context);
         void (*finished)(void *ctx, int code, size_t n_bytes);
         void *finished_ctx;
+        void (*unsent)(void *ctx, size_t n_bytes); /* the test calls it for a slow reader */
+        void *unsent_ctx;
+        hf_nsec read_at; /* set by the test: boot time when the client last read; 0 = it reads */
+        bool cut;        /* the response was cut, because the client has stalled */
         /* the response */
         int code; /* 0 = none yet */
         char content_type[128];

@@ -5,6 +5,7 @@ All of them work in a private directory, on free ports, and are ended by their p
 their `with` block ends. Tests wait for conditions, with a generous limit; nothing here asserts how
 long something took.
 """
+import base64
 import json
 import os
 import pathlib
@@ -165,6 +166,21 @@ class Etcd(Process):
     def restart(self):
         self.end()
         self.start()
+
+
+def fill_configmaps(etcd, n, size, prefix="/registry", namespace="default", name="filled"):
+    """Puts n ConfigMaps with `size` bytes of data into etcd, in the form in which holdfastd stores them."""
+    def put(i):
+        meta = {"name": f"{name}-{i:07}", "namespace": namespace, "uid": f"00000000-0000-4000-8000-{i:012}",
+                "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"tenth": str(i % 10)}}
+        value = json.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta, "data": {"value": "v" * size}}, separators=(",", ":"))
+        key = f"{prefix}/configmaps/{namespace}/{meta['name']}"
+        return {"requestPut": {"key": base64.b64encode(key.encode()).decode(), "value": base64.b64encode(value.encode()).decode()}}
+    batch = max(1, min(128, (1 << 20) // (size + 512)))
+    for at in range(0, n, batch):
+        body = json.dumps({"success": [put(i) for i in range(at, min(n, at + batch))]}).encode()
+        with urllib.request.urlopen(etcd.url + "/v3/kv/txn", data=body, timeout=LIMIT) as response:
+            assert json.load(response)["succeeded"]
 
 
 class EtcdCluster:

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -143,11 +144,14 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         assert_false(before->ended);
         /* A real difference, for once. The list that follows finds the invalid value too. */
         pthread_mutex_lock(&f->cacher->mu);
-        hfd_object_unref(hfd_object_tree_remove(&f->cacher->trees[hfd_resource_index(
+        struct hfd_object *removed = NULL;
+        assert_int_equal(hfd_object_tree_remove(&f->cacher->trees[hfd_resource_index(
                                                         hfd_resource_find(api_workspaces.group,
                                                                           api_workspaces.version,
                                                                           api_workspaces.plural))],
-                                                "good"));
+                                                "good", &removed),
+                         0);
+        hfd_object_unref(removed);
         pthread_mutex_unlock(&f->cacher->mu);
         audit(f);
         assert_int_equal(client_watch_await_end(before), HF_E_GONE);
@@ -187,7 +191,7 @@ static void test_an_object_overwritten_with_an_invalid_value_is_deleted(void **s
                   "{\"metadata\":{\"name\":\"a\"}}");
         client_watch_await(seen, 3);
         assert_int_equal(seen->events[seen->n - 1].type, HF_EVENT_ADDED);
-        assert_int_equal(f->cacher->unreadable.n, 0);
+        assert_int_equal(hfd_object_tree_size(&f->cacher->unreadable), 0);
         audit(f);
         assert_false(seen->ended);
         hfd_cacher_end_watches(f->cacher);
@@ -212,15 +216,27 @@ static void test_an_object_without_a_name_is_deleted_with_its_collection(void **
         store_reply_deinit(&reply);
 }
 
+/* From now on, lists of earlier revisions come from the store. */
+static void forget_the_past(struct api_fixture *f) {
+        pthread_mutex_lock(&f->cacher->mu);
+        f->cacher->histories.max_bytes = 0;
+        pthread_mutex_unlock(&f->cacher->mu);
+}
+
 /* A page of the store with one invalid value is one object short, but need not be the last page. */
 static void test_a_page_with_an_invalid_value_is_not_the_last(void **state) {
         struct api_fixture *f = *state;
         char query[160];
+        int n_pages = 0;
+        bool seen_a = false, seen_c = false;
 
+        forget_the_past(f);
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
                                              "{\"metadata\":{\"name\":\"c\"}}"),
                          0);
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b", "no object");
+        write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b1", "no object");
+        write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b2", "no object");
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
                                              "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
@@ -232,17 +248,109 @@ static void test_a_page_with_an_invalid_value_is_not_the_last(void **state) {
         assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
                                              NULL),
                          0); /* the cache has passed that revision */
-        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+        do {                 /* some pages have no object at all, but a token */
+                assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                                     query, NULL),
+                                 0);
+                (void)snprintf(query, sizeof query, "limit=1&continue=%s",
+                               api_fixture_text_at(f, "metadata.continue"));
+                seen_a |= strstr(f->last.body, "\"name\":\"a\"") != NULL;
+                seen_c |= strstr(f->last.body, "\"name\":\"c\"") != NULL;
+                assert_null(strstr(f->last.body, "later"));
+        } while (*api_fixture_text_at(f, "metadata.continue") && ++n_pages < 10);
+        assert_true(seen_a && seen_c);
+        assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
+}
+
+/* Reads of the store and of the cache agree about a value that is not an object. */
+static void test_an_invalid_value_is_not_found(void **state) {
+        struct api_fixture *f = *state;
+
+        write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", "no object");
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL,
                                              NULL),
-                         0);
-        (void)snprintf(query, sizeof query, "limit=1&continue=%s",
-                       api_fixture_text_at(f, "metadata.continue"));
-        assert_non_null(strstr(f->last.body, "\"name\":\"a\""));
-        assert_string_not_equal(api_fixture_text_at(f, "metadata.continue"), "");
-        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                         HF_E_NOT_FOUND);
+        pthread_mutex_lock(&f->cacher->mu); /* reads go to the store */
+        f->cacher->reads.direct_until = HF_NSEC_NEVER;
+        pthread_mutex_unlock(&f->cacher->mu);
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "bad", NULL,
                                              NULL),
+                         HF_E_NOT_FOUND);
+}
+
+/* ---- memory ---- */
+
+struct hfd_object *__real_hfd_object_new(const struct hfd_resource *resource, const char *path,
+                                         uint64_t revision, const struct hf__buf *stored);
+struct hfd_object *__wrap_hfd_object_new(const struct hfd_resource *resource, const char *path,
+                                         uint64_t revision, const struct hf__buf *stored);
+static atomic_bool out_of_memory;
+
+struct hfd_object *__wrap_hfd_object_new(const struct hfd_resource *resource, const char *path,
+                                         uint64_t revision, const struct hf__buf *stored) {
+        return atomic_load(&out_of_memory) && strcmp(path, "b") == 0
+                       ? NULL
+                       : __real_hfd_object_new(resource, path, revision, stored);
+}
+
+/* A list that has no memory for one of its objects fails: without it, the list would be wrong. */
+static void test_a_list_without_memory_for_an_object_fails(void **state) {
+        struct api_fixture *f = *state;
+
+        write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/a",
+                  "{\"metadata\":{\"name\":\"a\"}}");
+        write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b",
+                  "{\"metadata\":{\"name\":\"b\"}}");
+        assert_int_equal(api_fixture_n_selected(f, NULL), 2);
+        pthread_mutex_lock(&f->cacher->mu);
+        f->cacher->reads.direct_until = HF_NSEC_NEVER;
+        pthread_mutex_unlock(&f->cacher->mu);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 2);
+        atomic_store(&out_of_memory, true);
+        assert_int_not_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, NULL,
+                                                 NULL),
+                             0);
+        assert_non_null(strstr(f->last.body, "\"code\":500"));
+        assert_int_not_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "b", NULL,
+                                                 NULL),
+                             HF_E_NOT_FOUND);
+        assert_non_null(strstr(f->last.body, "\"code\":500"));
+        atomic_store(&out_of_memory, false);
+}
+
+/* A large reply is made into a page in several steps, whole and up to a limit. */
+static void test_a_large_list_from_the_store(void **state) {
+        struct api_fixture *f = *state;
+        char revision[32], query[160];
+        size_t n = 0;
+
+        forget_the_past(f);
+        api_fixture_make_workspaces(f, 600);
+        (void)snprintf(revision, sizeof revision, "%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"later\"}}"),
                          0);
-        assert_non_null(strstr(f->last.body, "\"name\":\"c\""));
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
+                                             NULL),
+                         0); /* the cache has passed that revision */
+        (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&resourceVersion=%s",
+                       revision);
+        assert_int_equal(api_fixture_n_selected(f, query), 600);
+        assert_null(strstr(f->last.body, "later"));
+        assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
+        (void)snprintf(query, sizeof query,
+                       "resourceVersionMatch=Exact&labelSelector=parity%%3Dodd&resourceVersion=%s",
+                       revision);
+        assert_int_equal(api_fixture_n_selected(f, query), 300);
+        (void)snprintf(query, sizeof query,
+                       "resourceVersionMatch=Exact&limit=270&resourceVersion=%s", revision);
+        for (int page = 0; page < 3; page++) {
+                n += api_fixture_n_selected(f, query);
+                assert_int_equal(n, page < 2 ? 270u * (unsigned)(page + 1) : 600u);
+                (void)snprintf(query, sizeof query, "limit=270&continue=%s",
+                               api_fixture_text_at(f, "metadata.continue"));
+        }
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
 }
 
@@ -255,6 +363,9 @@ int main(void) {
                 API_TEST(test_an_object_overwritten_with_an_invalid_value_is_deleted),
                 API_TEST(test_an_object_without_a_name_is_deleted_with_its_collection),
                 API_TEST(test_a_page_with_an_invalid_value_is_not_the_last),
+                API_TEST(test_an_invalid_value_is_not_found),
+                API_TEST(test_a_list_without_memory_for_an_object_fails),
+                API_TEST(test_a_large_list_from_the_store),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

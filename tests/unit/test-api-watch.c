@@ -15,6 +15,7 @@
 
 #include "api_fixture.h"
 #include "client_watch.h"
+#include "server/cacher/cacher_private.h"
 
 static struct client_watch *watch(struct api_fixture *f, struct hf_resource resource,
                                   const char *query, const char *revision) {
@@ -99,22 +100,56 @@ static void test_a_watch_with_a_selector_sees_objects_enter_and_leave(void **sta
         client_watch_free(one);
 }
 
-static void test_a_watch_from_a_compacted_revision_is_gone(void **state) {
-        struct api_fixture *f = *state;
-
-        for (int i = 0; i < 4200; i++) { /* more than the history holds */
+static void update_often(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                         const char *name, int n) {
+        for (int i = 0; i < n; i++) {
                 char body[120];
                 (void)snprintf(body, sizeof body,
-                               "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"n\":%d}}", i);
+                               "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"n\":\"%d\"}}}", name,
+                               i);
                 assert_int_equal(api_fixture_request(f, i ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                                     api_workspaces, NULL, i ? "w" : NULL, NULL,
-                                                     body),
+                                                     resource, ns, i ? name : NULL, NULL, body),
                                  0);
         }
+}
+
+static void test_a_watch_from_a_forgotten_revision_is_gone(void **state) {
+        struct api_fixture *f = *state;
+
+        pthread_mutex_lock(&f->cacher->mu);
+        f->cacher->histories.max_bytes = 100000;
+        pthread_mutex_unlock(&f->cacher->mu);
+        update_often(f, api_workspaces, NULL, "w", 1000); /* more than the history holds */
         assert_int_equal(api_fixture_n_selected(f, NULL), 1);
         struct client_watch *seen = watch(f, api_workspaces, NULL, "1");
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         client_watch_free(seen);
+}
+
+/*
+ * A resource that changes all the time costs no other resource its past, and its own goes back far
+ * enough for a client that first reads a long list.
+ */
+static void test_a_busy_resource_keeps_the_past_of_all(void **state) {
+        struct api_fixture *f = *state;
+        char revision[32];
+
+        update_often(f, api_configmaps, "default", "quiet", 2);
+        update_often(f, api_workspaces, NULL, "w", 1);
+        (void)snprintf(revision, sizeof revision, "%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        update_often(f, api_configmaps, "default", "late", 1);
+        update_often(f, api_workspaces, NULL, "busy", 10000);
+        struct client_watch *quiet = watch(f, api_configmaps, NULL, revision),
+                            *busy = watch(f, api_workspaces, NULL, revision);
+        client_watch_await(quiet, 1);
+        client_watch_await(busy, 10000);
+        hfd_cacher_end_watches(f->cacher);
+        assert_int_equal(client_watch_await_end(quiet), 0);
+        assert_int_equal(client_watch_await_end(busy), 0);
+        assert_int_equal(quiet->n, 1);
+        client_watch_free(quiet);
+        client_watch_free(busy);
 }
 
 /* ---- many at once ---- */
@@ -215,7 +250,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_a_watch_delivers_changes_in_order),
                 API_TEST(test_a_watch_with_a_selector_sees_objects_enter_and_leave),
-                API_TEST(test_a_watch_from_a_compacted_revision_is_gone),
+                API_TEST(test_a_watch_from_a_forgotten_revision_is_gone),
+                API_TEST(test_a_busy_resource_keeps_the_past_of_all),
                 API_TEST(test_concurrent_updates_all_succeed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,8 @@ static bool refuse_existing_name(struct hfd_write *w) {
         assert(w->fresh); /* the first attempt of a create has no current */
         if (w->name_generated && ++w->n_name_conflicts < NAMES_MAX)
                 return false;
-        hfd_response_exists(&response, w->request->resource, w->current->name, w->name_generated);
+        hfd_response_exists(&response, w->request->resource, hfd_object_name(w->current),
+                            w->name_generated);
         hfd_write_reply(w, &response);
         return true;
 }
@@ -104,7 +105,7 @@ static bool refuse_existing_in_dry_run(struct hfd_write *w) {
 
         if (!existing)
                 return false;
-        hfd_response_exists(&response, w->request->resource, existing->name, false);
+        hfd_response_exists(&response, w->request->resource, hfd_object_name(existing), false);
         hfd_object_unref(existing);
         hfd_write_reply(w, &response);
         return true;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Snapshots of the current state and of earlier ones.
+ *
+ * A resource changes more seldom than the store, so a state is identified by the last change that
+ * it contains. The state at a revision is the current one if the resource has not changed since;
+ * one that is kept because a client pages through it; or the current one with the changes since
+ * undone, newest first.
+ *
+ * Invariant: a state is kept only in the filling of the cache that it comes from. In the history of
+ * a restored store the same revisions mean other states.
+ */
+#include "server/cacher/snapshot.h"
+
+#include <stdlib.h>
+
+#include "server/cacher/cacher_private.h"
+
+#define UNDO_MAX 4096 /* changes; to undo more, the store is faster */
+
+/* References to the changes after the first `from`, for undo_changes. NULL: out of memory. */
+static struct hfd_change *copy_changes_locked(const struct hfd_event_history *history,
+                                              size_t from) {
+        struct hfd_change *changes = malloc((history->n - from) * sizeof *changes);
+
+        for (size_t i = from; changes && i < history->n; i++) {
+                const struct hfd_change *change = hfd_event_history_at(history, i);
+                changes[i - from] = (struct hfd_change){.type = change->type,
+                                                        .object = hfd_object_ref(change->object),
+                                                        .before = hfd_object_ref(change->before)};
+        }
+        return changes;
+}
+
+/* Frees changes. 0 or -ENOMEM. */
+static int undo_changes(struct hfd_object_tree *tree, struct hfd_change *changes, size_t n) {
+        struct hfd_object *old;
+        int r = 0;
+
+        for (size_t i = n; i-- > 0;) {
+                old = NULL;
+                if (r == 0 && changes[i].before)
+                        r = hfd_object_tree_put(tree, hfd_object_ref(changes[i].before), &old);
+                else if (r == 0)
+                        r = hfd_object_tree_remove(tree, changes[i].object->path, &old);
+                hfd_object_unref(old);
+                hfd_object_unref(changes[i].object);
+                hfd_object_unref(changes[i].before);
+        }
+        free(changes);
+        return r;
+}
+
+bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                         uint64_t at, struct hfd_snapshot *ret_snapshot) {
+        size_t index = hfd_resource_index(resource);
+        const struct hfd_event_history *history = &cacher->histories.of[index];
+        struct hfd_change *changes = NULL;
+        size_t n = 0;
+
+        pthread_mutex_lock(&cacher->mu);
+        uint64_t revision = at ? at : cacher->revision;
+        bool known = cacher->synced && revision <= cacher->revision && revision >= history->floor &&
+                     !(at && cacher->identity.replaced);
+        if (known) {
+                const struct hfd_object_tree *tree = &cacher->trees[index], *kept;
+                uint64_t changed = hfd_event_history_changed(history, revision);
+
+                n = history->n - hfd_event_history_after(history, revision);
+                kept = n ? hfd_event_history_state(history, changed) : tree;
+                if (kept)
+                        n = 0;
+                else if (n <= UNDO_MAX)
+                        changes = copy_changes_locked(history, history->n - n);
+                known = kept || changes;
+                if (known)
+                        *ret_snapshot = (struct hfd_snapshot){.objects = hfd_object_tree_snapshot(
+                                                                      kept ? kept : tree),
+                                                              .revision = revision,
+                                                              .changed = changed,
+                                                              .fill = cacher->n_fills};
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        if (changes && undo_changes(&ret_snapshot->objects, changes, n) != 0) {
+                hfd_snapshot_done(ret_snapshot);
+                return false;
+        }
+        return known;
+}
+
+void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                              const struct hfd_snapshot *snapshot) {
+        struct hfd_history_garbage garbage;
+
+        garbage.n = garbage.n_states = 0;
+        pthread_mutex_lock(&cacher->mu);
+        if (snapshot->fill == cacher->n_fills)
+                hfd_event_history_keep(&cacher->histories, hfd_resource_index(resource),
+                                       snapshot->changed, &snapshot->objects, &garbage);
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_history_garbage_free(&garbage);
+}
+
+void hfd_snapshot_done(struct hfd_snapshot *snapshot) {
+        hfd_object_tree_clear(&snapshot->objects);
+        *snapshot = (struct hfd_snapshot){0};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A snapshot: all objects of one resource at one revision. It never changes, so its owner walks
+ * through it without the lock, with a hfd_object_iter (object_tree.h), and may keep it as long as
+ * it likes: it keeps the versions of the objects that were changed since in memory.
+ *
+ * Thread: any; not under the cacher's lock.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/cacher/object_tree.h"
+
+struct hfd_cacher;
+
+struct hfd_snapshot {
+        struct hfd_object_tree objects; /* owned; must not be changed */
+        uint64_t revision;              /* of the list */
+        /* For hfd_cacher_keep_snapshot. */
+        uint64_t changed; /* revision of the last change that objects contains */
+        uint64_t fill;    /* the filling of the cache that it comes from */
+};
+
+/*
+ * Takes a snapshot: the current state (at 0), or the state at revision `at`, while the history of
+ * the resource reaches back to it. Constant time, except for the state at a revision that was not
+ * kept: its time grows with the changes since, which are limited. False: the cache is not filled,
+ * or does not know that state; *ret_snapshot is not set.
+ */
+bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                         uint64_t at, struct hfd_snapshot *ret_snapshot);
+/*
+ * Called when a client was told to continue at the snapshot's revision: the cacher keeps the state,
+ * as long as the history reaches back to it. The caller keeps its snapshot.
+ */
+void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                              const struct hfd_snapshot *snapshot);
+/* Accepts {0}. May free many objects. */
+void hfd_snapshot_done(struct hfd_snapshot *snapshot);

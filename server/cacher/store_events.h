@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Applies the events of the store's watch to the cache: to the trees, the history and the watchers.
+ *
+ * Thread: that of the store's watch; not under the cacher's lock.
+ */
+#include <stdbool.h>
+
+#include "server/storage/store.h"
+
+struct hfd_cacher;
+struct hfd_watcher;
+struct hfd_prepared_event;
+
+/* What a batch of events requires after its last event. */
+struct hfd_event_batch {
+        struct hfd_prepared_event *prepared; /* owned; n of them; NULL = out of memory */
+        size_t n;
+        struct hfd_watcher *dirty; /* they have events to deliver */
+        bool complete;             /* false: memory ran out, so the cache must be filled again */
+        bool epoch_written;        /* the epoch key was written */
+        bool lease_acquired;       /* a Lease has a new holder */
+};
+
+/*
+ * Applies the events, whose order is that of the store. All events of one revision are applied
+ * under one lock, so no reader sees a part of them. hfd_store_events_deliver must follow.
+ */
+void hfd_store_events_apply(struct hfd_cacher *cacher, const struct hfd_watch_event *events,
+                            size_t n, struct hfd_event_batch *ret_batch);
+/* Delivers to the dirty watchers, and frees the batch. */
+void hfd_store_events_deliver(struct hfd_event_batch *batch);

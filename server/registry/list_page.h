@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The objects of one page of a list: those that the selectors match, up to the limit.
+ *
+ * Thread: owner only, without any lock. The work grows with what is looked at: a page ends at its
+ * limit, and does not look at the objects behind it.
+ */
+#include "server/cacher/snapshot.h"
+#include "server/registry/read.h"
+#include "server/storage/store.h"
+
+struct hfd_list_page {
+        struct hfd_object **objects; /* owned, with their references; in the order of paths */
+        size_t n, space;
+        uint64_t revision; /* of the list */
+        bool more;         /* there are objects beyond the limit */
+        /* Valid if more: the next page begins after this path. */
+        char last[2 * HF_NAME_MAX + 4];
+        bool has_remaining; /* n_remaining is known: the number of objects that follow */
+        size_t n_remaining;
+        bool failed; /* out of memory; the page must not be used */
+        /* Borrowed from the snapshot until the page is complete: the object looked at last. */
+        const struct hfd_object *at;
+};
+
+/*
+ * Collects a page from a snapshot, the objects below prefix and after read->start, in steps: each
+ * call looks at up to n objects, and begins where the previous one has ended. True: the page is
+ * complete, and keeps nothing of the snapshot. False: call again, with the same snapshot.
+ */
+bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
+                        const struct hfd_snapshot *snapshot, const char *prefix, size_t n);
+/* Collects a page from a reply of the store, which may contain more objects than the limit. */
+void hfd_list_page_from_store(struct hfd_list_page *page, const struct hfd_read *read,
+                              const struct hfd_store_reply *reply);
+void hfd_list_page_done(struct hfd_list_page *page);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The objects of a list, or the initial events of a watch, as bytes: in chunks of immutable bytes,
+ * which are made while they are read. Nobody ever needs the whole rendering in memory.
+ *
+ * Everybody who asks for the same state in the same form shares one rendering, while somebody reads
+ * it: the same version of the same tree, namespace, selectors, format. Each reader has a cursor.
+ * The latest chunks are kept for readers that are close behind; others make a chunk again.
+ *
+ * Lock: hfd_renderings has one mutex, which guards the list of renderings and their kept chunks.
+ * Nothing is rendered under it. Thread: any, but a cursor belongs to one thread at a time. Making a
+ * chunk may take a millisecond, so it belongs on the pool of threads (work_pool.h).
+ */
+#include "base/strbuf.h"
+#include "server/cacher/snapshot.h"
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+struct hfd_rendering;
+struct hfd_renderings;
+
+/* A chunk ends after this many bytes of objects, or after this many objects were looked at. */
+#define HFD_CHUNK_BYTES   ((size_t)32 << 10)
+#define HFD_CHUNK_OBJECTS 256
+
+struct hfd_rendering_spec {
+        const struct hfd_request *request; /* resource, ns, format, table_version, include */
+        const struct hfd_selector *labels, *fields; /* copied; NULL = everything */
+        const char *name;                           /* only this object; NULL = any */
+        bool frames; /* false: items of a list; true: ADDED events of a watch */
+};
+
+struct hfd_rendering_cursor {
+        const struct hfd_object *after; /* borrowed from the rendering; NULL = the start */
+        size_t index;                   /* instead, for a rendering of an array */
+        bool ended;
+};
+
+int hfd_renderings_new(struct hfd_registry *registry, struct hfd_renderings **ret_renderings);
+/* All renderings must be gone. Accepts NULL; returns NULL. */
+struct hfd_renderings *hfd_renderings_free(struct hfd_renderings *renderings);
+
+/*
+ * Returns a reference to the rendering of the snapshot's objects. Consumes the snapshot. 0 or
+ * -ENOMEM.
+ */
+int hfd_rendering_get(struct hfd_renderings *renderings, const struct hfd_rendering_spec *spec,
+                      struct hfd_snapshot *snapshot, struct hfd_rendering **ret_rendering);
+/*
+ * The same for an array of objects, which are all rendered. It is not shared. Takes ownership of
+ * the array and of the references in it, also on an error.
+ */
+int hfd_rendering_of_array(struct hfd_renderings *renderings, const struct hfd_rendering_spec *spec,
+                           struct hfd_object **objects, size_t n,
+                           struct hfd_rendering **ret_rendering);
+struct hfd_rendering *hfd_rendering_ref(struct hfd_rendering *rendering);
+/* May free many objects. Accepts NULL; returns NULL. */
+struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
+
+/*
+ * The next chunk, a new reference, and moves the cursor behind it. Each item of a list begins with
+ * a comma, also the first one; an event is a line. NULL: nothing was selected among the objects
+ * that this call has looked at, or cursor->ended was set. 0 or -ENOMEM.
+ */
+int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
+                       struct hf__buf **ret_chunk);
+
+/* Appends `{"kind":...,"items":[`, or the same for a Table. meta: the members of the metadata. */
+void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *request,
+                            const char *meta);
+/* Appends one item of a list. now_s: the time for ages in a Table. False: out of memory. */
+bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
+                            const struct hfd_object *object, int64_t now_s);
+/* The time for put_item. */
+int64_t hfd_rendering_now(const struct hfd_registry *registry);
+
+/* How many renderings exist, and how many chunks were made since the start. For tests. */
+void hfd_renderings_count(struct hfd_renderings *renderings, size_t *ret_renderings,
+                          uint64_t *ret_chunks);

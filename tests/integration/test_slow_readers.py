@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that ask for much and do not read it: lists, and watches with their initial events.
+
+They occupy no place that others need, their memory has limits, and nobody else notices them.
+"""
+import http.client
+import json
+import re
+import socket
+import ssl
+import threading
+import urllib.parse
+
+import pytest
+
+import holdfastd
+
+N_OBJECTS = 1500
+OBJECT_BYTES = 4096
+# More than the places for reading requests in flight (400).
+N_READERS = 450
+LIST = "/api/v1/configmaps"
+
+
+class Unread:
+    """A connection that sends a request and reads nothing."""
+
+    def __init__(self, instance, path, token):
+        url = urllib.parse.urlsplit(instance.url)
+        raw = socket.socket()
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect((url.hostname, url.port))
+        context = instance.context(False)
+        context.set_alpn_protocols(["http/1.1"])
+        self.tls = context.wrap_socket(raw, server_hostname=url.hostname)
+        self.tls.sendall(f"GET {path} HTTP/1.1\r\nhost: {url.hostname}\r\n"
+                         f"authorization: Bearer {token}\r\n\r\n".encode())
+
+    def status(self):
+        return int(self.tls.recv(12, ).split()[1])
+
+    def close(self):
+        self.tls.close()
+
+
+@pytest.fixture(name="filled")
+def _filled(cluster):
+    """An instance with objects, and the users slow and good."""
+    tokens = cluster.directory / "tokens.csv"
+    tokens.write_text('slow,slow,1,"system:masters"\ngood,good,2,"system:masters"\n')
+    tokens.chmod(0o600)
+    holdfastd.fill_configmaps(cluster.etcd, N_OBJECTS, OBJECT_BYTES)
+    return cluster.instance("a", f"--token-auth-file={tokens}").wait_ready()
+
+
+def get(instance, path, token, timeout=60):
+    headers = {"authorization": f"Bearer {token}"}
+    return instance.request("GET", path, headers=headers, client_certificate=False, timeout=timeout)
+
+
+def metric(instance, name):
+    text = instance.get("/metrics")[1]
+    return float(re.search(rf"^{name} (\S+)$", text, re.M).group(1))
+
+
+def n_items(text):
+    return len(json.loads(text)["items"])
+
+
+def test_unread_lists_occupy_no_place(filled):
+    readers = [Unread(filled, LIST, "slow") for _ in range(N_READERS)]
+    holdfastd.wait_until("the account to be full", lambda: metric(
+        filled, "holdfast_unsent_bytes") > 60 << 20)
+    for _ in range(20):
+        code, text = get(filled, "/api/v1/namespaces/default", "good")
+        assert code == 200, text
+        code, text = get(filled, LIST, "good")
+        assert code == 200, text
+        assert n_items(text) >= N_OBJECTS
+        # The user with the full account still gets objects, and Leases.
+        assert get(filled, "/api/v1/namespaces/default", "slow")[0] == 200
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
+    assert get(filled, leases, "slow")[0] == 200
+    assert metric(filled, "holdfast_unsent_bytes") <= 65 << 20
+    # What the others got: the account admits 256 lists, and the rest is asked to come back.
+    for reader in readers:
+        reader.close()
+    holdfastd.wait_until("the accounts to be empty",
+                         lambda: metric(filled, "holdfast_unsent_bytes") == 0)
+    code, text = get(filled, LIST, "slow")
+    assert code == 200 and n_items(text) >= N_OBJECTS
+
+
+def test_a_stalled_reader_is_cut_for_another_list(filled):
+    readers = [Unread(filled, LIST, "slow") for _ in range(300)]
+    holdfastd.wait_until("the account to be full",
+                         lambda: metric(filled, "holdfast_unsent_full_total") > 0)
+    holdfastd.wait_until("room for another list", lambda: get(filled, LIST, "slow")[0] == 200,
+                         every=0.5)
+    assert metric(filled, "holdfast_unsent_cut_total") > 0
+    for reader in readers:
+        reader.close()
+
+
+def test_the_server_stops_with_unread_answers(filled):
+    readers = [Unread(filled, LIST, "slow") for _ in range(20)]
+    readers += [Unread(filled, LIST + "?watch=true", "slow") for _ in range(20)]
+    holdfastd.wait_until("the lists to begin",
+                         lambda: metric(filled, "holdfast_unsent_bytes") > 0)
+    for reader in readers:
+        reader.close()
+    filled.send(15)
+    assert filled.wait() == 0, filled.log_text()
+
+
+def test_same_list_in_every_form(filled):
+    """What is made in pieces is one document, in each form, also at the edges of pieces."""
+    whole = json.loads(get(filled, LIST, "good")[1])
+    assert whole["kind"] == "ConfigMapList" and "continue" not in whole["metadata"]
+    names = [item["metadata"]["name"] for item in whole["items"]]
+    assert names == sorted(names) and len(set(names)) == len(names) >= N_OBJECTS
+    assert all(item["metadata"]["resourceVersion"] for item in whole["items"])
+    paged, token = [], ""
+    while token is not None:
+        page = json.loads(get(filled, f"{LIST}?limit=400&continue={token}", "good")[1])
+        paged += [item["metadata"]["name"] for item in page["items"]]
+        token = page["metadata"].get("continue")
+    assert paged == names
+    tenth = json.loads(get(filled, f"{LIST}?labelSelector=tenth%3D3", "good")[1])["items"]
+    assert len(tenth) == N_OBJECTS // 10
+    none = json.loads(get(filled, f"{LIST}?labelSelector=tenth%3Dnone", "good")[1])["items"]
+    assert none == []
+    for accept, kind, member in (
+            ("application/json;as=Table;v=v1;g=meta.k8s.io", "Table", "rows"),
+            ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+             "PartialObjectMetadataList", "items")):
+        code, text = filled.request("GET", LIST, headers={"accept": accept}, timeout=60)
+        assert code == 200
+        got = json.loads(text)
+        assert got["kind"] == kind and len(got[member]) == len(names)
+    pretty = get(filled, f"{LIST}?limit=500&pretty=true", "good")[1]
+    assert pretty.startswith("{\n") and n_items(pretty) == 500
+
+
+class Watch(threading.Thread):
+    """Reads a watch, and collects its events."""
+
+    def __init__(self, instance, query, accept=None):
+        super().__init__(daemon=True)
+        url = urllib.parse.urlsplit(instance.url)
+        self.connection = http.client.HTTPSConnection(url.hostname, url.port,
+                                                      context=instance.context(), timeout=60)
+        self.connection.request("GET", f"{LIST}?watch=true&{query}",
+                                headers={"accept": accept} if accept else {})
+        self.response = self.connection.getresponse()
+        self.events = []
+
+    def read_until(self, condition):
+        while True:
+            line = self.response.readline()
+            assert line, "the watch has ended"
+            self.events.append(json.loads(line))
+            if condition(self.events[-1]):
+                return self.events
+
+    def close(self):
+        self.connection.close()
+
+
+INITIAL = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+
+
+def is_initial_end(event):
+    return event["type"] == "BOOKMARK" and event["object"]["metadata"].get(
+        "annotations", {}).get("k8s.io/initial-events-end") == "true"
+
+
+@pytest.mark.parametrize("version", ["", "0", "1"])
+def test_initial_events(filled, version):
+    """Every object as ADDED, in order, then the bookmark, then what happens afterwards."""
+    watch = Watch(filled, f"{INITIAL}&resourceVersion={version}")
+    assert watch.response.status == 200
+    events = watch.read_until(is_initial_end)
+    names = [event["object"]["metadata"]["name"] for event in events[:-1]]
+    assert {event["type"] for event in events[:-1]} == {"ADDED"}
+    listed = json.loads(get(filled, LIST, "good")[1])
+    assert names == [item["metadata"]["name"] for item in listed["items"]]
+    bookmark = events[-1]["object"]
+    assert bookmark["kind"] == "ConfigMap"
+    assert int(bookmark["metadata"]["resourceVersion"]) >= max(
+        int(event["object"]["metadata"]["resourceVersion"]) for event in events[:-1])
+    code, text = filled.request("POST", "/api/v1/namespaces/default/configmaps",
+                                {"metadata": {"name": "later"}})
+    assert code == 201, text
+    event = watch.read_until(lambda event: event["type"] != "BOOKMARK")[-1]
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "later")
+    watch.close()
+
+
+def test_initial_events_in_other_forms(filled):
+    watch = Watch(filled, f"{INITIAL}&labelSelector=tenth%3D7",
+                  "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json")
+    events = watch.read_until(is_initial_end)
+    assert len(events) == N_OBJECTS // 10 + 1
+    assert {event["object"]["kind"] for event in events} == {"PartialObjectMetadata"}
+    watch.close()
+    # Without initial events: only what happens from now on.
+    watch = Watch(filled, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+                  "&allowWatchBookmarks=true")
+    code, text = filled.request("POST", "/api/v1/namespaces/default/configmaps",
+                                {"metadata": {"name": "later"}})
+    assert code == 201, text
+    assert watch.read_until(lambda event: True)[0]["object"]["metadata"]["name"] == "later"
+    watch.close()
+    # A revision that the store has not reached.
+    watch = Watch(filled, f"{INITIAL}&resourceVersion=999999999")
+    assert watch.response.status == 504
+    watch.close()
+
+
+def test_unread_watches_share_their_initial_events(filled):
+    """Each unread watch costs the server a cursor, not a copy of all objects."""
+    def resident():
+        status = open(f"/proc/{filled.pid}/status", encoding="ascii").read()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) << 10
+    before = resident()
+    n = 100
+    watches = [Unread(filled, f"{LIST}?watch=true", "slow") for _ in range(n)]
+    assert [watch.status() for watch in watches] == [200] * n
+    # All of them together: less than a quarter of them would need for copies.
+    assert resident() - before < n // 4 * N_OBJECTS * OBJECT_BYTES
+    code, text = get(filled, LIST, "good")
+    assert code == 200 and n_items(text) >= N_OBJECTS
+    for watch in watches:
+        watch.close()

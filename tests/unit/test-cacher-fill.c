@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling the cache: the number and size of the pages, pages that fail, and its progress. */
+#undef NDEBUG
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/cacher/cacher_private.h"
+#include "server/storage/memory/store.h"
+#include "store_client.h"
+#include "time_units.h"
+
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
+
+/* A memory store whose pages are counted, and fail if the test wants it. */
+static const struct hfd_store_ops *real_ops;
+static atomic_uint n_pages, n_to_fail;
+static atomic_int fail_as;
+static _Atomic uint64_t n_counted, n_keys; /* keys from the start of each page to the end; all */
+static atomic_size_t smallest;             /* limit of a page */
+
+static int counted_list(struct hfd_store *store, const char *prefix, const char *start_key,
+                        uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
+                        hfd_store_fn done, void *ctx) {
+        if (strcmp(prefix, "/registry/") != 0)
+                return real_ops->list(store, prefix, start_key, revision, limit, keys_only,
+                                      deadline, done, ctx);
+        if (limit < atomic_load(&smallest))
+                atomic_store(&smallest, limit);
+        if (atomic_load(&n_pages) > 0 && atomic_load(&n_to_fail) > 0) {
+                const struct hfd_store_reply reply = {.error = atomic_load(&fail_as)};
+                atomic_fetch_sub(&n_to_fail, 1);
+                done(ctx, &reply);
+                return 0;
+        }
+        atomic_fetch_add(&n_pages, 1);
+        atomic_fetch_add(&n_counted, atomic_load(&n_keys));
+        if (start_key)
+                atomic_fetch_sub(&n_counted, strtoull(strrchr(start_key, '/') + 2, NULL, 10));
+        return real_ops->list(store, prefix, start_key, revision, limit, keys_only, deadline, done,
+                              ctx);
+}
+
+static struct hfd_store *make_store(unsigned n) {
+        static struct hfd_store_ops ops;
+        struct hfd_store *store;
+        char key[64];
+
+        assert_int_equal(hfd_memory_store_new(&host, &store), 0);
+        for (unsigned i = 0; i < n; i++) {
+                (void)snprintf(key, sizeof key, "/registry/configmaps/default/n%08u", i);
+                assert_true(store_client_put(store, key,
+                                             "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                                             "\"metadata\":{\"name\":\"x\"}}") > 0);
+        }
+        real_ops = store->ops;
+        ops = *real_ops;
+        ops.list = counted_list;
+        store->ops = &ops;
+        atomic_store(&n_pages, 0);
+        atomic_store(&n_to_fail, 0);
+        atomic_store(&n_counted, 0);
+        atomic_store(&n_keys, n);
+        atomic_store(&smallest, SIZE_MAX);
+        return store;
+}
+
+static struct hfd_cacher *start_cacher(struct hfd_store *store) {
+        const struct hfd_cacher_config config = {.store = store, .prefix = "/registry"};
+        struct hfd_cacher *cacher;
+
+        assert_int_equal(hfd_cacher_new(&host, &config, &cacher), 0);
+        assert_int_equal(hfd_cacher_fill_progress(cacher), 0);
+        assert_int_equal(hfd_cacher_start(cacher), 0);
+        return cacher;
+}
+
+static void await_fill(struct hfd_cacher *cacher, unsigned n) {
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", "configmaps");
+        struct hfd_snapshot snapshot;
+        struct hf_cancel *token;
+
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
+        hf_cancel_set_deadline(token, in_msec(PATIENCE_MSEC));
+        assert_int_equal(hfd_cacher_wait_synced(cacher, token, NULL), 0);
+        hf_cancel_unref(token);
+        assert_true(hfd_cacher_snapshot(cacher, resource, 0, &snapshot));
+        assert_int_equal(hfd_object_tree_size(&snapshot.objects), n);
+        hfd_snapshot_done(&snapshot);
+        assert_true(hfd_cacher_fill_progress(cacher) > 0);
+}
+
+/* A store counts the keys that follow each page, so this work must not grow faster than the keys.
+ */
+static void test_the_stores_work_grows_as_the_objects_do(void **state) {
+        uint64_t before = 0;
+
+        for (unsigned n = 5000; n <= 40000; n *= 2) {
+                struct hfd_store *store = make_store(n);
+                struct hfd_cacher *cacher = start_cacher(store);
+
+                await_fill(cacher, n);
+                assert_true(atomic_load(&n_pages) <= 12);
+                if (before > 0)
+                        assert_true(atomic_load(&n_counted) * 2 <= before * 5);
+                before = atomic_load(&n_counted);
+                hfd_cacher_free(cacher);
+                store->ops->free(store);
+        }
+}
+
+/* Pages may be too large for the store or for its deadline: they are requested again, smaller. */
+static void test_a_page_that_fails_is_requested_again(void **state) {
+        static const int errors[] = {HF_E_TIMEOUT, HF_E_UNAVAILABLE, -EMSGSIZE};
+
+        for (size_t i = 0; i < 3; i++) {
+                struct hfd_store *store = make_store(3000);
+                atomic_store(&fail_as, errors[i]);
+                atomic_store(&n_to_fail, 3);
+                struct hfd_cacher *cacher = start_cacher(store);
+
+                await_fill(cacher, 3000);
+                assert_int_equal(atomic_load(&n_to_fail), 0);
+                assert_int_equal(atomic_load(&smallest), 250); /* 4 * 500, halved three times */
+                hfd_cacher_free(cacher);
+                store->ops->free(store);
+        }
+}
+
+/* Each attempt fails at the same place: that is no progress, and the message says how far it came.
+ */
+static void test_repeated_failures_are_no_progress(void **state) {
+        struct hfd_store *store = make_store(3000);
+        struct hf_status why = {0};
+        struct hf_cancel *token;
+
+        atomic_store(&fail_as, HF_E_TIMEOUT);
+        atomic_store(&n_to_fail, UINT32_MAX);
+        struct hfd_cacher *cacher = start_cacher(store);
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
+        hf_cancel_set_deadline(token, in_msec(200));
+        assert_int_equal(hfd_cacher_wait_synced(cacher, token, &why), HF_E_CANCELED);
+        hf_cancel_unref(token);
+        assert_true(why.message[0] != 0);
+        hf_nsec progress = hfd_cacher_fill_progress(cacher);
+        assert_true(progress > 0);
+        pthread_mutex_lock(&cacher->mu);
+        assert_int_equal(cacher->reflector.n_listed_max, 500);
+        pthread_mutex_unlock(&cacher->mu);
+        atomic_store(&n_to_fail, 0);
+        await_fill(cacher, 3000);
+        assert_true(hfd_cacher_fill_progress(cacher) > progress);
+        hfd_cacher_free(cacher);
+        store->ops->free(store);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_stores_work_grows_as_the_objects_do),
+                cmocka_unit_test(test_a_page_that_fails_is_requested_again),
+                cmocka_unit_test(test_repeated_failures_are_no_progress),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

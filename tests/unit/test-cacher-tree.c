@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The persistent tree of objects: contents, order, snapshots, and the work of each operation. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/cacher/object_tree.h"
+#include "server/resources/resource.h"
+
+#define N_NAMES 3000
+
+static struct hfd_object *make(const char *path, uint64_t revision) {
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", "configmaps");
+        struct hfd_object *object = hfd_object_unreadable(resource, path, revision);
+
+        assert_non_null(object);
+        return object;
+}
+
+static void put(struct hfd_object_tree *tree, const char *path, uint64_t revision) {
+        struct hfd_object *old;
+
+        assert_int_equal(hfd_object_tree_put(tree, make(path, revision), &old), 0);
+        hfd_object_unref(old);
+}
+
+static void take(struct hfd_object_tree *tree, const char *path) {
+        struct hfd_object *old;
+
+        assert_int_equal(hfd_object_tree_remove(tree, path, &old), 0);
+        hfd_object_unref(old);
+}
+
+static void name(char path[32], unsigned i) { (void)snprintf(path, 32, "ns%u/n%06u", i % 3, i); }
+
+/* Walks the whole tree, and compares it with the revisions that each path must have (0 = none). */
+static void check_contents(const struct hfd_object_tree *tree, const uint64_t *revisions) {
+        static const char *const prefixes[] = {"ns0/", "ns1/", "ns2/"};
+        size_t n_expected = 0, n = 0;
+
+        for (unsigned i = 0; i < N_NAMES; i++)
+                n_expected += revisions[i] != 0;
+        for (size_t p = 0; p < 3; p++) {
+                struct hfd_object_iter iter;
+                struct hfd_object *object;
+                char last[32] = "";
+                size_t n_here = 0;
+
+                hfd_object_iter_init(&iter, tree, prefixes[p], "");
+                while ((object = hfd_object_iter_next(&iter))) {
+                        unsigned i = (unsigned)atoi(strchr(object->path, '/') + 2);
+                        assert_true(strcmp(last, object->path) < 0);
+                        assert_int_equal(object->revision, revisions[i]);
+                        (void)snprintf(last, sizeof last, "%s", object->path);
+                        n_here++;
+                        if (n_here % 97 == 1) /* the rank agrees with the walk */
+                                assert_int_equal(hfd_object_tree_count(tree, prefixes[p], "") -
+                                                         hfd_object_tree_count(tree, prefixes[p],
+                                                                               object->path),
+                                                 n_here);
+                }
+                assert_null(hfd_object_iter_next(&iter));
+                assert_int_equal(hfd_object_tree_count(tree, prefixes[p], ""), n_here);
+                n += n_here;
+        }
+        assert_int_equal(n, n_expected);
+        assert_int_equal(hfd_object_tree_size(tree), n_expected);
+        assert_int_equal(hfd_object_tree_count(tree, "", ""), n_expected);
+}
+
+#define N_SNAPSHOTS 8
+
+/* Random changes; meanwhile snapshots are taken, which must keep the state of that time. */
+static void test_a_snapshot_keeps_its_state(void **state) {
+        static uint64_t now[N_NAMES], then[N_SNAPSHOTS][N_NAMES];
+        struct hfd_object_tree tree = {0}, snapshots[N_SNAPSHOTS] = {{0}};
+        unsigned random = 1;
+        char path[32];
+
+        for (uint64_t step = 1; step <= 40000; step++) {
+                random = random * 1664525u + 1013904223u;
+                unsigned i = (random >> 8) % N_NAMES;
+                name(path, i);
+                if (random % 3 == 0) {
+                        take(&tree, path);
+                        now[i] = 0;
+                } else {
+                        put(&tree, path, step);
+                        now[i] = step;
+                }
+                if (step % 1000 == 0) {
+                        size_t s = step / 1000 % N_SNAPSHOTS;
+                        check_contents(&snapshots[s], then[s]);
+                        hfd_object_tree_clear(&snapshots[s]);
+                        snapshots[s] = hfd_object_tree_snapshot(&tree);
+                        memcpy(then[s], now, sizeof now);
+                }
+        }
+        check_contents(&tree, now);
+        hfd_object_tree_clear(&tree);
+        for (size_t s = 0; s < N_SNAPSHOTS; s++) {
+                check_contents(&snapshots[s], then[s]);
+                hfd_object_tree_clear(&snapshots[s]);
+        }
+}
+
+static void test_append_takes_any_order(void **state) {
+        static const char *const paths[] = {"b", "c", "a", "c", "d"};
+        struct hfd_object_tree tree = {0};
+        struct hfd_object *old;
+
+        for (size_t i = 0; i < 5; i++) {
+                assert_int_equal(hfd_object_tree_append(&tree, make(paths[i], i + 1), &old), 0);
+                assert_int_equal(old != NULL, i == 3);
+                hfd_object_unref(old);
+        }
+        assert_int_equal(hfd_object_tree_size(&tree), 4);
+        assert_int_equal(hfd_object_tree_find(&tree, "c")->revision, 4);
+        struct hfd_object_tree snapshot = hfd_object_tree_snapshot(&tree);
+        assert_int_equal(hfd_object_tree_append(&tree, make("e", 6), &old), 0);
+        assert_null(hfd_object_tree_find(&snapshot, "e"));
+        hfd_object_tree_clear(&tree);
+        assert_int_equal(hfd_object_tree_size(&snapshot), 4);
+        hfd_object_tree_clear(&snapshot);
+}
+
+/* Comparisons for a page of 100 in the middle, its count included. */
+static uint64_t page_work(const struct hfd_object_tree *tree, const char *after) {
+        uint64_t before = hfd_object_tree_comparisons();
+        struct hfd_object_iter iter;
+
+        hfd_object_iter_init(&iter, tree, "", after);
+        for (int i = 0; i < 100; i++)
+                assert_non_null(hfd_object_iter_next(&iter));
+        assert_true(hfd_object_tree_count(tree, "", after) > 100);
+        return hfd_object_tree_comparisons() - before;
+}
+
+/* Filling costs one comparison for each object; a page costs the same at each size. */
+static void test_work_grows_with_what_is_asked_for(void **state) {
+        for (unsigned n = 4000; n <= 64000; n *= 4) {
+                struct hfd_object_tree tree = {0};
+                struct hfd_object *old;
+                char path[32];
+                uint64_t before = hfd_object_tree_comparisons();
+
+                for (unsigned i = 0; i < n; i++) {
+                        (void)snprintf(path, sizeof path, "ns/n%08u", i);
+                        assert_int_equal(hfd_object_tree_append(&tree, make(path, i + 1), &old), 0);
+                }
+                assert_true(hfd_object_tree_comparisons() - before <= n);
+                (void)snprintf(path, sizeof path, "ns/n%08u", n / 2);
+                assert_true(page_work(&tree, path) < 400);
+                before = hfd_object_tree_comparisons();
+                put(&tree, path, n + 1);
+                take(&tree, path);
+                assert_true(hfd_object_tree_comparisons() - before < 600);
+                hfd_object_tree_clear(&tree);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_snapshot_keeps_its_state),
+                cmocka_unit_test(test_append_takes_any_order),
+                cmocka_unit_test(test_work_grows_with_what_is_asked_for),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

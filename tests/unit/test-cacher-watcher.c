@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A watcher whose sink has no room: changes wait, nothing is lost or reordered, the end is not
+ * delayed. And a watcher whose owner sends the existing objects itself.
+ */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api_fixture.h"
+#include "base/thread.h"
+#include "server/cacher/snapshot.h"
+#include "server/cacher/watcher.h"
+
+struct seen {
+        struct hfd_watcher *watcher;
+        atomic_bool ready;
+        atomic_int n_asked; /* calls of ready */
+
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        char names[4096]; /* of the objects in the events, with a space behind each */
+        size_t n_names, n_events, largest_batch;
+        bool ended;
+        int end_error;
+};
+
+static bool on_ready(void *ctx) {
+        struct seen *seen = ctx;
+
+        atomic_fetch_add(&seen->n_asked, 1);
+        return atomic_load(&seen->ready);
+}
+
+static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
+        struct seen *seen = ctx;
+
+        pthread_mutex_lock(&seen->mu);
+        assert_false(seen->ended);
+        seen->n_events += n;
+        seen->largest_batch = n > seen->largest_batch ? n : seen->largest_batch;
+        for (size_t i = 0; i < n; i++)
+                seen->n_names += (size_t)snprintf(seen->names + seen->n_names,
+                                                  sizeof seen->names - seen->n_names, "%s ",
+                                                  items[i].object ? hfd_object_name(items[i].object)
+                                                                  : "bookmark");
+        pthread_cond_broadcast(&seen->cond);
+        pthread_mutex_unlock(&seen->mu);
+        return true;
+}
+
+static void on_end(void *ctx, int error, const struct hfd_response *response) {
+        struct seen *seen = ctx;
+
+        pthread_mutex_lock(&seen->mu);
+        assert_false(seen->ended);
+        seen->ended = true;
+        seen->end_error = error;
+        pthread_cond_broadcast(&seen->cond);
+        pthread_mutex_unlock(&seen->mu);
+}
+
+static const struct hfd_watcher_sink sink = {.ready = on_ready, .events = on_events, .end = on_end};
+
+static void watch(struct api_fixture *f, struct seen *seen, bool from_now) {
+        struct hfd_selector labels = {0}, fields = {0};
+        struct hfd_response response = {0};
+        const struct hfd_watcher_spec spec = {.resource = hfd_resource_find(api_workspaces.group,
+                                                                            api_workspaces.version,
+                                                                            api_workspaces.plural),
+                                              .ns = "",
+                                              .name = "",
+                                              .labels = &labels,
+                                              .fields = &fields,
+                                              .from_now = from_now};
+
+        memset(seen, 0, sizeof *seen);
+        assert_int_equal(hf__mutex_init(&seen->mu), 0);
+        assert_int_equal(hf_cond_init(&seen->cond), 0);
+        assert_true(hfd_watcher_new(f->cacher, &spec, &sink, seen, &response, &seen->watcher));
+}
+
+static void await_events(struct seen *seen, size_t n) {
+        pthread_mutex_lock(&seen->mu);
+        while (seen->n_events < n)
+                pthread_cond_wait(&seen->cond, &seen->mu);
+        pthread_mutex_unlock(&seen->mu);
+}
+
+static void await_end(struct seen *seen) {
+        pthread_mutex_lock(&seen->mu);
+        while (!seen->ended)
+                pthread_cond_wait(&seen->cond, &seen->mu);
+        pthread_mutex_unlock(&seen->mu);
+}
+
+static void release(struct seen *seen) {
+        hfd_watcher_cancel(seen->watcher);
+        await_end(seen);
+        hfd_watcher_unref(seen->watcher);
+        pthread_cond_destroy(&seen->cond);
+        pthread_mutex_destroy(&seen->mu);
+}
+
+static void test_changes_wait_until_there_is_room(void **state) {
+        struct api_fixture *f = *state;
+        struct seen seen;
+        char expected[4096] = "";
+
+        watch(f, &seen, true);
+        hfd_watcher_start(seen.watcher);
+        api_fixture_make_workspaces(f, 100);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 100); /* the cacher has them all */
+        while (atomic_load(&seen.n_asked) == 0)
+                sched_yield();
+        assert_int_equal(seen.n_events, 0);
+        hfd_watcher_resume(seen.watcher); /* there is no room yet */
+        assert_int_equal(seen.n_events, 0);
+        atomic_store(&seen.ready, true);
+        hfd_watcher_resume(seen.watcher);
+        await_events(&seen, 100);
+        for (int i = 0; i < 100; i++)
+                sprintf(expected + strlen(expected), "w%02d ", i);
+        assert_string_equal(seen.names, expected);
+        assert_true(seen.largest_batch > 1 && seen.largest_batch <= 64);
+        release(&seen);
+}
+
+/* A client that does not read must not delay a shutdown: what waits is dropped. */
+static void test_the_end_does_not_wait_for_room(void **state) {
+        struct api_fixture *f = *state;
+        struct seen seen;
+
+        watch(f, &seen, true);
+        hfd_watcher_start(seen.watcher);
+        api_fixture_make_workspaces(f, 10);
+        hfd_cacher_end_watches(f->cacher);
+        await_end(&seen);
+        assert_int_equal(seen.end_error, 0);
+        assert_int_equal(seen.n_events, 0);
+        release(&seen);
+}
+
+/* The owner takes the objects that exist. Changes wait until it has sent them. */
+static void test_the_owner_sends_the_snapshot(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_snapshot snapshot;
+        struct seen seen;
+
+        api_fixture_make_workspaces(f, 5);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 5);
+        watch(f, &seen, false);
+        atomic_store(&seen.ready, true);
+        hfd_watcher_open(seen.watcher);
+        assert_true(hfd_watcher_take_snapshot(seen.watcher, &snapshot));
+        assert_int_equal(hfd_object_tree_size(&snapshot.objects), 5);
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"later\"}}"),
+                         0);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 6);
+        assert_int_equal(seen.n_events, 0);
+        assert_int_equal(hfd_object_tree_size(&snapshot.objects), 5);
+        hfd_watcher_start(seen.watcher);
+        await_events(&seen, 1);
+        assert_string_equal(seen.names, "later ");
+        hfd_snapshot_done(&snapshot);
+        release(&seen);
+}
+
+/* If nobody takes it, the watcher delivers it, in batches. */
+static void test_the_watcher_delivers_the_snapshot(void **state) {
+        struct api_fixture *f = *state;
+        struct seen seen;
+
+        api_fixture_make_workspaces(f, 99);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 99);
+        watch(f, &seen, false);
+        atomic_store(&seen.ready, true);
+        hfd_watcher_start(seen.watcher);
+        await_events(&seen, 99);
+        assert_int_equal(seen.n_events, 99);
+        assert_true(seen.largest_batch <= 64);
+        release(&seen);
+}
+
+/* The watch ends while its owner sends the objects: the end comes at once, without the changes. */
+static void test_an_end_before_the_start(void **state) {
+        struct api_fixture *f = *state;
+        struct seen seen;
+
+        watch(f, &seen, false);
+        hfd_watcher_open(seen.watcher);
+        api_fixture_make_workspaces(f, 3);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 3);
+        assert_false(seen.ended);
+        hfd_cacher_end_watches(f->cacher);
+        await_end(&seen);
+        assert_int_equal(seen.n_events, 0);
+        hfd_watcher_start(seen.watcher); /* its owner does not know yet */
+        assert_int_equal(seen.n_events, 0);
+        release(&seen);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                API_TEST(test_changes_wait_until_there_is_room),
+                API_TEST(test_the_end_does_not_wait_for_room),
+                API_TEST(test_the_owner_sends_the_snapshot),
+                API_TEST(test_the_watcher_delivers_the_snapshot),
+                API_TEST(test_an_end_before_the_start),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When memory is given back: the decision, and a real peak. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "server/memory_trim.h"
+
+#define MIB ((size_t)1 << 20)
+
+static const struct hf_host host = {.size = sizeof host};
+
+static void test_decision(void **state) {
+        struct hfd_memory_trim trim = {0};
+
+        assert_false(hfd_memory_trim_is_due(&trim, 50 * MIB, 10 * MIB));   /* too little */
+        assert_false(hfd_memory_trim_is_due(&trim, 500 * MIB, 100 * MIB)); /* just now */
+        assert_false(hfd_memory_trim_is_due(&trim, 500 * MIB, 300 * MIB)); /* it changes */
+        assert_true(hfd_memory_trim_is_due(&trim, 500 * MIB, 300 * MIB));
+        /* A trim has left 190 MiB, which are not worth another one until there is more. */
+        trim.tolerated = 190 * MIB;
+        assert_false(hfd_memory_trim_is_due(&trim, 500 * MIB, 300 * MIB));
+        assert_false(hfd_memory_trim_is_due(&trim, 600 * MIB, 300 * MIB));
+        assert_true(hfd_memory_trim_is_due(&trim, 600 * MIB, 300 * MIB));
+        /* A large process tolerates more. */
+        trim = (struct hfd_memory_trim){.waste = 100 * MIB};
+        assert_false(hfd_memory_trim_is_due(&trim, 2100 * MIB, 2000 * MIB));
+}
+
+static size_t resident(void) {
+        unsigned long size, pages;
+        FILE *file = fopen("/proc/self/statm", "re");
+
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%lu %lu", &size, &pages), 2);
+        fclose(file);
+        return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Allocates 200 MiB in small blocks, and frees all but one in a thousand: those keep the heap from
+ * shrinking by itself. */
+static void *make_peak(void *ctx) {
+        enum { N = 200 * 1024 };
+        char **blocks = calloc(N, sizeof *blocks);
+
+        for (size_t i = 0; i < N; i++) {
+                blocks[i] = malloc(1000);
+                memset(blocks[i], 1, 1000);
+        }
+        for (size_t i = 0; i < N; i++)
+                if (i % 1000 != 999)
+                        free(blocks[i]);
+        return blocks;
+}
+
+static void free_rest(char **blocks) {
+        for (size_t i = 999; i < 200 * 1024; i += 1000)
+                free(blocks[i]);
+        free(blocks);
+}
+
+static void test_peak(void **state) {
+        struct hfd_memory_trim trim = {0};
+        pthread_t thread;
+        void *blocks;
+
+        assert_int_equal(hf__thread_start(&host, "peak", make_peak, NULL, &thread), 0);
+        pthread_join(thread, &blocks);
+        size_t before = resident();
+        if (mallinfo2().arena < 150 * MIB) {
+                free_rest(blocks);
+                skip(); /* another allocator, as with a sanitizer */
+        }
+        hfd_memory_trim_tick(&trim, &host, 1);
+        assert_true(resident() > 150 * MIB); /* the first look only remembers */
+        hfd_memory_trim_tick(&trim, &host, 2);
+        assert_true(resident() > 150 * MIB); /* it is not time */
+        hfd_memory_trim_tick(&trim, &host, 1 + HFD_MEMORY_TRIM_INTERVAL);
+        assert_true(resident() < before / 2);
+        free_rest(blocks);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_decision),
+                cmocka_unit_test(test_peak),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
