@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "server/storage/etcd/etcd.h"
-#include "server/storage/etcd/grpc_prefix.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/etcd/grpc_status.h"
 #include "server/storage/etcd/pack.h"
 #include "server/storage/etcd/parse.h"

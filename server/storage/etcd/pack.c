@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "server/storage/etcd/grpc_prefix.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/keys.h"
 #include "server/storage/rpc.pb-c.h"
 
