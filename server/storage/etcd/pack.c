@@ -88,6 +88,15 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
         return pack_message(&watch.base);
 }
 
+struct hf__buf *hfd_etcd_pack_watch_progress(void) {
+        Hfd__WatchProgressRequest progress = HFD__WATCH_PROGRESS_REQUEST__INIT;
+        Hfd__WatchRequest watch = HFD__WATCH_REQUEST__INIT;
+
+        watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST;
+        watch.progress_request = &progress;
+        return pack_message(&watch.base);
+}
+
 /*
  * The messages of one transaction. HFD_VALUE_BEGINS needs two of etcd's compares, and a modified
  * copy of its value.
