@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "grpc_server.h"
+#include "scripted_server.h"
 #include "server/storage/grpc/channel.h"
 #include "server/storage/grpc/prefix.h"
 #include "time_units.h"
@@ -48,7 +49,7 @@ struct fixture {
 static struct fixture f;
 static atomic_bool ends_at_first_message;
 
-static void open_channel(const struct hf_host *its_host) {
+static void open_channel_to(int port, const struct hf_host *its_host) {
         char url[64];
         struct hf_status status;
         struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
@@ -56,16 +57,24 @@ static void open_channel(const struct hf_host *its_host) {
                                                  .endpoints = &f.endpoint,
                                                  .n_endpoints = 1};
 
-        grpc_server_start(&f.server);
-        snprintf(url, sizeof url, "http://127.0.0.1:%d", f.server.base.port);
+        snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
         assert_int_equal(hfd_grpc_endpoint_parse(url, &f.endpoint, &status), 0);
         assert_int_equal(hfd_grpc_channel_new(&config, &f.channel), 0);
 }
 
-static void close_channel(void) {
+static void open_channel(const struct hf_host *its_host) {
+        grpc_server_start(&f.server);
+        open_channel_to(f.server.base.port, its_host);
+}
+
+static void free_channel(void) {
         hfd_grpc_channel_stop(f.channel);
         hfd_grpc_channel_join(f.channel);
         hfd_grpc_channel_free(f.channel);
+}
+
+static void close_channel(void) {
+        free_channel();
         grpc_server_stop(&f.server);
         f = (struct fixture){0};
 }
@@ -82,7 +91,7 @@ struct call {
         bool done, released;
         unsigned n_messages;
         int outcome, code, status;
-        char status_text[32], message[64];
+        char status_text[32], error_text[128], message[64];
         bool has_message;
 };
 
@@ -96,6 +105,7 @@ static void on_done(void *ctx, const struct hfd_grpc_result *result) {
         call->code = result->code;
         call->status = result->status;
         snprintf(call->status_text, sizeof call->status_text, "%.31s", result->status_text);
+        snprintf(call->error_text, sizeof call->error_text, "%.127s", result->error_text);
         call->has_message = result->message != NULL;
         if (result->message && result->n_message < sizeof call->message)
                 memcpy(call->message, result->message, result->n_message);
@@ -290,9 +300,21 @@ static void test_unreachable_is_not_executed(void **state) {
         grpc_server_stop(&f.server);
         assert_int_not_equal(call_with(&call, "echo"), 0); /* the kept connection, or a new one */
         assert_int_equal(call_with(&call, "echo"), HF_E_UNAVAILABLE);
-        hfd_grpc_channel_stop(f.channel);
-        hfd_grpc_channel_join(f.channel);
-        hfd_grpc_channel_free(f.channel);
+        free_channel();
+        f = (struct fixture){0};
+}
+
+static void test_a_server_of_another_protocol_is_left(void **state) {
+        static struct scripted_server server;
+        struct call call;
+
+        scripted_server_start(&server);
+        scripted_server_set(&server, SCRIPT_HANGS, "HTTP/1.1 400 Bad Request\r\n\r\n");
+        open_channel_to(server.base.port, &host);
+        assert_int_equal(call_with(&call, "echo"), HF_E_UNAVAILABLE);
+        assert_string_equal(call.error_text, "HTTP/2 has ended"); /* it was not waited for */
+        free_channel();
+        scripted_server_stop(&server);
         f = (struct fixture){0};
 }
 
@@ -427,6 +449,7 @@ int main(void) {
                 cmocka_unit_test(test_lost_after_writing_is_unknown),
                 cmocka_unit_test(test_incomplete_request_is_not_executed),
                 cmocka_unit_test(test_unreachable_is_not_executed),
+                cmocka_unit_test(test_a_server_of_another_protocol_is_left),
                 cmocka_unit_test(test_calls_leave_a_silent_connection),
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
                 cmocka_unit_test(test_probe_finds_a_dead_stream),

@@ -186,6 +186,9 @@ bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection) {
         hfd_grpc_assert_thread(connection->channel);
         if (!connection->dead && connection->session)
                 hfd_grpc_io_write(connection);
+        /* A peer that breaks the protocol, or does not speak it, ends the session. */
+        if (!connection->dead && !connection->unsent && hfd_grpc_session_is_over(connection))
+                hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "HTTP/2 has ended");
         /* A retired connection without calls. The peer need not be told. */
         if (!connection->dead && !connection->slot && connection->n_streams == 0)
                 hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "retired");

@@ -267,6 +267,11 @@ int hfd_grpc_session_input(struct hfd_grpc_connection *connection, const char *d
         return (size_t)used == n ? 0 : NGHTTP2_ERR_PROTO;
 }
 
+bool hfd_grpc_session_is_over(const struct hfd_grpc_connection *connection) {
+        return connection->session && !nghttp2_session_want_read(connection->session) &&
+               !nghttp2_session_want_write(connection->session);
+}
+
 int hfd_grpc_session_new(struct hfd_grpc_connection *connection) {
         const nghttp2_settings_entry settings[] = {
                 {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
