@@ -28,7 +28,7 @@
 #include "server/storage/grpc/prefix.h"
 #include "time_units.h"
 
-#define FASTER 20
+#define FASTER 8
 
 static hf_nsec fast_boot(void *ctx) {
         const struct hf_clock *clock = hf_clock_system();

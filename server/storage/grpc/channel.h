@@ -11,8 +11,9 @@
  *
  * Dead peers. A connection that is not ready within HFD_GRPC_CONNECT_TIME fails. While calls are
  * under way and nothing is received for HFD_GRPC_PING_AFTER, a PING is sent; without a response
- * within HFD_GRPC_PING_TIME the connection fails. If a call reaches its deadline and its connection
- * has received nothing since the call was sent, later calls get a new connection.
+ * within HFD_GRPC_PING_TIME the connection fails. PINGs are HFD_GRPC_PING_EVERY apart. If a call
+ * reaches its deadline and its connection has received nothing since the call was sent, later calls
+ * get a new connection.
  *
  * Any thread may use a channel, except for hfd_grpc_channel_join and _free.
  */
@@ -27,9 +28,10 @@
 
 #define HFD_GRPC_LANES        3
 #define HFD_GRPC_CONNECT_TIME (3 * HF_NSEC_PER_SEC)
+#define HFD_GRPC_PING_AFTER   (2 * HF_NSEC_PER_SEC)
+#define HFD_GRPC_PING_TIME    (3 * HF_NSEC_PER_SEC)
 /* etcd closes connections that send PINGs more often than every 5 s. */
-#define HFD_GRPC_PING_AFTER (6 * HF_NSEC_PER_SEC)
-#define HFD_GRPC_PING_TIME  (4 * HF_NSEC_PER_SEC)
+#define HFD_GRPC_PING_EVERY (6 * HF_NSEC_PER_SEC)
 
 struct hfd_grpc_channel;
 struct hfd_grpc_tls;

@@ -198,23 +198,29 @@ bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection) {
 
 /* ---- time ---- */
 
-static void check_peer(struct hfd_grpc_connection *connection, hf_nsec now) {
-        hf_nsec due;
+/* When the silence of the peer has a consequence: a PING, or the end. */
+static hf_nsec silence_due(const struct hfd_grpc_connection *connection) {
+        hf_nsec due = connection->received_at + HFD_GRPC_PING_AFTER;
 
+        if (connection->pinged_at != 0)
+                return connection->pinged_at + HFD_GRPC_PING_TIME;
+        return due > connection->ping_again ? due : connection->ping_again;
+}
+
+static void check_peer(struct hfd_grpc_connection *connection, hf_nsec now) {
         if (connection->n_streams == 0)
                 return; /* the next call sets the timer */
-        if (connection->pinged_at == 0 && now - connection->received_at >= HFD_GRPC_PING_AFTER) {
+        if (connection->pinged_at == 0 && silence_due(connection) <= now) {
                 connection->pinged_at = now;
+                connection->ping_again = now + HFD_GRPC_PING_EVERY;
                 if (hfd_grpc_session_ping(connection) != 0)
                         hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "out of memory");
         }
-        due = connection->pinged_at != 0 ? connection->pinged_at + HFD_GRPC_PING_TIME
-                                         : connection->received_at + HFD_GRPC_PING_AFTER;
-        if (due <= now)
+        if (silence_due(connection) <= now)
                 hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE,
                                          "the server does not respond to a PING");
         else
-                hfd_grpc_connection_set_timer(connection, due);
+                hfd_grpc_connection_set_timer(connection, silence_due(connection));
 }
 
 void hfd_grpc_connection_on_timer(struct hfd_grpc_connection *connection) {

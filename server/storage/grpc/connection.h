@@ -53,6 +53,7 @@ struct hfd_grpc_connection {
 
         hf_nsec received_at; /* when bytes came last */
         hf_nsec pinged_at;   /* 0 = no response to a PING is due */
+        hf_nsec ping_again;  /* not before */
 
         struct hfd_grpc_stream *streams, **streams_tail; /* oldest first */
         size_t n_streams;
