@@ -4,12 +4,13 @@
  * What the files of the etcd store share: the endpoints, which of them is in use, and the channels
  * to them. Private to server/storage/etcd.
  *
- * Threads: any. Everything is immutable after hfd_etcd_store_new, except `current`, which is
- * atomic, and what `mu` guards.
+ * Threads: any. Everything is immutable after hfd_etcd_store_new, except `current` and
+ * `watch_endpoint`, which are atomic, and what `mu` guards.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "server/storage/grpc/channel.h"
 #include "server/storage/store.h"
@@ -35,6 +36,8 @@ struct hfd_etcd {
         size_t n_endpoints;
         /* Any thread: the index of the endpoint in use. */
         _Atomic size_t current;
+        /* Any thread: the index of the endpoint for watches; HFD_ETCD_NO_ENDPOINT = not chosen. */
+        _Atomic size_t watch_endpoint;
 
         pthread_mutex_t mu; /* taken before a channel's locks; never held during a callback */
         /* guarded by mu: the watches that have not ended */
@@ -42,8 +45,15 @@ struct hfd_etcd {
         uint64_t last_watch_id;
 };
 
+#define HFD_ETCD_NO_ENDPOINT SIZE_MAX
+
 struct hfd_etcd *hfd_etcd_of(struct hfd_store *store);
 /* The index of the endpoint in use. */
 size_t hfd_etcd_endpoint(struct hfd_etcd *etcd);
 /* Called when an endpoint has failed. Switches to the next one, unless another request has. */
 void hfd_etcd_fail_over(struct hfd_etcd *etcd, size_t endpoint);
+/* The index of the endpoint for watches. The first one is the endpoint in use. */
+size_t hfd_etcd_watch_endpoint(struct hfd_etcd *etcd);
+/* Called when a watch on an endpoint has failed or hangs. Switches watches to the next endpoint,
+ * unless another watch has. */
+void hfd_etcd_watch_fail_over(struct hfd_etcd *etcd, size_t endpoint);

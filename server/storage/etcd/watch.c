@@ -134,6 +134,7 @@ static void on_watch_done(void *ctx, const struct hfd_grpc_result *result) {
                          * endpoint. */
                         watch->end.error = HF_E_UNAVAILABLE;
                         hfd_etcd_fail_over(watch->etcd, watch->endpoint);
+                        hfd_etcd_watch_fail_over(watch->etcd, watch->endpoint);
                 }
         }
         watch->handler.end(watch->ctx, watch->end.error, &watch->end);
@@ -155,7 +156,7 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         if (!watch)
                 return -ENOMEM;
         watch->etcd = etcd;
-        watch->endpoint = hfd_etcd_endpoint(etcd);
+        watch->endpoint = hfd_etcd_watch_endpoint(etcd);
         watch->handler = *handler;
         watch->ctx = ctx;
         watch->create = hfd_etcd_pack_watch(begin, end, revision);
@@ -208,4 +209,12 @@ void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id) {
         if (watch)
                 hfd_grpc_channel_cancel(etcd->calls, &watch->stream);
         pthread_mutex_unlock(&etcd->mu);
+}
+
+/* All watches are on the same endpoint, apart from those that end just now. */
+void hfd_etcd_watch_suspect(struct hfd_store *store, uint64_t id) {
+        struct hfd_etcd *etcd = hfd_etcd_of(store);
+
+        hfd_etcd_watch_fail_over(etcd, hfd_etcd_watch_endpoint(etcd));
+        hfd_etcd_watch_cancel(store, id);
 }
