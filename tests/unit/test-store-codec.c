@@ -15,11 +15,12 @@
 #include <cmocka.h>
 
 #include "server/storage/etcd/etcd.h"
-#include "server/storage/etcd/grpc_prefix.h"
 #include "server/storage/etcd/grpc_status.h"
 #include "server/storage/etcd/pack.h"
 #include "server/storage/etcd/parse.h"
 #include "server/storage/etcd/store.h"
+#include "server/storage/grpc/endpoint.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/keys.h"
 #include "server/storage/rpc.pb-c.h"
 
@@ -177,9 +178,9 @@ static void test_the_arena_aligns_and_zeroes(void **state) {
 }
 
 static int grpc(int status, const char *text, bool unknown) {
-        struct hf__http_result result = {.code = 200,
-                                         .grpc_status = status,
-                                         .grpc_message = text,
+        struct hfd_grpc_result result = {.code = 200,
+                                         .status = status,
+                                         .status_text = text,
                                          .error_text = ""};
         struct hf_status words;
         int r = hfd_grpc_status_error(&result, unknown, "http://x", &words);
@@ -225,9 +226,9 @@ static void test_engine_outcomes_are_mapped(void **state) {
         struct hf_status words;
 
         for (size_t i = 0; i < 4; i++) {
-                struct hf__http_result result = {.outcome = outcomes[i][0],
-                                                 .grpc_status = -1,
-                                                 .grpc_message = "",
+                struct hfd_grpc_result result = {.outcome = outcomes[i][0],
+                                                 .status = -1,
+                                                 .status_text = "",
                                                  .error_text = "why"};
 
                 assert_int_equal(hfd_grpc_status_error(&result, true, "http://x", &words),
@@ -266,6 +267,35 @@ static void test_invalid_endpoints_are_refused(void **state) {
                          HF_E_INVALID);
 }
 
+static void assert_endpoint(const char *url, const char *host, const char *port,
+                            const char *authority, bool tls) {
+        struct hfd_grpc_endpoint endpoint;
+        struct hf_status status;
+
+        assert_int_equal(hfd_grpc_endpoint_parse(url, &endpoint, &status), 0);
+        assert_string_equal(endpoint.host, host);
+        assert_string_equal(endpoint.port, port);
+        assert_string_equal(endpoint.authority, authority);
+        assert_int_equal(endpoint.tls, tls);
+}
+
+static void test_endpoints_have_host_and_port(void **state) {
+        static const char *const bad[] = {"http://a:0",  "http://a:65536", "http://a:b",
+                                          "http://a:",   "http://:1",      "http://[::1",
+                                          "http://[]:1", "http://[::1]1",  "http://a:1:2"};
+        struct hfd_grpc_endpoint endpoint;
+        struct hf_status status;
+
+        assert_endpoint("http://127.0.0.1:2379", "127.0.0.1", "2379", "127.0.0.1:2379", false);
+        assert_endpoint("https://etcd-1.example:2379/", "etcd-1.example", "2379",
+                        "etcd-1.example:2379", true);
+        assert_endpoint("http://[::1]:65535", "::1", "65535", "[::1]:65535", false);
+        assert_endpoint("https://etcd", "etcd", "443", "etcd", true);
+        assert_endpoint("http://[::1]", "::1", "80", "[::1]", false);
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                assert_int_equal(hfd_grpc_endpoint_parse(bad[i], &endpoint, &status), HF_E_INVALID);
+}
+
 int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_a_range_response_is_parsed),
@@ -279,6 +309,7 @@ int main(void) {
                 cmocka_unit_test(test_engine_outcomes_are_mapped),
                 cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),
                 cmocka_unit_test(test_invalid_endpoints_are_refused),
+                cmocka_unit_test(test_endpoints_have_host_and_port),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);

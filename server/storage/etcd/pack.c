@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "server/storage/etcd/grpc_prefix.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/keys.h"
 #include "server/storage/rpc.pb-c.h"
 
@@ -85,6 +85,15 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
         create.progress_notify = true;
         watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
         watch.create_request = &create;
+        return pack_message(&watch.base);
+}
+
+struct hf__buf *hfd_etcd_pack_watch_progress(void) {
+        Hfd__WatchProgressRequest progress = HFD__WATCH_PROGRESS_REQUEST__INIT;
+        Hfd__WatchRequest watch = HFD__WATCH_REQUEST__INIT;
+
+        watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST;
+        watch.progress_request = &progress;
         return pack_message(&watch.base);
 }
 
