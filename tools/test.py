@@ -225,7 +225,7 @@ class Run:
 
     def integration(self, build, suits=lambda name: True):
         """Gives the test files to the workers, the largest first."""
-        files = [f for d in ("integration", "interop") for f in (ROOT / "tests" / d).glob("test_*.py")]
+        files = [f for d in ("integration", "interop", "faults") for f in (ROOT / "tests" / d).glob("test_*.py")]
         for path in sorted(files, key=lambda f: -f.stat().st_size):
             if suits(path.name):
                 self.jobs.append(self.pool.submit(self.pytest, f"{build}: tests/{path.parent.name}/{path.name}", build, path))
