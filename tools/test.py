@@ -32,6 +32,8 @@ BUILDS = {
     "build-clang": ("clang", [], {}),
     "build-address": ("gcc", ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
                       {"ASAN_OPTIONS": "halt_on_error=1:log_path={log}", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
+    "build-fuzz": ("clang", ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dc_args=-fsanitize=fuzzer-no-link"],
+                   {"ASAN_OPTIONS": "halt_on_error=1:log_path={log}", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false"], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
 # The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
@@ -239,7 +241,8 @@ class Run:
             if self.wants("integration"):
                 self.integration("build")
             if self.wants("unit"):
-                self.meson_tests("build: unit and house tests", "build", "--suite", "unit", "--suite", "house")
+                self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
+                                 "--suite", "fuzz")
             if self.wants("sim"):
                 self.meson_tests("build: simulator tests, 100,000 schedules, and the model", "build", "--suite", "sim")
         if self.wants("sanitizers"):
@@ -248,6 +251,9 @@ class Run:
                     self.integration(build, suits)
                     self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", "--timeout-multiplier", "5")
                     self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
+            setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
+            if self.step("build-fuzz: the fuzz targets built by clang", setup, ["ninja", "-C", "build-fuzz", "fuzzers"]):
+                self.meson_tests("build-fuzz: fuzz targets, five seconds each", "build-fuzz", "--suite", "fuzz")
         if self.wants("form"):
             self.build("build-clang")
             tests = ("server-sdnotify", "server-log-sink")
