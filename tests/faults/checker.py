@@ -151,7 +151,23 @@ def check_reads(history, etcd):
         elif etcd.after(key, op["rv"]) <= floor:
             yield Anomaly("stale-read", f"{what} saw {op['seen']} of {op['rv']}, replaced at "
                           f"{etcd.after(key, op['rv'])}; {floor} was known before")
+    yield from check_fresh(history, etcd)
     yield from check_lists(history, etcd, floors)
+
+
+def check_fresh(history, etcd):
+    """What a cache says was once so, and not before the version that the client named."""
+    for read in history.fresh:
+        key, what = PREFIX + read["key"], f"get of {read['key']} not older than {read['least']}"
+        if read["seen"] is None:
+            if not etcd.absent_from(key, read["least"]):
+                yield Anomaly("stale-read", f"{what} found nothing {where(read)}")
+            continue
+        event = etcd.by_value.get(read["seen"])
+        if event is None or event["key"] != key or event["rev"] != read["rv"]:
+            yield Anomaly("phantom", f"{what} saw {read['seen']} at {read['rv']}, not in etcd")
+        elif etcd.after(key, read["rv"]) <= read["least"]:
+            yield Anomaly("stale-read", f"{what} saw {read['rv']} {where(read)}")
 
 
 def check_lists(history, etcd, floors):

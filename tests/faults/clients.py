@@ -174,8 +174,8 @@ class Client(threading.Thread):
         """One request, as the dice say."""
         key = self.dice.choice(KEYS)
         work = self.dice.choices(
-            (self.get, self.list, self.update, self.replace, self.patch, self.create, self.delete),
-            (22, 9, 22, 8, 14, 8, 8))[0]
+            (self.get, self.fresh, self.list, self.pages, self.update, self.replace, self.patch,
+             self.create, self.delete), (20, 3, 7, 3, 22, 8, 14, 8, 8))[0]
         good = work(key)
         self.run_of.stop.wait(self.dice.uniform(0.0, 0.08) if good else 0.1)
 
@@ -194,18 +194,50 @@ class Client(threading.Thread):
             self.known[key] = seen(reply) if code == 200 else None
         return outcome == "ok"
 
+    def fresh(self, key):
+        """Not older than a version that it knows, and maybe from a cache."""
+        least = self.known[key][0] if self.known.get(key) else 0
+        t0 = time.monotonic_ns()
+        code, reply = self.api.ask("GET", f"{CONFIGMAPS}/{key}?resourceVersion={least}")
+        if code not in (200, 404):
+            return False
+        rv, value = seen(reply) if code == 200 else (0, None)
+        self.run_of.recorder.add("fresh", {
+            "key": key, "client": self.name, "instance": self.index, "t0": t0,
+            "t1": time.monotonic_ns(), "least": least, "rv": rv, "seen": value})
+        return True
+
     def list(self, _key):
         t0 = time.monotonic_ns()
         code, reply = self.api.ask("GET", CONFIGMAPS)
         if code != 200:
             return False
-        items = {i["metadata"]["name"]: seen(i) for i in reply["items"]}
+        self.listed(t0, time.monotonic_ns(), reply, reply["items"])
+        return True
+
+    def pages(self, _key):
+        """A list in pages of two, which is consistent as of its first page."""
+        t0, t1, items, token, first = time.monotonic_ns(), 0, [], "", None
+        while first is None or token:
+            code, reply = self.api.ask("GET", f"{CONFIGMAPS}?limit=2&continue={token}")
+            if code != 200:
+                return code == 410
+            first, t1 = first or reply, t1 or time.monotonic_ns()
+            if reply["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]:
+                items = []  # which the checker finds wrong
+            items += reply["items"]
+            token = reply["metadata"].get("continue", "")
+            self.run_of.stop.wait(self.dice.uniform(0, 0.05))
+        self.listed(t0, t1, first, items)
+        return True
+
+    def listed(self, t0, t1, reply, found):
+        items = {i["metadata"]["name"]: seen(i) for i in found}
         for key in KEYS:
             self.known[key] = items.get(key)
         self.run_of.recorder.add("listing", {
-            "client": self.name, "instance": self.index, "t0": t0, "t1": time.monotonic_ns(),
+            "client": self.name, "instance": self.index, "t0": t0, "t1": t1,
             "rv": int(reply["metadata"]["resourceVersion"]), "items": items, "outcome": "ok"})
-        return True
 
     def write(self, op, key, method, path, body, value, base=None, kind="application/json"):
         t0 = time.monotonic_ns()

@@ -13,6 +13,7 @@ class Contender(Client):
     def __init__(self, run, name, index, seed):
         super().__init__(run, name, index, seed)
         self.term, self.holder, self.turn, self.refused = 0, "", 0, 0
+        self.fence = (0, "")  # of the latest term that it had, for its sweeper
         self.exists = False
 
     def step(self):
@@ -20,7 +21,7 @@ class Contender(Client):
             self.take()
             self.run_of.stop.wait(self.dice.uniform(0.2, 1.0))
         else:
-            self.dice.choices((self.fenced_write, self.fenced_sweep), (8, 1))[0]()
+            self.fenced_write()
             self.run_of.stop.wait(self.dice.uniform(0.02, 0.15))
 
     def headers(self):
@@ -53,6 +54,8 @@ class Contender(Client):
         if outcome == "unknown":
             rv = self.recover()
         self.term = rv
+        if rv:
+            self.fence = (rv, self.holder)
 
     def recover(self):
         """After an unknown outcome: did it take the Lease? Then its version is the term."""
@@ -88,14 +91,29 @@ class Contender(Client):
         elif code in (404, 409):
             self.exists = code == 409
 
-    def fenced_sweep(self):
-        """A delete of all that has a label which nothing has."""
+
+class Sweeper(Client):
+    """Deletes, under the fence of a term of its contender, all that has a label which nothing has. It
+    keeps the term for seconds after the contender has given it up. Such a request writes nothing, so
+    the server has nothing but the fence to find out that the term is over."""
+
+    def __init__(self, run, name, index, seed, contender):
+        super().__init__(run, name, index, seed)
+        self.contender, self.fence, self.until = contender, (0, ""), 0
+
+    def step(self):
+        if time.monotonic() > self.until:
+            self.fence = self.contender.fence
+            self.until = time.monotonic() + self.dice.uniform(1, 8)
+        if self.fence[0]:
+            self.sweep(*self.fence)
+        self.run_of.stop.wait(self.dice.uniform(0.05, 0.2))
+
+    def sweep(self, term, holder):
         t0 = time.monotonic_ns()
-        code, reply = self.api.ask("DELETE", f"{CONFIGMAPS}?labelSelector=none%3Dsuch",
-                                   headers=self.headers())
+        code, _ = self.api.ask("DELETE", f"{CONFIGMAPS}?labelSelector=none%3Dsuch",
+                               headers={"Holdfast-Fence": f"{LEASE};{term};{holder}"})
         self.run_of.recorder.add("sweep", {
             "op": "deletecollection", "key": "nothing", "client": self.name, "instance": self.index,
             "t0": t0, "t1": time.monotonic_ns(), "outcome": outcome_of(code), "code": code,
-            "term": self.term, "lease": LEASE})
-        if cause_of(reply) == "StaleLeaderTerm":
-            self.refused += 1
+            "term": term, "lease": LEASE})

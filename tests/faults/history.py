@@ -8,7 +8,9 @@ op     one request for one key. op: create, update, patch, delete, get. outcome:
        not done), "unknown". value: what it writes, unique among all writes of the run. base: the value
        that must be there for it to succeed (None = any). rv: of the result. seen: of a get, the value
        (None = 404). code: of the response, 0 = none. cause: of a refusal. term, lease: of its fence.
-listing all keys at once: rv, items {name: [rv, value]}; always consistent and "ok".
+listing all keys at once: rv, items {name: [rv, value]}; always consistent and "ok". Of a list in pages
+       the end is that of its first page.
+fresh  a get that may be from a cache: seen, rv, and least, the version that it must not be older than.
 take   a Lease was taken: lease, outcome, rv (which is the term), holder.
 sweep  a fenced deletecollection that matches nothing: lease, term, outcome.
 watch  a chain of watches without a gap between them: name (of the one object, None = all), steps, each
@@ -21,7 +23,7 @@ import dataclasses
 import gzip
 import json
 
-KINDS = ("op", "listing", "take", "sweep", "watch", "etcd", "fault")
+KINDS = ("op", "listing", "fresh", "take", "sweep", "watch", "etcd", "fault")
 
 
 def open_file(path, mode):
@@ -33,6 +35,7 @@ class History:
     seed: int = 0
     op: list = dataclasses.field(default_factory=list)
     listing: list = dataclasses.field(default_factory=list)
+    fresh: list = dataclasses.field(default_factory=list)
     take: list = dataclasses.field(default_factory=list)
     sweep: list = dataclasses.field(default_factory=list)
     watch: list = dataclasses.field(default_factory=list)

@@ -28,7 +28,7 @@ import checker
 import history as history_module
 import schedule
 from clients import CONFIGMAPS, KEYS, Api, Client, Recorder
-from contenders import Contender
+from contenders import Contender, Sweeper
 from holdfastd import Cluster, wait_until
 from injector import Faults
 from watchers import Watcher
@@ -51,7 +51,8 @@ class Run:
             self.clients += [Client(self, f"c{i}{j}", i, seed) for j in range(PER_INSTANCE)]
             self.watchers += [Watcher(self, f"w{i}", i, seed),
                               Watcher(self, f"n{i}", i, seed, key=KEYS[i])]
-            self.contenders.append(Contender(self, f"f{i}", i, seed))
+            contender = Contender(self, f"f{i}", i, seed)
+            self.contenders += [contender, Sweeper(self, f"s{i}", i, seed, contender)]
         self.watchers += [Watcher(self, f"r{j}", 0, seed, roams=True) for j in range(2)]
 
     def threads(self):
@@ -129,6 +130,8 @@ def drive(seed, duration, say=print):
         problems += run.errors()
         problems += [f"{name} ended by itself with {status}:\n{said}"
                      for name, status, said in world.ended if status != 0]
+        problems += [line for instance in world.instances for line in instance.said().splitlines()
+                     if "the store was replaced" in line]  # nobody did
         run.recorder.history.etcd = world.witness.finish(world.witness.revision())
         if problems:
             keep_logs(cluster, seed)

@@ -56,6 +56,14 @@ def test_a_refused_write_that_took_effect_is_found(recorded):
     assert "phantom" in {a.kind for a in checker.check(changed)}
 
 
+def test_a_read_that_is_older_than_asked_is_found(recorded):
+    changed = recorded.copy()
+    read = next(r for r in changed.fresh if r["seen"])
+    etcd = checker.Etcd(changed.etcd)
+    read["least"] = etcd.revisions[checker.PREFIX + read["key"]][-1]
+    assert "stale-read" in {a.kind for a in checker.check(changed)}
+
+
 def test_a_list_without_an_object_is_found(recorded):
     changed = recorded.copy()
     next(r for r in changed.listing if r["items"])["items"].popitem()
