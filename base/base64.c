@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only base64 of the project. OpenSSL's is no substitute: libholdfast does not link OpenSSL,
- * and EVP_DecodeUpdate neither reports where a text is bad nor accepts what Go's decoder accepts.
+ * Encodes and decodes base64 for the whole project. OpenSSL's functions cannot be used: libholdfast
+ * does not link OpenSSL, and EVP_DecodeUpdate neither reports the position of an error nor accepts
+ * all that Go's decoder accepts.
  *
- * hf__base64_decode and hf__base64_check share one scanner, so that a text that passes the
- * validation of an object can also be decoded.
+ * Invariant: hf__base64_decode accepts every text that hf__base64_check accepts, so that a text
+ * that has passed the validation of an object can also be decoded. Therefore both use scan_padded.
  */
 #include "base/base64.h"
 
@@ -18,12 +19,14 @@
 
 #include "base/strbuf.h"
 
-static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static const char url_safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char standard_alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char url_safe_alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* Groups of 3 bytes become 4 digits; the last group may have fewer. */
-static void encode(struct hf__strbuf *out, const char alphabet[64], bool padded, const void *data,
-                   size_t n) {
+/* Encodes each group of 3 bytes as 4 digits. The last group may have fewer of both. */
+static void encode_groups(struct hf__strbuf *out, const char alphabet[64], bool padded,
+                          const void *data, size_t n) {
         const unsigned char *bytes = data;
 
         assert(data || n == 0);
@@ -41,15 +44,15 @@ static void encode(struct hf__strbuf *out, const char alphabet[64], bool padded,
 }
 
 void hf__base64_encode(struct hf__strbuf *out, const void *data, size_t n) {
-        encode(out, standard, true, data, n);
+        encode_groups(out, standard_alphabet, true, data, n);
 }
 
 void hf__base64url_encode(struct hf__strbuf *out, const void *data, size_t n) {
-        encode(out, url_safe, false, data, n);
+        encode_groups(out, url_safe_alphabet, false, data, n);
 }
 
 /* The value of a digit, given the last two digits of the alphabet; -1 when c is not a digit. */
-static int value_of(char c, char digit_62, char digit_63) {
+static int digit_value(char c, char digit_62, char digit_63) {
         if (c >= 'A' && c <= 'Z')
                 return c - 'A';
         if (c >= 'a' && c <= 'z')
@@ -69,13 +72,13 @@ static bool is_blank(char c) { return is_line_break(c) || c == ' ' || c == '\t';
  * the decoded bytes to data, unless data is NULL. On success *ret_n is the number of decoded bytes.
  * On failure it is the offset of the first bad byte, or n if the text ends too early.
  */
-static bool scan(const char *text, size_t n, bool (*is_skipped)(char c), char *data,
-                 size_t *ret_n) {
+static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), char *data,
+                        size_t *ret_n) {
         size_t n_digits = 0, n_padding = 0, i, at = 0;
         uint32_t bits = 0;
 
         for (i = 0; i < n; i++) {
-                int value = value_of(text[i], '+', '/');
+                int value = digit_value(text[i], '+', '/');
                 if (value >= 0 && n_padding == 0) {
                         bits = bits << 6 | (uint32_t)value;
                         /* The first digit of a group completes no byte; each further digit
@@ -89,9 +92,9 @@ static bool scan(const char *text, size_t n, bool (*is_skipped)(char c), char *d
                         break;
                 }
         }
-        bool good = i == n && (n_digits + n_padding) % 4 == 0;
-        *ret_n = good ? n_digits * 3 / 4 : i;
-        return good;
+        bool valid = i == n && (n_digits + n_padding) % 4 == 0;
+        *ret_n = valid ? n_digits * 3 / 4 : i;
+        return valid;
 }
 
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {
@@ -101,7 +104,7 @@ int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n
         assert(text || n == 0);
         if (!data)
                 return -ENOMEM;
-        if (!scan(text, n, is_blank, data, &n_data)) {
+        if (!scan_padded(text, n, is_blank, data, &n_data)) {
                 free(data);
                 return HF_E_INVALID;
         }
@@ -112,7 +115,7 @@ int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n
 }
 
 bool hf__base64_check(const char *text, size_t *ret_n) {
-        return scan(text, strlen(text), is_line_break, NULL, ret_n);
+        return scan_padded(text, strlen(text), is_line_break, NULL, ret_n);
 }
 
 bool hf__base64url_decode(const char *text, size_t n, void *data, size_t *ret_n) {
@@ -121,7 +124,7 @@ bool hf__base64url_decode(const char *text, size_t n, void *data, size_t *ret_n)
         uint32_t bits = 0;
 
         for (size_t i = 0; i < n; i++) {
-                int value = value_of(text[i], '-', '_');
+                int value = digit_value(text[i], '-', '_');
                 if (value < 0)
                         return false;
                 bits = bits << 6 | (uint32_t)value;

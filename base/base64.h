@@ -13,7 +13,7 @@
 
 struct hf__strbuf;
 
-/* Appends the padded standard form of n bytes. Errors stick in out. */
+/* Appends the padded standard form of n bytes. An error is kept in out->error. */
 void hf__base64_encode(struct hf__strbuf *out, const void *data, size_t n);
 
 /*
@@ -30,7 +30,7 @@ int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n
  */
 bool hf__base64_check(const char *text, size_t *ret_n);
 
-/* Appends the unpadded URL-safe form of n bytes. Errors stick in out. */
+/* Appends the unpadded URL-safe form of n bytes. An error is kept in out->error. */
 void hf__base64url_encode(struct hf__strbuf *out, const void *data, size_t n);
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A reference-counted block of bytes. The creator may write to it until it shares the block; after
- * that the block never changes. So one block can be stored, cached, watched and sent at the same
- * time without a copy. Thread: any, because the reference count is atomic.
+ * A reference-counted block of bytes. Only the code that created the block may write to it, and
+ * only before other code gets a pointer to it. So one block can be stored, cached and sent to
+ * several clients at the same time without a copy. Thread: any, because the reference count is
+ * atomic.
  */
 #include <stdatomic.h>
 #include <stddef.h>

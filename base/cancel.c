@@ -11,8 +11,8 @@
  * are its wakers called and its waiting threads woken. So a token whose deadline has passed can
  * still be fired. That calls its wakers, but the reason remains DEADLINE.
  *
- * hf_cancel_fire marks the subtree under the lock and moves its wakers to a ring on its own stack.
- * Then it calls them one by one with the lock released. A waker is in one of three states:
+ * hf_cancel_fire marks the subtree under the lock and moves its wakers to a ring on the caller's
+ * stack. Then it calls them one by one with the lock released. A waker is in one of three states:
  *
  *      IDLE    in no ring
  *      ADDED   in the ring of its token or of a fire
@@ -54,7 +54,7 @@ struct hf_cancel {
 
 /* The token that never fires. Its mutex, links and clock are not initialised, so every function
  * that uses them must treat this token separately. */
-static struct hf_cancel never = {.deadline = HF_NSEC_NEVER};
+static struct hf_cancel never_token = {.deadline = HF_NSEC_NEVER};
 
 static void ring_init(struct hf_cancel_waker *anchor) {
         anchor->next = anchor;
@@ -84,6 +84,7 @@ static struct hf_cancel *next_in_subtree_locked(struct hf_cancel *top, struct hf
         return token == top ? NULL : token->next_sibling;
 }
 
+/* Only a root has an initialised mutex. */
 static void free_token(struct hf_cancel *token) {
         pthread_cond_destroy(&token->cond);
         if (token->root == token)
@@ -97,7 +98,7 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
 
         if (!token)
                 return -ENOMEM;
-        if (parent == &never)
+        if (parent == &never_token) /* it never fires, and has no lock for a list of children */
                 parent = NULL;
         atomic_init(&token->refs, 1);
         atomic_init(&token->reason, HF_CANCEL_NONE);
@@ -120,6 +121,8 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                 *ret_token = token;
                 return 0;
         }
+        /* The parent's deadline is not copied, because it may still become earlier.
+         * hf_cancel_deadline reads it from the parent. */
         token->parent = hf_cancel_ref(parent);
         token->root = parent->root;
         pthread_mutex_lock(&token->root->mu);
@@ -136,7 +139,7 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
 }
 
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
-        if (token != &never) {
+        if (token != &never_token) {
                 int previous = atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
                 assert(previous > 0);
                 (void)previous;
@@ -156,7 +159,7 @@ static void unlink_from_parent(struct hf_cancel *token) {
 }
 
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
-        while (token && token != &never) {
+        while (token && token != &never_token) {
                 int previous = atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel);
                 assert(previous > 0);
                 if (previous > 1)
@@ -166,13 +169,13 @@ struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
                 if (parent)
                         unlink_from_parent(token);
                 free_token(token);
-                token = parent; /* gives back the reference that the child held */
+                token = parent; /* now drop the reference that the child held */
         }
         return NULL;
 }
 
 struct hf_cancel *hf_cancel_never(void) {
-        return &never;
+        return &never_token;
 }
 
 hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
@@ -188,7 +191,8 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
 
 /* If the token has no reason yet, sets it: to DEADLINE if a deadline has passed, else to
  * `otherwise`. Returns the token's reason afterwards. */
-static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reason otherwise) {
+static enum hf_cancel_reason settle_reason(struct hf_cancel *token,
+                                           enum hf_cancel_reason otherwise) {
         int reason = atomic_load_explicit(&token->reason, memory_order_acquire);
 
         if (reason != HF_CANCEL_NONE)
@@ -207,7 +211,7 @@ static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reas
 }
 
 enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token) {
-        return settle(token, HF_CANCEL_NONE);
+        return settle_reason(token, HF_CANCEL_NONE);
 }
 
 bool hf_cancel_fired(struct hf_cancel *token) { return hf_cancel_reason(token) != HF_CANCEL_NONE; }
@@ -225,8 +229,8 @@ static void run_waker_locked(pthread_mutex_t *mu, struct hf_cancel_waker *waker)
 
 /* Marks token and its descendants as fired, wakes their waiting threads and moves their wakers to
  * the ring `firing`. */
-static void propagate_locked(struct hf_cancel *token, enum hf_cancel_reason reason,
-                             struct hf_cancel_waker *firing) {
+static void fire_subtree_locked(struct hf_cancel *token, enum hf_cancel_reason reason,
+                                struct hf_cancel_waker *firing) {
         hf__mutex_assert_held(&token->root->mu);
         /* If the token was fired before, all its descendants were marked then, and children that
          * were added later were created as fired. */
@@ -236,7 +240,7 @@ static void propagate_locked(struct hf_cancel *token, enum hf_cancel_reason reas
                 struct hf_cancel_waker *waker;
                 if (t->propagated)
                         continue;
-                (void)settle(t, reason);
+                (void)settle_reason(t, reason);
                 t->propagated = true;
                 while ((waker = t->wakers.next) != &t->wakers) {
                         ring_remove(waker);
@@ -249,12 +253,12 @@ static void propagate_locked(struct hf_cancel *token, enum hf_cancel_reason reas
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason) {
         struct hf_cancel_waker firing, *waker;
 
-        if (token == &never || reason == HF_CANCEL_NONE)
+        if (token == &never_token || reason == HF_CANCEL_NONE)
                 return;
         pthread_mutex_t *mu = &token->root->mu;
         ring_init(&firing);
         pthread_mutex_lock(mu);
-        propagate_locked(token, reason, &firing);
+        fire_subtree_locked(token, reason, &firing);
         while ((waker = firing.next) != &firing) {
                 assert(waker->state == WAKER_ADDED);
                 ring_remove(waker);
@@ -265,7 +269,7 @@ void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason) {
 }
 
 void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
-        if (token == &never)
+        if (token == &never_token)
                 return;
         pthread_mutex_lock(&token->root->mu);
         if (deadline < atomic_load_explicit(&token->deadline, memory_order_relaxed)) {
@@ -277,11 +281,11 @@ void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
         pthread_mutex_unlock(&token->root->mu);
 }
 
-static int wait_locked(struct hf_cancel *token, const struct hf_clock *clock, pthread_cond_t *cond,
-                       pthread_mutex_t *mu, hf_nsec until) {
+static int wait_for_token_locked(struct hf_cancel *token, const struct hf_clock *clock,
+                                 pthread_cond_t *cond, pthread_mutex_t *mu, hf_nsec until) {
         hf__mutex_assert_held(mu);
         for (;;) {
-                if (token != &never && hf_cancel_fired(token))
+                if (token != &never_token && hf_cancel_fired(token))
                         return HF_E_CANCELED;
                 if (until != HF_NSEC_NEVER && hf_now(clock) >= until)
                         return HF_E_TIMEOUT;
@@ -293,14 +297,15 @@ static int wait_locked(struct hf_cancel *token, const struct hf_clock *clock, pt
 }
 
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
-        if (token != &never) {
+        if (token != &never_token) {
                 pthread_mutex_lock(&token->root->mu);
-                int r = wait_locked(token, token->clock, &token->cond, &token->root->mu, until);
+                int r = wait_for_token_locked(token, token->clock, &token->cond, &token->root->mu,
+                                              until);
                 pthread_mutex_unlock(&token->root->mu);
                 return r;
         }
         /* The never token has no mutex, so that unrelated threads that wait on it do not compete
-         * for one. Each wait creates its own. */
+         * for one. Each wait creates a mutex. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
         int r = hf__mutex_init(&mu);
@@ -309,7 +314,7 @@ int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
         r = hf_cond_init(&cond);
         if (r == 0) {
                 pthread_mutex_lock(&mu);
-                r = wait_locked(token, hf_clock_system(), &cond, &mu, until);
+                r = wait_for_token_locked(token, hf_clock_system(), &cond, &mu, until);
                 pthread_mutex_unlock(&mu);
                 pthread_cond_destroy(&cond);
         }
@@ -321,7 +326,7 @@ void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx) {
         assert(fn);
         *waker = (struct hf_cancel_waker){.fn = fn, .ctx = ctx, .token = token};
-        if (token == &never)
+        if (token == &never_token)
                 return;
         pthread_mutex_t *mu = &token->root->mu;
         pthread_mutex_lock(mu);
@@ -340,7 +345,7 @@ void hf_cancel_remove_waker(struct hf_cancel_waker *waker) {
 
         if (!token)
                 return; /* never added, or removed before */
-        if (token != &never) {
+        if (token != &never_token) {
                 pthread_mutex_lock(&token->root->mu);
                 if (waker->state == WAKER_ADDED)
                         ring_remove(waker);

@@ -27,7 +27,7 @@ const char *hf_strerror(int error) {
                 [HF_E_STALE_TERM] = "stale leader term",
                 [HF_E_NOT_LEADER] = "not the leader",
                 [HF_E_UNFENCED] = "the server did not echo the fence",
-                [HF_E_STUCK] = "work ignored its tokens",
+                [HF_E_STUCK] = "a controller or a hook did not stop in time",
                 [HF_E_TOO_LARGE] = "too large",
                 [HF_E_BUSY] = "busy",
                 [HF_E_CLOSED] = "closed",

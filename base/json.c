@@ -21,9 +21,9 @@
 
 #include <holdfast/error.h>
 
-/* Both are only casts. cJSON's functions take no const items, so item() drops the const. Functions
- * here that take a const hf__json still only read it. */
-static cJSON *item(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
+/* Both are only casts. cJSON's functions take no const items, so cjson_of drops the const.
+ * Functions here that take a const hf__json still only read it. */
+static cJSON *cjson_of(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
 static struct hf__json *json_of(cJSON *c) { return (struct hf__json *)(void *)c; }
 
 /* ---- parsing ---- */
@@ -62,7 +62,7 @@ static size_t count_up_to_limit(const char *data, size_t n, char c) {
 
 /* The offset at which the nesting becomes too deep; n = it does not. The text need not be JSON: the
  * parser reports syntax errors later. */
-static size_t find_too_deep(const char *data, size_t n) {
+static size_t find_excess_depth(const char *data, size_t n) {
         size_t depth = 0;
 
         /* Fast path: the depth is at most the number of brackets, and most bodies have few. */
@@ -88,17 +88,19 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
 
         assert(data || n == 0);
         if (bad == n && n > 0)
-                bad = find_too_deep(data, n);
+                bad = find_excess_depth(data, n);
         if (bad < n || n == 0) {
                 if (reterr_offset)
                         *reterr_offset = bad;
                 return HF_E_INVALID;
         }
-        errno = 0; /* cJSON returns NULL for both bad text and out of memory */
+        /* cJSON returns NULL for bad text and when memory is exhausted; only malloc sets errno. */
+        errno = 0;
         cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
         if (!root && errno == ENOMEM)
                 return -ENOMEM;
-        /* After an error `end` points to it. */
+        /* After a syntax error cJSON sets `end` to the place of the error. The range is checked,
+         * because callers index the text with the offset. */
         size_t offset = end >= data && end <= data + n ? (size_t)(end - data) : n;
         if (root)
                 while (offset < n && strchr(" \t\r\n", data[offset]))
@@ -114,17 +116,17 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
 }
 
 struct hf__json *hf__json_free(struct hf__json *json) {
-        cJSON_Delete(item(json));
+        cJSON_Delete(cjson_of(json));
         return NULL;
 }
 
 struct hf__json *hf__json_dup(const struct hf__json *json) {
-        return json ? json_of(cJSON_Duplicate(item(json), true)) : NULL;
+        return json ? json_of(cJSON_Duplicate(cjson_of(json), true)) : NULL;
 }
 
 static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 
-static int by_text(const void *a, const void *b) {
+static int compare_texts(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -150,7 +152,7 @@ static int find_duplicate_of_many(const cJSON *object, size_t n, const char **re
                 return -ENOMEM;
         for (const cJSON *m = object->child; m; m = m->next)
                 keys[i++] = key_of(m);
-        qsort(keys, n, sizeof *keys, by_text);
+        qsort(keys, n, sizeof *keys, compare_texts);
         for (i = 1; i < n && !*ret_key; i++)
                 if (strcmp(keys[i - 1], keys[i]) == 0)
                         *ret_key = keys[i];
@@ -160,6 +162,8 @@ static int find_duplicate_of_many(const cJSON *object, size_t n, const char **re
 
 #define FEW_MEMBERS 16
 
+/* Most objects have few members. For those, comparing each pair needs no memory and is faster than
+ * sorting. */
 static int check_keys(const cJSON *object, const char **reterr_key) {
         size_t n = (size_t)cJSON_GetArraySize(object);
         const char *key = n <= FEW_MEMBERS ? find_duplicate(object) : NULL;
@@ -172,7 +176,7 @@ static int check_keys(const cJSON *object, const char **reterr_key) {
 
 /* The recursion is bounded, because the parser limits the nesting. */
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
-        const cJSON *c = item(json);
+        const cJSON *c = cjson_of(json);
         int r = cJSON_IsObject(c) ? check_keys(c, reterr_key) : 0;
 
         if (cJSON_IsObject(c) || cJSON_IsArray(c))
@@ -181,7 +185,7 @@ int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) 
         return r;
 }
 
-static int by_key(const void *a, const void *b) {
+static int compare_keys(const void *a, const void *b) {
         const cJSON *x = *(const cJSON *const *)a, *y = *(const cJSON *const *)b;
 
         return strcmp(key_of(x), key_of(y));
@@ -194,18 +198,18 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
         for (const cJSON *m = first; members && m; m = m->next)
                 members[i++] = m;
         if (members)
-                qsort(members, n, sizeof *members, by_key);
+                qsort(members, n, sizeof *members, compare_keys);
         return members;
 }
 
-static bool equal(const cJSON *a, const cJSON *b);
+static bool items_equal(const cJSON *a, const cJSON *b);
 
 /*
- * Compares two lists of equally many members in different orders, from x and from y on, by sorting
- * both. If memory is exhausted they count as different. At worst this causes a write that changes
- * nothing.
+ * Compares the members from x on with the members from y on, in any order: sorts both by key. Both
+ * lists have the same length. If memory is exhausted, they count as different. At worst this causes
+ * a write that changes nothing.
  */
-static bool equal_unordered(const cJSON *x, const cJSON *y) {
+static bool items_equal_unordered(const cJSON *x, const cJSON *y) {
         size_t n = 0;
 
         for (const cJSON *m = x; m; m = m->next)
@@ -213,7 +217,7 @@ static bool equal_unordered(const cJSON *x, const cJSON *y) {
         const cJSON **as = sorted_members(x, n), **bs = sorted_members(y, n);
         bool same = as && bs;
         for (size_t i = 0; i < n && same; i++)
-                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && equal(as[i], bs[i]);
+                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && items_equal(as[i], bs[i]);
         free(as);
         free(bs);
         return same;
@@ -221,7 +225,7 @@ static bool equal_unordered(const cJSON *x, const cJSON *y) {
 
 /* Compares members in order as long as their keys match, because that is the usual case and needs
  * no sorting. */
-static bool equal(const cJSON *a, const cJSON *b) {
+static bool items_equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
         if (cJSON_IsNumber(a))
@@ -234,21 +238,21 @@ static bool equal(const cJSON *a, const cJSON *b) {
                 return false;
         for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
-                        return equal_unordered(x, y);
-                if (!equal(x, y))
+                        return items_equal_unordered(x, y);
+                if (!items_equal(x, y))
                         return false;
         }
         return true;
 }
 
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) {
-        return a && b ? equal(item(a), item(b)) : a == b;
+        return a && b ? items_equal(cjson_of(a), cjson_of(b)) : a == b;
 }
 
 /* ---- reading ---- */
 
 /* Compares the first bytes before it calls strncmp, because most keys differ there. */
-static bool is_key(const char *string, const char *key, size_t n) {
+static bool key_equals(const char *string, const char *key, size_t n) {
         return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 &&
                string[n] == '\0';
 }
@@ -258,7 +262,7 @@ static cJSON *find_member(const cJSON *object, const char *key, size_t n) {
         if (!cJSON_IsObject(object))
                 return NULL;
         for (cJSON *m = object->child; m; m = m->next)
-                if (is_key(m->string, key, n))
+                if (key_equals(m->string, key, n))
                         return m;
         return NULL;
 }
@@ -267,11 +271,11 @@ static cJSON *find_member(const cJSON *object, const char *key, size_t n) {
 static size_t key_length(const char *path) { return (size_t)(strchrnul(path, '.') - path); }
 
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
-        return json_of(find_member(item(object), key, strlen(key)));
+        return json_of(find_member(cjson_of(object), key, strlen(key)));
 }
 
 struct hf__json *hf__json_path(const struct hf__json *object, const char *path) {
-        cJSON *c = item(object);
+        cJSON *c = cjson_of(object);
 
         for (;;) {
                 size_t n = key_length(path);
@@ -287,7 +291,7 @@ const char *hf__json_string(const struct hf__json *object, const char *path) {
 }
 
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
-        cJSON *c = item(hf__json_path(object, path));
+        cJSON *c = cjson_of(hf__json_path(object, path));
 
         /* The comparison is strict, because 2^63 itself does not fit. It is also false for NaN. */
         if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
@@ -298,30 +302,30 @@ bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_
 }
 
 bool hf__json_bool(const struct hf__json *object, const char *path, bool otherwise) {
-        cJSON *c = item(hf__json_path(object, path));
+        cJSON *c = cjson_of(hf__json_path(object, path));
         return cJSON_IsBool(c) ? cJSON_IsTrue(c) : otherwise;
 }
 
-bool hf__json_is_object(const struct hf__json *json) { return cJSON_IsObject(item(json)); }
-bool hf__json_is_array(const struct hf__json *json) { return cJSON_IsArray(item(json)); }
-bool hf__json_is_string(const struct hf__json *json) { return cJSON_IsString(item(json)); }
-bool hf__json_is_number(const struct hf__json *json) { return cJSON_IsNumber(item(json)); }
-bool hf__json_is_bool(const struct hf__json *json) { return cJSON_IsBool(item(json)); }
-bool hf__json_is_null(const struct hf__json *json) { return cJSON_IsNull(item(json)); }
+bool hf__json_is_object(const struct hf__json *json) { return cJSON_IsObject(cjson_of(json)); }
+bool hf__json_is_array(const struct hf__json *json) { return cJSON_IsArray(cjson_of(json)); }
+bool hf__json_is_string(const struct hf__json *json) { return cJSON_IsString(cjson_of(json)); }
+bool hf__json_is_number(const struct hf__json *json) { return cJSON_IsNumber(cjson_of(json)); }
+bool hf__json_is_bool(const struct hf__json *json) { return cJSON_IsBool(cjson_of(json)); }
+bool hf__json_is_null(const struct hf__json *json) { return cJSON_IsNull(cjson_of(json)); }
 const char *hf__json_text(const struct hf__json *json) {
-        return cJSON_IsString(item(json)) ? item(json)->valuestring : NULL;
+        return cJSON_IsString(cjson_of(json)) ? cjson_of(json)->valuestring : NULL;
 }
 double hf__json_number(const struct hf__json *json) {
-        return cJSON_IsNumber(item(json)) ? item(json)->valuedouble : 0;
+        return cJSON_IsNumber(cjson_of(json)) ? cjson_of(json)->valuedouble : 0;
 }
-const char *hf__json_key(const struct hf__json *m) { return m ? item(m)->string : NULL; }
+const char *hf__json_key(const struct hf__json *m) { return m ? cjson_of(m)->string : NULL; }
 struct hf__json *hf__json_next(const struct hf__json *m) {
-        return m ? json_of(item(m)->next) : NULL;
+        return m ? json_of(cjson_of(m)->next) : NULL;
 }
 
 struct hf__json *hf__json_first(const struct hf__json *container) {
         return hf__json_is_object(container) || hf__json_is_array(container)
-                       ? json_of(item(container)->child)
+                       ? json_of(cjson_of(container)->child)
                        : NULL;
 }
 
@@ -341,7 +345,8 @@ struct hf__json *hf__json_array(void) {
         return json_of(cJSON_CreateArray());
 }
 
-/* Sets the member whose key is the n bytes at key. Takes ownership of value, also on failure. */
+/* Sets the member whose key is the n bytes at key. Takes ownership of value, also on failure. A
+ * NULL value means that its constructor was out of memory. */
 static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
         char *copy = value ? cJSON_malloc(n + 1) : NULL;
 
@@ -358,7 +363,7 @@ static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
                 if (!(value->type & cJSON_StringIsConst))
                         cJSON_free(value->string);
                 value->string = copy;
-                value->type &= ~cJSON_StringIsConst;
+                value->type &= ~cJSON_StringIsConst; /* cJSON must free the copy with the item */
                 (void)cJSON_ReplaceItemViaPointer(object, old, value);
                 return 0;
         }
@@ -370,22 +375,22 @@ static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
 }
 
 int hf__json_set(struct hf__json *object, const char *path, struct hf__json *value) {
-        cJSON *c = item(object);
+        cJSON *c = cjson_of(object);
 
         for (;;) {
                 size_t n = key_length(path);
                 if (!cJSON_IsObject(c)) {
-                        cJSON_Delete(item(value));
+                        cJSON_Delete(cjson_of(value));
                         return -EINVAL;
                 }
                 if (!path[n])
-                        return put_member(c, path, n, item(value));
+                        return put_member(c, path, n, cjson_of(value));
                 cJSON *inner = find_member(c, path, n);
                 if (!inner) {
                         inner = cJSON_CreateObject();
                         int r = put_member(c, path, n, inner);
                         if (r < 0) {
-                                cJSON_Delete(item(value));
+                                cJSON_Delete(cjson_of(value));
                                 return r;
                         }
                 }
@@ -396,10 +401,10 @@ int hf__json_set(struct hf__json *object, const char *path, struct hf__json *val
 
 int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value) {
         if (!hf__json_is_object(object)) {
-                cJSON_Delete(item(value));
+                cJSON_Delete(cjson_of(value));
                 return -EINVAL;
         }
-        return put_member(item(object), key, strlen(key), item(value));
+        return put_member(cjson_of(object), key, strlen(key), cjson_of(value));
 }
 
 int hf__json_put_string(struct hf__json *object, const char *key, const char *value) {
@@ -407,27 +412,28 @@ int hf__json_put_string(struct hf__json *object, const char *key, const char *va
 }
 
 struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *m) {
-        return json_of(cJSON_DetachItemViaPointer(item(container), item(m)));
+        return json_of(cJSON_DetachItemViaPointer(cjson_of(container), cjson_of(m)));
 }
 
 int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__json *value) {
-        cJSON *old = item(m), *c = item(value);
+        cJSON *old = cjson_of(m), *c = cjson_of(value);
 
         if (!c)
                 return -ENOMEM;
-        /* The new value takes over the key of the old one. */
+        /* The new value takes over the key of the old one, so that nothing is allocated and this
+         * cannot fail. */
         if (!(c->type & cJSON_StringIsConst))
                 cJSON_free(c->string);
         c->string = old->string;
         c->type = (c->type & ~cJSON_StringIsConst) | (old->type & cJSON_StringIsConst);
         old->string = NULL;
-        (void)cJSON_ReplaceItemViaPointer(item(container), old, c);
+        (void)cJSON_ReplaceItemViaPointer(cjson_of(container), old, c);
         return 0;
 }
 
-/* Links the item by hand, because cJSON's function takes an index and walks the list to it. */
+/* Does not use cJSON_InsertItemInArray, which takes an index and searches the list for it. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
-        cJSON *a = item(array), *next = item(before), *c = item(value);
+        cJSON *a = cjson_of(array), *next = cjson_of(before), *c = cjson_of(value);
 
         assert(!before || hf__json_is_array(array));
         if (!next || !c)
@@ -448,9 +454,9 @@ int hf__json_add(struct hf__json *object, const char *key, struct hf__json *valu
         assert(!object || hf__json_is_object(object));
         if (!value)
                 return -ENOMEM;
-        if (cJSON_AddItemToObject(item(object), key, item(value)))
+        if (cJSON_AddItemToObject(cjson_of(object), key, cjson_of(value)))
                 return 0;
-        cJSON_Delete(item(value));
+        cJSON_Delete(cjson_of(value));
         return -ENOMEM;
 }
 
@@ -459,9 +465,9 @@ int hf__json_add_string(struct hf__json *object, const char *key, const char *va
 }
 
 void hf__json_drop(struct hf__json *object, const char *key) {
-        cJSON *m = find_member(item(object), key, strlen(key));
+        cJSON *m = find_member(cjson_of(object), key, strlen(key));
         if (m)
-                cJSON_Delete(cJSON_DetachItemViaPointer(item(object), m));
+                cJSON_Delete(cJSON_DetachItemViaPointer(cjson_of(object), m));
 }
 
 int hf__json_set_string(struct hf__json *object, const char *path, const char *value) {
@@ -480,12 +486,12 @@ int hf__json_append(struct hf__json *array, struct hf__json *value) {
         if (!value)
                 return -ENOMEM;
         if (!hf__json_is_array(array)) {
-                cJSON_Delete(item(value));
+                cJSON_Delete(cjson_of(value));
                 return -EINVAL;
         }
-        if (cJSON_AddItemToArray(item(array), item(value)))
+        if (cJSON_AddItemToArray(cjson_of(array), cjson_of(value)))
                 return 0;
-        cJSON_Delete(item(value));
+        cJSON_Delete(cjson_of(value));
         return -ENOMEM;
 }
 
@@ -494,7 +500,7 @@ int hf__json_append_string(struct hf__json *array, const char *value) {
 }
 
 void hf__json_remove(struct hf__json *object, const char *path) {
-        cJSON *c = item(object);
+        cJSON *c = cjson_of(object);
 
         for (;;) {
                 size_t n = key_length(path);

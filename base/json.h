@@ -36,8 +36,7 @@ int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
 struct hf__json *hf__json_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
-/* Whether a and b are equal; the order the key of an object's members does not matter. NULL equals
- * NULL. */
+/* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL. */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
@@ -46,7 +45,7 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out);
 
 /* ---- reading ----
  * Every function accepts NULL and values of other types, and then returns NULL, false, 0 or the
- * default. What is returned is borrowed from the tree. In a path dots separate keys
+ * default. The returned value is borrowed from the tree. In a path dots separate keys
  * ("metadata.labels"). */
 
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key);
@@ -72,15 +71,15 @@ struct hf__json *hf__json_next(const struct hf__json *member);
 size_t hf__json_count(const struct hf__json *container); /* takes linear time */
 
 /* ---- building ----
- * 0, -ENOMEM, or -EINVAL when the container has another type. A function that takes a `value` owns
- * it from the call on: on failure it is freed. A NULL value counts as out of memory, so that the
- * result of a constructor can be passed on unchecked. */
+ * 0, -ENOMEM, or -EINVAL when the container has another type. A function with a parameter `value`
+ * owns the value from the call on: if the function fails, it frees the value. A NULL value counts
+ * as out of memory, so that the result of a constructor can be passed on unchecked. */
 
 struct hf__json *hf__json_object(void); /* NULL = out of memory */
 struct hf__json *hf__json_array(void);  /* NULL = out of memory */
 
 /* Set the member at a path. An existing member is replaced at its position. Missing objects along
- * the path are created. */
+ * the path are created; after -ENOMEM some of them may remain, empty. */
 int hf__json_set(struct hf__json *object, const char *path, struct hf__json *value);
 int hf__json_set_string(struct hf__json *object, const char *path, const char *value);
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
@@ -88,8 +87,8 @@ int hf__json_set_bool(struct hf__json *object, const char *path, bool value);
 /* Removes and frees the member at a path, if there is one. */
 void hf__json_remove(struct hf__json *object, const char *path);
 
-/* The same for a single key in which dots have no meaning. Keys of labels and annotations contain
- * dots. */
+/* Set (put) or remove (drop) the member with a single key, in which dots have no meaning. Keys of
+ * labels and annotations contain dots. */
 int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value);
 int hf__json_put_string(struct hf__json *object, const char *key, const char *value);
 void hf__json_drop(struct hf__json *object, const char *key);
@@ -103,8 +102,8 @@ int hf__json_append_string(struct hf__json *array, const char *value);
 /* Inserts value before the item `before`; NULL = at the end. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
 
-/* Change a member of an object or an array without a search. */
-/* Removes member from container. It is then a root that the caller owns. */
+/* The next two functions change a member of an object or an array without a search by key. */
+/* Removes member from container. The member is then a root that the caller owns. */
 struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *member);
 /* Puts value in the place of member, and frees member. */
 int hf__json_replace(struct hf__json *container, struct hf__json *member, struct hf__json *value);

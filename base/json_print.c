@@ -16,7 +16,8 @@
 
 #include "base/strbuf.h"
 
-static void print_fraction(double value, struct hf__strbuf *out) {
+/* Prints a number that has a fraction or is too large to be printed as a whole number. */
+static void print_shortest(double value, struct hf__strbuf *out) {
         char text[40];
 
         /* The fewest digits that read back as the same value. */
@@ -40,7 +41,7 @@ static void print_number(double value, struct hf__strbuf *out) {
         else if (value == floor(value) && fabs(value) < 1e21)
                 hf__strbuf_printf(out, "%.0f", value);
         else
-                print_fraction(value, out);
+                print_shortest(value, out);
 }
 
 static void print_string(const char *text, struct hf__strbuf *out) {
@@ -53,9 +54,9 @@ static void print_new_line(struct hf__strbuf *out, int depth) {
                 hf__strbuf_puts(out, "  ");
 }
 
-static void print(const cJSON *c, struct hf__strbuf *out, int depth);
+static void print_item(const cJSON *c, struct hf__strbuf *out, int depth);
 
-/* An array or an object. */
+/* Prints an array or an object. */
 static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
         bool is_object = cJSON_IsObject(c), pretty = depth >= 0;
         int inner = pretty ? depth + 1 : depth;
@@ -70,7 +71,7 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
                         print_string(m->string ? m->string : "", out);
                         hf__strbuf_puts(out, pretty ? ": " : ":");
                 }
-                print(m, out, inner);
+                print_item(m, out, inner);
         }
         if (pretty && c->child)
                 print_new_line(out, depth);
@@ -79,7 +80,7 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
 
 /* depth: the current indentation; -1 = print on one line. The recursion is as deep as the value.
  * HF__JSON_DEPTH_MAX bounds parsed values, and values built by our own code are shallow. */
-static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
+static void print_item(const cJSON *c, struct hf__strbuf *out, int depth) {
         if (cJSON_IsString(c))
                 print_string(c->valuestring, out);
         else if (cJSON_IsNumber(c))
@@ -94,10 +95,10 @@ static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
 
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out) {
         if (json)
-                print((const cJSON *)(const void *)json, out, -1);
+                print_item((const cJSON *)(const void *)json, out, -1);
 }
 
 void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) {
         if (json)
-                print((const cJSON *)(const void *)json, out, 0);
+                print_item((const cJSON *)(const void *)json, out, 0);
 }

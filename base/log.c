@@ -2,7 +2,7 @@
 /*
  * Formats log lines.
  *
- * A line may quote data from a peer. So control characters are replaced by spaces. Otherwise a peer
+ * A line may quote data from a peer, so control characters are replaced by spaces. Otherwise a peer
  * could forge a second line or send escape sequences to a terminal.
  */
 #include <holdfast/log.h>

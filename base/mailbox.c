@@ -3,7 +3,7 @@
  * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
  *
  * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable
- * or the owner is inside hf__mailbox_take and about to lock. So no message is overlooked.
+ * or the owner is inside hf__mailbox_take and about to lock. So the owner misses no message.
  */
 #include "base/mailbox.h"
 

@@ -8,8 +8,8 @@
  * Values are atomic and need no lock. A double is stored as its bits, so that an integer
  * compare-and-swap can add to it.
  *
- * No lock is held while a collector runs. Instead its list element counts the running calls in
- * `busy`. A removal waits until this count is zero, and only then removes the element.
+ * No lock is held while a collector runs. Instead the collector's list element counts the running
+ * calls in `n_running`. A removal waits until this count is zero before it removes the element.
  */
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
@@ -27,11 +27,11 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 
-/* Upper bounds of the buckets, in seconds: from a fast read in memory to the usual timeout of a
- * request. */
-static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                                0.5,   1,      2.5,   5,    10,    15,   30,  60};
-#define N_BOUNDS (sizeof bounds / sizeof bounds[0])
+/* Upper bounds of the buckets, in seconds: from a fast read in memory to the usual timeout
+ * of a request. */
+static const double bucket_bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                       0.5,   1,      2.5,   5,    10,    15,   30,  60};
+#define N_BOUNDS (sizeof bucket_bounds / sizeof bucket_bounds[0])
 
 struct hf_metric {
         struct hf_metric *next;
@@ -52,13 +52,13 @@ struct collector {
         struct collector *next;
         void (*collect)(void *ctx);
         void *ctx;
-        unsigned busy; /* calls of collect that have not returned */
-        bool removed;  /* hf_metrics_remove_collector waits for busy to become 0 */
+        unsigned n_running; /* calls of collect that have not returned */
+        bool removed;       /* hf_metrics_remove_collector waits for n_running to become 0 */
 };
 
 struct hf_metrics {
         pthread_mutex_t mu;
-        pthread_cond_t idle; /* with mu: a collector's busy count fell to zero */
+        pthread_cond_t collector_returned; /* used with mu: n_running of a collector became zero */
         /* guarded by mu */
         struct family *families;
         struct collector *collectors;
@@ -75,7 +75,7 @@ int hf_metrics_new(struct hf_metrics **ret_metrics) {
                 free(metrics);
                 return r;
         }
-        r = hf_cond_init(&metrics->idle);
+        r = hf_cond_init(&metrics->collector_returned);
         if (r < 0) {
                 pthread_mutex_destroy(&metrics->mu);
                 free(metrics);
@@ -106,10 +106,10 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
         for (struct collector *collector = metrics->collectors, *next; collector;
              collector = next) {
                 next = collector->next;
-                assert(collector->busy == 0);
+                assert(collector->n_running == 0);
                 free(collector);
         }
-        pthread_cond_destroy(&metrics->idle);
+        pthread_cond_destroy(&metrics->collector_returned);
         pthread_mutex_destroy(&metrics->mu);
         free(metrics);
         return NULL;
@@ -218,13 +218,13 @@ void hf_metric_observe(struct hf_metric *metric, double value) {
         if (!metric || metric->kind != HF_METRIC_HISTOGRAM)
                 return;
         /* NaN is not below any bound, so it is counted in the last bucket. */
-        while (i < N_BOUNDS && !(value <= bounds[i]))
+        while (i < N_BOUNDS && !(value <= bucket_bounds[i]))
                 i++;
         atomic_fetch_add_explicit(&metric->counts[i], 1, memory_order_relaxed);
         add_atomically(&metric->value, value);
 }
 
-static uint64_t load(_Atomic uint64_t *value) {
+static uint64_t load_relaxed(_Atomic uint64_t *value) {
         return atomic_load_explicit(value, memory_order_relaxed);
 }
 
@@ -272,14 +272,15 @@ static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_me
                 char bound[32] = "+Inf";
                 if (i < N_BOUNDS) {
                         struct hf__strbuf text = {0};
-                        put_number(&text, bounds[i]);
+                        put_number(&text, bucket_bounds[i]);
                         (void)snprintf(bound, sizeof bound, "%s", text.data ? text.data : "");
                         hf__strbuf_done(&text);
                 }
-                count += load(&metric->counts[i]);
+                count += load_relaxed(&metric->counts[i]);
                 put_sample(out, name, "_bucket", metric->labels, bound, (double)count);
         }
-        put_sample(out, name, "_sum", metric->labels, NULL, from_bits(load(&metric->value)));
+        put_sample(out, name, "_sum", metric->labels, NULL,
+                   from_bits(load_relaxed(&metric->value)));
         put_sample(out, name, "_count", metric->labels, NULL, (double)count);
 }
 
@@ -304,7 +305,7 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
                         put_histogram(out, family->name, metric);
                 else
                         put_sample(out, family->name, "", metric->labels, NULL,
-                                   from_bits(load(&metric->value)));
+                                   from_bits(load_relaxed(&metric->value)));
 }
 
 /* Collectors run without the lock, because they may call hf_metrics_get, which takes it. */
@@ -314,12 +315,12 @@ static void call_collectors(struct hf_metrics *metrics) {
              collector = collector->next) {
                 if (collector->removed)
                         continue;
-                collector->busy++; /* keeps it in the list while the lock is released */
+                collector->n_running++; /* keeps it in the list while the lock is released */
                 pthread_mutex_unlock(&metrics->mu);
                 collector->collect(collector->ctx);
                 pthread_mutex_lock(&metrics->mu);
-                if (--collector->busy == 0)
-                        pthread_cond_broadcast(&metrics->idle);
+                if (--collector->n_running == 0)
+                        pthread_cond_broadcast(&metrics->collector_returned);
         }
         pthread_mutex_unlock(&metrics->mu);
 }
@@ -334,6 +335,7 @@ void hf_metrics_write(struct hf_metrics *metrics,
         pthread_mutex_lock(&metrics->mu);
         for (struct family *family = metrics->families; family; family = family->next) {
                 put_family_locked(&out, family);
+                /* Unlock here, because write may block, and hf_metrics_get must not wait for it. */
                 pthread_mutex_unlock(&metrics->mu);
                 if (!out.error)
                         write(ctx, out.data, out.n);
@@ -374,8 +376,8 @@ void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(voi
                 collector = collector->next;
         if (collector) {
                 collector->removed = true;
-                while (collector->busy > 0) /* short: collect must not block */
-                        pthread_cond_wait(&metrics->idle, &metrics->mu);
+                while (collector->n_running > 0) /* short: collect must not block */
+                        pthread_cond_wait(&metrics->collector_returned, &metrics->mu);
                 struct collector **link = &metrics->collectors;
                 while (*link != collector)
                         link = &(*link)->next;

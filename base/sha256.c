@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256, for libholdfast only. A bootstrap names its manifest by the hash of its content, and the
+ * SHA-256, for libholdfast only. The bootstrap ledger records the hash of what was applied, and the
  * library does not link OpenSSL. Code in holdfastd uses OpenSSL's EVP functions instead.
  *
- * The hash is stored in objects, so its value must never change.
+ * Objects store the hash, so do not replace SHA-256 by another hash function.
  */
 #include "base/sha256.h"
 
@@ -26,27 +26,33 @@ static const uint32_t constants[64] = {
         0xc67178f2,
 };
 
-static uint32_t rotate(uint32_t x, unsigned n) { return x >> n | x << (32 - n); }
+static uint32_t rotate_right(uint32_t x, unsigned n) { return x >> n | x << (32 - n); }
 
 /* Section 6.2.2: updates the hash with one block of 64 bytes. */
-static void update(uint32_t hash[8], const uint8_t *block) {
+static void hash_block(uint32_t hash[8], const uint8_t *block) {
         uint32_t w[64], v[8];
 
         for (unsigned t = 0; t < 16; t++)
                 w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
                        (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
         for (unsigned t = 16; t < 64; t++) {
-                uint32_t s0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
-                uint32_t s1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
+                uint32_t s0 =
+                        rotate_right(w[t - 15], 7) ^ rotate_right(w[t - 15], 18) ^ w[t - 15] >> 3;
+                uint32_t s1 =
+                        rotate_right(w[t - 2], 17) ^ rotate_right(w[t - 2], 19) ^ w[t - 2] >> 10;
                 w[t] = w[t - 16] + s0 + w[t - 7] + s1;
         }
         memcpy(v, hash, sizeof v);
         for (unsigned t = 0; t < 64; t++) {
                 uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]),
                          majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-                uint32_t t1 = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) +
-                              choose + constants[t] + w[t];
-                uint32_t t2 = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + majority;
+                uint32_t t1 =
+                        v[7] +
+                        (rotate_right(v[4], 6) ^ rotate_right(v[4], 11) ^ rotate_right(v[4], 25)) +
+                        choose + constants[t] + w[t];
+                uint32_t t2 =
+                        (rotate_right(v[0], 2) ^ rotate_right(v[0], 13) ^ rotate_right(v[0], 22)) +
+                        majority;
                 memmove(&v[1], &v[0], 7 * sizeof v[0]);
                 v[4] += t1;
                 v[0] = t1 + t2;
@@ -63,7 +69,7 @@ void hf__sha256(const void *data, size_t n, uint8_t ret_digest[32]) {
         size_t whole = n / 64 * 64, rest = n - whole, n_last = rest < 56 ? 64 : 128;
 
         for (size_t at = 0; at < whole; at += 64)
-                update(hash, bytes + at);
+                hash_block(hash, bytes + at);
         /* Section 5.1.1: the padding is a one bit, zeros, and the length in bits in the last eight
          * bytes. */
         if (rest > 0)
@@ -72,7 +78,7 @@ void hf__sha256(const void *data, size_t n, uint8_t ret_digest[32]) {
         for (unsigned i = 0; i < 8; i++)
                 last[n_last - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
         for (size_t at = 0; at < n_last; at += 64)
-                update(hash, last + at);
+                hash_block(hash, last + at);
         for (unsigned i = 0; i < 32; i++)
                 ret_digest[i] = (uint8_t)(hash[i / 4] >> (24 - 8 * (i % 4)));
 }

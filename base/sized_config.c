@@ -2,7 +2,8 @@
 /*
  * Copies configuration structs of callers that were compiled with another release.
  *
- * Only the first `size` bytes of the caller's struct may be read.
+ * Invariant: nothing beyond the first `size` bytes of the caller's struct is read, because the
+ * caller's struct may be smaller than ours.
  */
 #include "base/sized_config.h"
 
@@ -10,13 +11,13 @@
 #include <errno.h>
 #include <string.h>
 
-int hf__sized_config_take(void *to, size_t n, size_t least, const void *from) {
+int hf__sized_config_copy(void *to, size_t n, size_t min_size, const void *from) {
         const unsigned char *bytes = from;
         size_t size;
 
-        assert(least >= sizeof size && least <= n);
+        assert(min_size >= sizeof size && min_size <= n);
         memcpy(&size, from, sizeof size);
-        if (size < least)
+        if (size < min_size)
                 return -EINVAL;
         for (size_t i = n; i < size; i++)
                 if (bytes[i] != 0)

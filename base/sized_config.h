@@ -13,11 +13,11 @@
 
 /* The smallest size that a caller may pass: up to and including `last`, the last member of the
  * first release. */
-#define HF__SIZED_CONFIG_LEAST(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
+#define HF__SIZED_CONFIG_MIN(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 /*
  * Copies the config at `from` into the n bytes at `to` and sets its size to n. 0, or -EINVAL: the
- * size is less than `least` (perhaps the caller forgot to set it), or a member that this library
+ * size is less than `min_size` (perhaps the caller forgot to set it), or a member that this library
  * does not know is not 0.
  */
-int hf__sized_config_take(void *to, size_t n, size_t least, const void *from);
+int hf__sized_config_copy(void *to, size_t n, size_t min_size, const void *from);

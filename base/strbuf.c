@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
+/* Faster than printf: every request formats numbers for keys, JSON and HTTP headers. */
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         char backwards[HF__U64_TEXT_MAX - 1]; /* the digits in reverse order */
         size_t n = 0;
@@ -174,7 +175,8 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
 
         assert(text || n == 0);
         hf__strbuf_putc(s, '"');
-        /* Append bytes that need no escape in runs, which is faster than one by one. */
+        /* Bytes that need no escape are appended in runs. That is faster than one by one. Nothing
+         * here checks s->error, because after an error the appends do nothing. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);

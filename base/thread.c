@@ -2,9 +2,9 @@
 /*
  * Starts threads and initialises mutexes.
  *
- * Two rules. A new thread never runs with a signal unblocked, not even for its first instruction:
- * signals belong to the host's main thread. And hf__mutex_is_held relies on the mutex type that
- * hf__mutex_init sets, so both must be compiled with the same NDEBUG.
+ * Invariants: a new thread never runs with a signal unblocked, not even for its first instruction,
+ * because signals belong to the host. hf__mutex_is_held relies on the mutex type that
+ * hf__mutex_init sets, so both must be compiled with the same setting of NDEBUG.
  */
 #include "base/thread.h"
 
@@ -86,9 +86,10 @@ int hf__mutex_init(pthread_mutex_t *mutex) {
 }
 
 /*
- * For its owner, an error-checking mutex returns EDEADLK before it looks at the time limit. If
- * another thread owns it, the call does not wait, because the limit has long passed. If nobody owns
- * it, it is locked for a moment. That is harmless, because the caller's assertion fails then.
+ * If the calling thread owns an error-checking mutex, pthread_mutex_timedlock returns EDEADLK
+ * before it checks the time limit. If another thread owns the mutex, the call does not wait,
+ * because the limit has passed. If no thread owns the mutex, it is locked for a moment. That is
+ * harmless, because the caller's assertion fails then.
  */
 bool hf__mutex_is_held(pthread_mutex_t *mutex) {
 #ifdef NDEBUG

@@ -51,9 +51,9 @@ static char *put_digits(char *at, uint64_t value, int n, char after) {
         return at + n + 1;
 }
 
-/* Writes no decimals if usec is negative. The format allows only four-digit years, so sec is
- * clamped. */
-static void format(int64_t sec, int usec, char *text) {
+/* Writes a MicroTime, or a Time without decimals if usec is negative. The format allows only
+ * four-digit years, so sec is clamped. */
+static void format_time(int64_t sec, int usec, char *text) {
         static const int64_t first = INT64_C(-62135596800); /* 0001-01-01T00:00:00Z */
         static const int64_t last = INT64_C(253402300799);  /* 9999-12-31T23:59:59Z */
         int64_t year;
@@ -93,7 +93,7 @@ static int read_digits(const char **p, int n) {
 }
 
 /* Advances *p past c. false: the next character is not c. */
-static bool skip(const char **p, char c) {
+static bool skip_char(const char **p, char c) {
         if (**p != c)
                 return false;
         (*p)++;
@@ -105,12 +105,12 @@ static int parse_zone(const char **p, int64_t *ret_offset) {
         int sign = **p == '-' ? -1 : 1;
 
         *ret_offset = 0;
-        if (skip(p, 'Z'))
+        if (skip_char(p, 'Z'))
                 return 0;
-        if (!skip(p, '+') && !skip(p, '-'))
+        if (!skip_char(p, '+') && !skip_char(p, '-'))
                 return -EINVAL;
         int hours = read_digits(p, 2);
-        if (hours < 0 || hours > 23 || !skip(p, ':'))
+        if (hours < 0 || hours > 23 || !skip_char(p, ':'))
                 return -EINVAL;
         int minutes = read_digits(p, 2);
         if (minutes < 0 || minutes > 59)
@@ -124,15 +124,15 @@ static int parse_date_time(const char **p, int64_t *ret_sec) {
         static const char month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
         int year, month, day, hour, minute, second;
 
-        if ((year = read_digits(p, 4)) < 0 || !skip(p, '-'))
+        if ((year = read_digits(p, 4)) < 0 || !skip_char(p, '-'))
                 return -EINVAL;
-        if ((month = read_digits(p, 2)) < 1 || month > 12 || !skip(p, '-'))
+        if ((month = read_digits(p, 2)) < 1 || month > 12 || !skip_char(p, '-'))
                 return -EINVAL;
-        if ((day = read_digits(p, 2)) < 1 || day > month_days[month - 1] || !skip(p, 'T'))
+        if ((day = read_digits(p, 2)) < 1 || day > month_days[month - 1] || !skip_char(p, 'T'))
                 return -EINVAL;
-        if ((hour = read_digits(p, 2)) < 0 || hour > 23 || !skip(p, ':'))
+        if ((hour = read_digits(p, 2)) < 0 || hour > 23 || !skip_char(p, ':'))
                 return -EINVAL;
-        if ((minute = read_digits(p, 2)) < 0 || minute > 59 || !skip(p, ':'))
+        if ((minute = read_digits(p, 2)) < 0 || minute > 59 || !skip_char(p, ':'))
                 return -EINVAL;
         if ((second = read_digits(p, 2)) < 0 || second > 59)
                 return -EINVAL;
@@ -142,13 +142,14 @@ static int parse_date_time(const char **p, int64_t *ret_sec) {
         return 0;
 }
 
-static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec) {
+/* Parses a MicroTime (with_usec) or a Time. No other text may follow. */
+static int parse_time(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec) {
         int64_t sec, offset;
         int usec = 0;
 
         if (parse_date_time(&p, &sec) < 0)
                 return -EINVAL;
-        if (with_usec && (!skip(&p, '.') || (usec = read_digits(&p, 6)) < 0))
+        if (with_usec && (!skip_char(&p, '.') || (usec = read_digits(&p, 6)) < 0))
                 return -EINVAL;
         if (parse_zone(&p, &offset) < 0 || *p != '\0')
                 return -EINVAL;
@@ -159,24 +160,24 @@ static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec)
 
 void hf__microtime_format(int64_t usec, char *text) {
         int64_t sec = usec / 1000000 - (usec % 1000000 < 0);
-        format(sec, (int)(usec - sec * 1000000), text);
+        format_time(sec, (int)(usec - sec * 1000000), text);
 }
 
 int hf__microtime_parse(const char *text, int64_t *ret_usec) {
         int64_t sec;
         int usec;
 
-        if (parse(text, true, &sec, &usec) < 0)
+        if (parse_time(text, true, &sec, &usec) < 0)
                 return -EINVAL;
         *ret_usec = sec * 1000000 + usec;
         return 0;
 }
 
-void hf__time_format(int64_t sec, char *text) { format(sec, -1, text); }
+void hf__time_format(int64_t sec, char *text) { format_time(sec, -1, text); }
 
 int hf__time_parse(const char *text, int64_t *ret_sec) {
         int usec;
-        return parse(text, false, ret_sec, &usec);
+        return parse_time(text, false, ret_sec, &usec);
 }
 
 /* Reads a unit of time and advances *p past it. Returns its length in nanoseconds; 0 = no unit. */
@@ -203,13 +204,13 @@ static hf_nsec read_unit(const char **p) {
         return 0;
 }
 
-#define MAX_SCALE INT64_C(100000000000000)
+#define MAX_FRACTION_SCALE INT64_C(100000000000000)
 
 /*
  * Parses one term of a duration, for example "1.5h". The whole part is exact; the fraction is
  * rounded down to nanoseconds, as Go does.
  */
-static int duration_term(const char **p, hf_nsec *ret_term) {
+static int parse_duration_term(const char **p, hf_nsec *ret_term) {
         int64_t whole = 0, fraction = 0, scale = 1;
         bool has_digits = false;
 
@@ -219,12 +220,12 @@ static int duration_term(const char **p, hf_nsec *ret_term) {
                     __builtin_add_overflow(whole, **p - '0', &whole))
                         return -EINVAL;
         }
-        if (skip(p, '.'))
+        if (skip_char(p, '.'))
                 for (; is_digit(**p); (*p)++) {
                         has_digits = true;
                         /* Ignore further digits: with every unit they are worth less than a
                          * nanosecond. */
-                        if (scale == MAX_SCALE)
+                        if (scale == MAX_FRACTION_SCALE)
                                 continue;
                         fraction = fraction * 10 + (**p - '0');
                         scale *= 10;
@@ -250,7 +251,8 @@ int hf__duration_parse(const char *text, hf_nsec *ret_duration) {
         if (*text == '\0')
                 return -EINVAL;
         while (*text != '\0')
-                if (duration_term(&text, &term) < 0 || __builtin_add_overflow(sum, term, &sum))
+                if (parse_duration_term(&text, &term) < 0 ||
+                    __builtin_add_overflow(sum, term, &sum))
                         return -EINVAL;
         *ret_duration = sum;
         return 0;

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Joins two trees and returns the new root: the root that is due later becomes a child of the
+/* Melds two trees into one and returns its root: the root that is due later becomes a child of the
  * other. Either may be NULL. */
 static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
         assert(!a || (!a->next && !a->prev));
@@ -29,9 +29,9 @@ static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
         return a;
 }
 
-/* Joins a list of siblings into one tree. It melds them in pairs from the left, and then the pairs
- * from the right. The logarithmic bound depends on this order. */
-static struct hf__timer *join(struct hf__timer *list) {
+/* Melds a list of siblings into one tree: first in pairs from the left, then the pairs from the
+ * right. The amortised O(log n) of a removal depends on this order. */
+static struct hf__timer *meld_siblings(struct hf__timer *list) {
         struct hf__timer *pairs = NULL, *root = NULL;
 
         while (list) {
@@ -67,7 +67,7 @@ void hf__timer_heap_remove(struct hf__timer_heap *heap, struct hf__timer *timer)
                 return;
         assert(heap->first && (heap->first == timer) == !timer->prev);
         if (heap->first == timer) {
-                heap->first = join(timer->child);
+                heap->first = meld_siblings(timer->child);
         } else {
                 if (timer->prev->child == timer)
                         timer->prev->child = timer->next;
@@ -75,7 +75,7 @@ void hf__timer_heap_remove(struct hf__timer_heap *heap, struct hf__timer *timer)
                         timer->prev->next = timer->next;
                 if (timer->next)
                         timer->next->prev = timer->prev;
-                heap->first = meld(heap->first, join(timer->child));
+                heap->first = meld(heap->first, meld_siblings(timer->child));
         }
         *timer = (struct hf__timer){.at = timer->at};
         assert(!heap->first || (!heap->first->next && !heap->first->prev));

@@ -3,12 +3,13 @@
  * The bootstrap object: creates it, and provides its controllers to the elector and its hooks to
  * the hook runner.
  *
- * The model. All decisions are pure (plan.c, from ledger.c, steps.c and content.c). They are
- * carried out by one thread per phase and term (phase_run.c). Terms do not overlap, and each phase
- * begins after the previous one. There is one exception: when a phase fails that some version has
- * completed already, the next phase runs in parallel. Then the ledger's resourceVersion keeps their
- * writes apart. The hooks (ledger_wait.c) only watch the ledger. Both publish their state in the
- * `info` of the phase, under one lock (report.c).
+ * The model. plan.c makes all decisions. It is pure, as are ledger.c, steps.c and content.c. In
+ * each term, one thread per phase carries the decisions out (phase_run.c). Terms do not overlap,
+ * and a phase begins after the previous one. There is one exception: if a phase fails that some
+ * version has completed already, the next phase runs in parallel. Then the ledger's resourceVersion
+ * prevents that one phase overwrites the other's record. The hooks (ledger_wait.c) only watch the
+ * ledger. Controllers and hooks publish their state in the `info` of the phase, under one lock
+ * (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -35,7 +36,7 @@
 
 /* The size of the first version of the configuration. */
 #define CONFIG_V0      (offsetof(struct hf_bootstrap_config, ctx) + sizeof(void *))
-#define GIVE_WAY_AFTER (15 * HF_NSEC_PER_SEC)
+#define GIVE_WAY_AFTER (15 * HF_NSEC_PER_SEC) /* the default */
 
 static bool is_phase_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
@@ -58,8 +59,7 @@ static int check_config(const struct hf_bootstrap_config *config, struct hf_stat
                 if (!is_phase_name(name))
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "bootstrap: \"%.60s\" is not a name for a phase: it must be "
-                                       "a "
-                                       "DNS label of up to 40 bytes",
+                                       "a DNS label of up to 40 bytes",
                                        name ? name : "");
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(config->phases[k].name, name) == 0)
@@ -108,7 +108,7 @@ static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *
         return r;
 }
 
-/* Fills the next phase. It is counted at once, so that it is freed if the rest fails. */
+/* Fills the next phase. Counts it at once, so that hf_bootstrap_free frees it if the rest fails. */
 static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_phase *from,
                      struct hf_status *reterr_status) {
         struct hf__phase *phase = &bootstrap->phases[bootstrap->n_phases];
@@ -130,6 +130,7 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
                                        .after = phase->after[0] ? phase->after : NULL};
         int r = load_steps(phase, from, reterr_status);
         for (struct hf__phase *earlier = bootstrap->phases; r == 0 && earlier <= phase; earlier++) {
+                /* A step may occur only once, because the ledger has one record per step. */
                 const struct hf__steps none = {0};
                 r = hf__steps_check_unique(earlier < phase ? &earlier->steps : &none, &phase->steps,
                                            reterr_status);
@@ -166,7 +167,7 @@ static int init_bootstrap(struct hf_bootstrap *bootstrap, const struct hf_bootst
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
-        int r = hf__sized_config_take(&config, sizeof config, CONFIG_V0, given);
+        int r = hf__sized_config_copy(&config, sizeof config, CONFIG_V0, given);
 
         if (r != 0)
                 return hf_fail(reterr_status, r,
@@ -223,8 +224,8 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                         .name = phase->full_name,
                         .after = i ? phase->after : after,
                         .start = hf__ledger_wait,
-                        /* no limit in practice: the hook ends by its patience or when the hooks
-                         * shut down */
+                        /* Practically no limit: the hook ends when its patience is over or when
+                         * the hooks shut down. */
                         .start_deadline = HF_NSEC_NEVER / 4,
                         .ctx = phase,
                 };

@@ -45,7 +45,7 @@ void hf__content_strip(struct hf__json *object) {
 
 /* ---- the canonical text: keys in order, no white space ---- */
 
-static int by_key(const void *a, const void *b) {
+static int compare_keys(const void *a, const void *b) {
         return strcmp(hf__json_key(*(const struct hf__json *const *)a),
                       hf__json_key(*(const struct hf__json *const *)b));
 }
@@ -61,7 +61,7 @@ static int print_object(const struct hf__json *json, struct hf__strbuf *out) {
              m = hf__json_next(m))
                 members[i++] = m;
         if (r == 0)
-                qsort(members, i, sizeof *members, by_key);
+                qsort(members, i, sizeof *members, compare_keys);
         hf__strbuf_putc(out, '{');
         for (size_t k = 0; r == 0 && k < i; k++) {
                 const char *key = hf__json_key(members[k]);
@@ -108,7 +108,7 @@ int hf__content_hash(const struct hf__json *json, hf__hash ret_hash) {
         return r;
 }
 
-int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_seen) {
+int hf__content_inspect(const char *object, size_t n, struct hf__content_seen *ret_seen) {
         struct hf__json *json;
         int r = hf__json_parse(object ? object : "", object ? n : 0, &json, NULL);
 

@@ -33,4 +33,4 @@ struct hf__content_seen {
 };
 /* Reads the stamp of an object that the server sent, and hashes its content. 0, -ENOMEM, or
  * HF_E_INVALID: the text is not JSON. */
-int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_seen);
+int hf__content_inspect(const char *object, size_t n, struct hf__content_seen *ret_seen);

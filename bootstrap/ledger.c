@@ -48,7 +48,7 @@ static bool copy_member(const struct hf__json *object, const char *key, char *te
         return true;
 }
 
-/* Hashes are compared as texts, so only one spelling is accepted. */
+/* Accepts lower-case digits only, because hashes are compared as texts. */
 static bool is_hash(const char *text, bool may_be_empty) {
         size_t n = strspn(text, "0123456789abcdef");
         return text[n] == '\0' && (n == HF__HASH_DIGITS || (n == 0 && may_be_empty));
@@ -76,8 +76,7 @@ static bool read_outcome(const struct hf__json *line, struct hf__ledger_entry *e
         return false;
 }
 
-/* Fills the entry, except its step. Returns NULL, or a text that says what is wrong with the
- * line. */
+/* Fills the entry, except its step. Returns NULL, or a text that says what is wrong. */
 static const char *read_entry(const struct hf__json *line, struct hf__ledger_entry *entry) {
         if (!hf__json_string(line, "step"))
                 return "has no step";
@@ -97,7 +96,8 @@ static const char *read_entry(const struct hf__json *line, struct hf__ledger_ent
 
 /* Appends a copy of the entry with this step. Takes ownership of step, also on failure. A NULL step
  * means that the caller ran out of memory. */
-static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entry, char *step) {
+static int append_entry(struct hf__ledger *ledger, const struct hf__ledger_entry *entry,
+                        char *step) {
         struct hf__ledger_entry *entries =
                 step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
 
@@ -113,8 +113,8 @@ static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entr
 
 /* Reads one record and appends it. A second record of the same step is an error, because the two
  * could contradict each other. */
-static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size_t number,
-                     struct hf_status *reterr_status) {
+static int read_record(struct hf__ledger *ledger, const char *text, size_t n, size_t number,
+                       struct hf_status *reterr_status) {
         struct hf__ledger_entry entry = {0};
         struct hf__json *line = NULL;
         const char *wrong = "is not JSON";
@@ -128,7 +128,7 @@ static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size
                 r = hf_fail(reterr_status, HF_E_INVALID, "data.steps, line %zu: the record %s",
                             number, wrong);
         else if (r == 0)
-                r = append(ledger, &entry, strdup(hf__json_string(line, "step")));
+                r = append_entry(ledger, &entry, strdup(hf__json_string(line, "step")));
         if (r < 0)
                 (void)hf_fail(reterr_status, r, "%s", hf_strerror(r));
         hf__json_free(line);
@@ -141,7 +141,7 @@ static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {
                 size_t n = strcspn(text, "\n");
-                int r = n ? read_line(ledger, text, n, number, reterr_status) : 0;
+                int r = n ? read_record(ledger, text, n, number, reterr_status) : 0;
                 if (r != 0)
                         return r;
                 if (ledger->n_entries > 2 * HF_BOOTSTRAP_STEPS_MAX)
@@ -154,7 +154,7 @@ static int read_steps(struct hf__ledger *ledger, const char *text,
 
 #define MAX_KEY 64
 
-static void completed_key(const char *phase, char key[MAX_KEY]) {
+static void make_completed_key(const char *phase, char key[MAX_KEY]) {
         (void)snprintf(key, MAX_KEY, "%.47s.completed", phase);
 }
 
@@ -164,7 +164,7 @@ static void read_completed(struct hf__ledger *ledger, const struct hf__json *dat
                            const char *phase) {
         char key[MAX_KEY];
 
-        completed_key(phase, key);
+        make_completed_key(phase, key);
         const char *value = hf__json_text(hf__json_get(data, key));
         if (!value || !*value || ledger->n_completed == HF_BOOTSTRAP_PHASES_MAX)
                 return;
@@ -225,9 +225,9 @@ static int set_data(struct hf__json *data, const struct hf__ledger *ledger, cons
         for (size_t i = 0; r == 0 && i < ledger->n_completed; i++) {
                 const struct hf__ledger_completed *completed = &ledger->completed[i];
                 char key[MAX_KEY], value[128];
-                completed_key(completed->phase, key);
+                make_completed_key(completed->phase, key);
                 (void)snprintf(value, sizeof value, "%s %s", completed->version, completed->at);
-                if (completed->version[0]) /* an unreadable value is not overwritten */
+                if (completed->version[0]) /* keep a value that could not be read */
                         r = hf__json_put_string(data, key, value);
         }
         if (r == 0)
@@ -290,9 +290,9 @@ const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__le
         return NULL;
 }
 
-/* Sets the superseded hashes of the new entry: the previous entry's list and its hash, without the
- * new entry's own hash. Keeps only the newest HF__SUPERSEDED_MAX. Dropping the own hash matters
- * when a manifest returns to an earlier content. */
+/* Sets the superseded hashes of the new entry: the hashes in the previous entry, without the hash
+ * of the new one. If a manifest returns to an earlier content, that content is not superseded any
+ * more. Keeps only the newest HF__SUPERSEDED_MAX. */
 static void set_superseded(const struct hf__ledger_entry *previous,
                            struct hf__ledger_entry *entry) {
         entry->n_superseded = 0;
@@ -315,13 +315,15 @@ int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *ent
 
         made.n_superseded = 0;
         if (!previous)
-                return append(ledger, &made, strdup(entry->step));
+                return append_entry(ledger, &made, strdup(entry->step));
         set_superseded(previous, &made);
         made.step = previous->step;
         *previous = made;
         return 0;
 }
 
+/* The value of a phase is overwritten, even one that could not be read: this version has now
+ * completed the phase. */
 int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version,
                         const char *at) {
         struct hf__ledger_completed *completed =

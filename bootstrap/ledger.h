@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The ledger: what was applied, by which version, and what became of it. It is a ConfigMap, whose
+ * The ledger: what was applied, by which version, and with which outcome. It is a ConfigMap, whose
  * data in format 1 is:
  *
  *      format              "1"

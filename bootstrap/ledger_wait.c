@@ -64,7 +64,7 @@ static void on_event(void *ctx, const struct hf_event *event) {
                 set_flag(wait, &wait->complete);
 }
 
-static void on_end(void *ctx, int error, const struct hf_status *status) {
+static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct wait *wait = ctx;
         set_flag(wait, &wait->ended);
 }
@@ -85,7 +85,7 @@ static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec unti
         uint64_t id = 0;
 
         wait->ended = false;
-        if (hf_client_watch(client, &spec, on_event, on_end, wait, &id) != 0)
+        if (hf_client_watch(client, &spec, on_event, on_watch_end, wait, &id) != 0)
                 return;
         pthread_mutex_lock(&wait->mu);
         while (!wait->complete && !wait->ended && !wait->canceled && hf_now(clock) < until)

@@ -34,7 +34,7 @@ struct place {
         const struct hf__kinds *kinds;
         const char *source;
         size_t number, line; /* of the document within the source; both start at 1 */
-        bool refused;        /* on_document has already set the error message */
+        bool rejected;       /* on_document has already set the error message */
 };
 
 /* Replaces control characters: text and names of files go into one-line messages. */
@@ -45,7 +45,7 @@ static void make_one_line(char *text) {
 }
 
 /* Writes the source's name. Truncates a long path at its beginning, to keep the file name. */
-static void name_source(const char *source, char *text, size_t max) {
+static void format_source(const char *source, char *text, size_t max) {
         size_t n = strlen(source);
 
         (void)snprintf(text, max, "%s%s", n < max ? "" : "...",
@@ -54,23 +54,23 @@ static void name_source(const char *source, char *text, size_t max) {
 }
 
 /* Writes the source's name and the numbers of the document and the line. */
-static void name_place(const struct place *place, char *text, size_t max) {
+static void format_place(const struct place *place, char *text, size_t max) {
         char where[64];
         int n = snprintf(where, sizeof where, ": document %zu, line %zu", place->number,
                          place->line);
 
-        name_source(place->source, text, max - (size_t)n);
+        format_source(place->source, text, max - (size_t)n);
         memcpy(text + strlen(text), where, (size_t)n + 1);
 }
 
-static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format,
+static int reject(const struct place *place, struct hf_status *reterr_status, const char *format,
                   ...) __attribute__((format(printf, 3, 4)));
-static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format,
+static int reject(const struct place *place, struct hf_status *reterr_status, const char *format,
                   ...) {
         char where[256], what[200];
         va_list args;
 
-        name_place(place, where, sizeof where);
+        format_place(place, where, sizeof where);
         va_start(args, format);
         (void)vsnprintf(what, sizeof what, format, args);
         va_end(args);
@@ -100,23 +100,23 @@ static int check_identity(const struct place *place, const struct hf__json *obje
         const char *ns = hf__json_string(object, "metadata.namespace");
 
         if (!hf__json_is_object(object))
-                return refuse(place, reterr_status, "it is not an object");
+                return reject(place, reterr_status, "it is not an object");
         if (!api_version || !kind)
-                return refuse(place, reterr_status, "field %s is missing",
+                return reject(place, reterr_status, "field %s is missing",
                               api_version ? "kind" : "apiVersion");
         step->kind = hf__kinds_find(place->kinds, api_version, kind);
         if (!step->kind)
-                return refuse(place, reterr_status,
+                return reject(place, reterr_status,
                               "field kind: there is no kind \"%.60s\" in \"%.80s\"", kind,
                               api_version);
         if (!is_name(name))
-                return refuse(place, reterr_status, "field metadata.name: %s",
+                return reject(place, reterr_status, "field metadata.name: %s",
                               name ? "it is not a valid name" : "it is missing");
         if (step->kind->namespaced && !is_name(ns))
-                return refuse(place, reterr_status, "field metadata.namespace: a %s needs one",
+                return reject(place, reterr_status, "field metadata.namespace: a %s needs one",
                               kind);
         if (!step->kind->namespaced && hf__json_path(object, "metadata.namespace"))
-                return refuse(place, reterr_status, "field metadata.namespace: a %s has none",
+                return reject(place, reterr_status, "field metadata.namespace: a %s has none",
                               kind);
         return 0;
 }
@@ -136,7 +136,7 @@ static int fill_step(const struct place *place, struct hf__json *object, struct 
         hf__json_print(object, &text);
         if (r == 0)
                 r = text.error;
-        name_place(place, where, sizeof where);
+        format_place(place, where, sizeof where);
         step->content = text.data; /* takes ownership */
         step->n_content = text.n;
         step->source = strdup(where);
@@ -158,7 +158,7 @@ static int add_object(const struct place *place, struct hf__json *object,
         int r = hf__json_check_unique(object, &key);
 
         if (r == HF_E_INVALID)
-                return refuse(place, reterr_status, "the key \"%.100s\" occurs twice in an object",
+                return reject(place, reterr_status, "the key \"%.100s\" occurs twice in an object",
                               key);
         if (r == 0)
                 r = check_identity(place, object, &step, reterr_status);
@@ -190,9 +190,9 @@ static int on_document(void *ctx, size_t number, size_t line, const char *json, 
         int r = hf__json_parse(json, n, &object, NULL);
         if (r < 0)
                 return r;
-        r = r != 0 ? refuse(place, reterr_status, "it contains a value that JSON cannot represent")
+        r = r != 0 ? reject(place, reterr_status, "it contains a value that JSON cannot represent")
                    : add_object(place, object, reterr_status);
-        place->refused = r != 0;
+        place->rejected = r != 0;
         hf__json_free(object);
         return r;
 }
@@ -203,11 +203,11 @@ static int add_yaml(struct place *place, const char *text, size_t n,
         char source[256];
         int r = hf__yaml_each(text, n, MAX_JSON, on_document, place, &why);
 
-        if (r != 0 && place->refused && reterr_status)
+        if (r != 0 && place->rejected && reterr_status)
                 *reterr_status = why;
-        if (r == 0 || place->refused)
+        if (r == 0 || place->rejected)
                 return r;
-        name_source(place->source, source, sizeof source);
+        format_source(place->source, source, sizeof source);
         return hf_fail(reterr_status, r, "%s: %s", source,
                        why.message[0] ? why.message : hf_strerror(r));
 }
@@ -223,7 +223,7 @@ static int add_json(struct place *place, const char *text, size_t n,
         for (size_t i = 0; i < offset && i < n; i++)
                 place->line += text[i] == '\n';
         if (r != 0)
-                return refuse(place, reterr_status, "this is not JSON");
+                return reject(place, reterr_status, "this is not JSON");
         place->line = 1;
         r = add_object(place, object, reterr_status);
         hf__json_free(object);

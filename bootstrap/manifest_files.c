@@ -17,7 +17,8 @@
 
 #include "bootstrap/manifest.h"
 
-#define MAX_FILE  (1u << 20)
+/* Limits, because a wrong path may name a directory with large files or with very many. */
+#define MAX_FILE  (1u << 20) /* bytes */
 #define MAX_FILES 1000
 
 static bool ends_with(const char *text, const char *end) {
@@ -25,14 +26,14 @@ static bool ends_with(const char *text, const char *end) {
         return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* A filter for scandir. */
+/* A filter for scandir. Skips hidden files, which editors and volume mounts create. */
 static int is_manifest(const struct dirent *entry) {
         const char *name = entry->d_name;
         return name[0] != '.' &&
                (ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json"));
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
+static int compare_names(const struct dirent **a, const struct dirent **b) {
         return strcmp((*a)->d_name, (*b)->d_name);
 }
 
@@ -87,6 +88,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n,
         return r;
 }
 
+/* Reads one file and appends its steps. Skips what is not a regular file. */
 static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, const char *directory,
                     const char *name, struct hf_status *reterr_status) {
         char path[PATH_MAX], *text;
@@ -105,7 +107,7 @@ static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, cons
 int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__kinds *kinds,
                                 const char *path, struct hf_status *reterr_status) {
         struct dirent **entries = NULL;
-        int n = scandir(path, &entries, is_manifest, by_name);
+        int n = scandir(path, &entries, is_manifest, compare_names);
         int r = 0;
 
         if (n < 0) {

@@ -51,7 +51,7 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         assert(!run->has_ledger && !run->ledger_object);
         /* The previous leader wrote everything before this term's Lease was acquired, so a read
          * that is not older than that write shows it all. A consistent read is not needed. */
-        if (bootstrap->one_revision && !run->doubts && *acquired_at)
+        if (bootstrap->one_revision && !run->needs_consistent_read && *acquired_at)
                 (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
         const struct hf_request request = {.verb = HF_VERB_GET,
                                            .resource = hf__ledger_resource,

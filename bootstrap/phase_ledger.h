@@ -12,8 +12,8 @@
 int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
 /*
  * Both change the ledger and write it at the resourceVersion that was read. A conflict is no
- * failure: all known state is discarded, and the caller reads it again. Both report what they have
- * done.
+ * failure: all known state is discarded, and the caller reads it again. Both report the progress
+ * that they made.
  */
 int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
                             struct hf_status *why);

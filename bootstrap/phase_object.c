@@ -42,7 +42,7 @@ static int send_object(struct hf__phase_run *run, struct hf_request *request,
         int r = hf_client_do(hf_term_client(run->term), request, hf_term_abort(run->term), &text,
                              &n, why);
         if (r == 0)
-                r = hf__content_see(text, n, &written);
+                r = hf__content_inspect(text, n, &written);
         free(text);
         if (r != 0)
                 return r;
@@ -81,7 +81,7 @@ int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
                 return 0;
         }
         if (r == 0)
-                r = hf__content_see(text, n, &seen);
+                r = hf__content_inspect(text, n, &seen);
         if (r != 0) {
                 free(text);
                 return r;
@@ -103,11 +103,11 @@ int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_
         if (dry_run)
                 request.query = WRITE_QUERY "&dryRun=All";
         if (r == 0)
-                r = send_object(run, &request, &body, dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED,
-                                why);
+                r = send_object(run, &request, &body,
+                                dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED, why);
         hf__strbuf_done(&body);
         if (r != HF_E_CONFLICT && r != HF_E_NOT_FOUND)
                 return r;
-        hf__phase_run_forget_object(run); /* another writer was faster: read it again */
+        hf__phase_run_forget_object(run); /* another process changed it first: read it again */
         return 0;
 }

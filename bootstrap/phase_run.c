@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A phase in a term: the shell around plan.c. It reads the ledger, gets the next action from the
- * plan, does it, and gets the next one. The file begins with the loop; the functions that the loop
- * calls follow.
+ * Runs a phase in a term. plan.c decides, and this file carries out: it reads the ledger, gets the
+ * next action from the plan, does it, and gets the next one. The file begins with the loop; the
+ * functions that the loop calls follow.
  *
  * After any failure it discards all known state and, after a pause that grows, reads it again. So
  * the same code handles a lost response, a conflict with another writer, and a crash of the
@@ -40,7 +40,7 @@
 #define LEDGER_CHECK (2 * HF_NSEC_PER_SEC) /* between two checks that the ledger still exists */
 
 static int run_to_completion(struct hf__phase_run *run);
-static int take_step(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
+static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from);
 static void give_way(struct hf__phase_run *run);
 static bool wait_until_ledger_is_lost(const struct hf__phase_run *run);
@@ -73,8 +73,8 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
                         return 0;
                 hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
                        "%s: the ledger was deleted: writing it again", phase->name);
-                run.restores = true;
-                run.begun = false;
+                run.is_restoring = true;
+                run.has_begun = false;
         }
 }
 
@@ -82,7 +82,7 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
 
 /* Whether the error means that the term is over for this process: then another attempt is
  * useless. */
-static bool ends_term(int error) {
+static bool means_term_end(int error) {
         return error == HF_E_NOT_LEADER || error == HF_E_STALE_TERM || error == HF_E_UNFENCED ||
                error == HF_E_CANCELED;
 }
@@ -93,23 +93,23 @@ static int run_to_completion(struct hf__phase_run *run) {
                 struct hf_status why = {0};
                 bool finished = false;
 
-                /* A drain ends the run between two steps, but not between a write and its
-                 * record. */
+                /* A drain ends the run between two steps. It must not come between a write and its
+                 * record, because the next leader would then have to read the object again. */
                 if (run->seen.state == HF__SEEN_NOTHING &&
                     hf_cancel_fired(hf_term_drain(run->term)))
                         return HF_E_CANCELED;
-                int r = take_step(run, &finished, &why);
+                int r = do_next_action(run, &finished, &why);
                 if (finished)
                         return 0;
-                if (ends_term(r) || (r != 0 && hf_cancel_fired(hf_term_drain(run->term))))
+                if (means_term_end(r) || (r != 0 && hf_cancel_fired(hf_term_drain(run->term))))
                         return r;
                 if (r != 0)
                         handle_failure(run, r, &why);
         }
 }
 
-/* Does the next action of the plan. *ret_finished: nothing is left to do. */
-static int take_step(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why) {
+/* Does the next action of the plan. *ret_finished: nothing was left to do. */
+static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why) {
         struct hf__phase *phase = run->phase;
         struct hf__plan plan = {.action = HF__PLAN_FINISHED};
 
@@ -126,15 +126,15 @@ static int take_step(struct hf__phase_run *run, bool *ret_finished, struct hf_st
                 assert(plan.step < phase->steps.n);
                 run->step = &phase->steps.list[plan.step];
         }
-        if (!run->begun) {
-                run->begun = true;
+        if (!run->has_begun) {
+                run->has_begun = true;
                 hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run), plan.step);
         }
         switch (plan.action) {
         case HF__PLAN_CREATE: return hf__phase_object_create(run, why);
         case HF__PLAN_READ: return hf__phase_object_read(run, why);
         case HF__PLAN_REPLACE: return hf__phase_object_replace(run, false, why);
-        case HF__PLAN_TRY: return hf__phase_object_replace(run, true, why);
+        case HF__PLAN_DRY_RUN: return hf__phase_object_replace(run, true, why);
         case HF__PLAN_RECORD: return hf__phase_ledger_record(run, &plan, why);
         case HF__PLAN_COMPLETE: return hf__phase_ledger_complete(run, why);
         case HF__PLAN_FINISHED: break;
@@ -144,12 +144,12 @@ static int take_step(struct hf__phase_run *run, bool *ret_finished, struct hf_st
 
 /* ---- failures ---- */
 
-/* Bytes of the server's message that fit into ours, which also names the source and the step. */
+/* Bytes of the server's message that fit into our message beside the source and the step. */
 #define MAX_REASON 180
 
 /* The message of an invalid object begins with the object's name, which may be long and is in our
  * message already. Skips the name if the rest of the message would be cut off otherwise. */
-static const char *without_name(const char *message) {
+static const char *skip_object_name(const char *message) {
         static const char invalid[] = "\" is invalid: ";
         const char *at = strlen(message) > MAX_REASON ? strstr(message, invalid) : NULL;
 
@@ -164,7 +164,7 @@ static void describe_failure(const struct hf__phase_run *run, int error,
         *why = *from;
         if (run->step)
                 (void)hf_fail(why, error, "%.160s (%.100s): %.*s", run->step->source, run->step->id,
-                              MAX_REASON, without_name(reason));
+                              MAX_REASON, skip_object_name(reason));
         else
                 (void)hf_fail(why, error, "ledger %.60s/%.60s: %.300s", run->bootstrap->ledger_ns,
                               run->bootstrap->ledger_name, reason);
@@ -199,7 +199,7 @@ static void handle_failure(struct hf__phase_run *run, int error, const struct hf
 static void give_way(struct hf__phase_run *run) {
         struct hf__phase *phase = run->phase;
 
-        if (run->restores || !run->bootstrap->elector ||
+        if (run->is_restoring || !run->bootstrap->elector ||
             now_of(run) - run->failing_since < phase->give_way_after ||
             hf_elector_step_down(run->bootstrap->elector) != 0)
                 return;
@@ -239,5 +239,5 @@ void hf__phase_run_forget(struct hf__phase_run *run) {
         hf__ledger_done(&run->ledger);
         run->ledger_object = hf__json_free(run->ledger_object);
         run->has_ledger = false;
-        run->doubts = true;
+        run->needs_consistent_read = true;
 }

@@ -15,9 +15,10 @@ struct hf__phase_run {
         struct hf_bootstrap *bootstrap; /* borrowed */
         struct hf_term *term;           /* borrowed */
 
-        bool restores; /* the phase was complete in this term, and then its ledger was deleted */
-        /* what was read may be outdated: from now on only consistent reads */
-        bool doubts;
+        /* the phase was complete in this term, and then its ledger was deleted */
+        bool is_restoring;
+        /* what was read may have been outdated, so that only consistent reads follow */
+        bool needs_consistent_read;
 
         /* the known state; discarded after a failure */
         bool has_ledger;
@@ -28,7 +29,7 @@ struct hf__phase_run {
         size_t n_present;
 
         const struct hf__step *step; /* the current step; NULL = the ledger */
-        bool begun;                  /* the phase has had something to do */
+        bool has_begun;              /* the phase had something to do, so on_progress was called */
         unsigned n_failures;         /* consecutive failures */
         hf_nsec failing_since;       /* boot time of the first of them */
         hf_nsec pause;               /* before the next attempt */

@@ -34,11 +34,13 @@ static void plan_record(struct hf__plan *plan, enum hf__outcome outcome, const c
         (void)snprintf(plan->applied, sizeof plan->applied, "%s", applied);
 }
 
-/* Plans for an object that exists and whose record, if there is one, has another content. */
+/* Plans for an object that exists. Its step has no record, or a record of another content. */
 static void plan_present(const struct hf__ledger_entry *entry, const struct hf__step *step,
                          const struct hf__seen *seen, struct hf__plan *plan) {
+        /* The stamp proves that bootstrap wrote this content before a crash. A dry run shows how
+         * the server stores it. */
         if (strcmp(seen->stamp, step->hash) == 0)
-                plan->action = HF__PLAN_TRY;
+                plan->action = HF__PLAN_DRY_RUN;
         else if (!entry)
                 plan_record(plan, HF__OUTCOME_FOUND, "");
         else if (entry->applied[0] && strcmp(seen->present, entry->applied) == 0)
@@ -61,7 +63,7 @@ static void plan_step(const struct hf__ledger_entry *entry, const struct hf__ste
         case HF__SEEN_PRESENT: plan_present(entry, step, seen, plan); break;
         case HF__SEEN_CREATED: plan_record(plan, HF__OUTCOME_CREATED, seen->result); break;
         case HF__SEEN_REPLACED: plan_record(plan, HF__OUTCOME_UPDATED, seen->result); break;
-        case HF__SEEN_TRIED:
+        case HF__SEEN_DRY_RUN:
                 plan_record(plan, entry ? HF__OUTCOME_UPDATED : HF__OUTCOME_CREATED, seen->result);
                 break;
         }
@@ -71,7 +73,8 @@ void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                    const struct hf__steps *steps, const char *version, const struct hf__seen *seen,
                    struct hf__plan *ret_plan) {
         const struct hf__ledger_completed *completed = hf__ledger_find_completed(ledger, phase);
-        int order = -1; /* a missing or unknown version counts as older */
+        /* A phase that is not complete, or whose version cannot be read, counts as older. */
+        int order = -1;
 
         assert(!ledger->newer_format);
         if (completed && completed->version[0])

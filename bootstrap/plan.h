@@ -32,20 +32,20 @@ enum hf__plan_action {
         HF__PLAN_CREATE,   /* create the step's object */
         HF__PLAN_READ,     /* read the step's object */
         HF__PLAN_REPLACE,  /* replace its content, at the resourceVersion that was read */
-        HF__PLAN_TRY,      /* like HF__PLAN_REPLACE, but as a dry run */
+        HF__PLAN_DRY_RUN,  /* like HF__PLAN_REPLACE, but as a dry run */
         HF__PLAN_RECORD,   /* write a record with outcome and applied into the ledger */
         HF__PLAN_COMPLETE, /* mark the phase complete in the ledger */
 };
 
 /* What is known of the object of one step. After any failure it is HF__SEEN_NOTHING again. */
 enum hf__seen_state {
-        HF__SEEN_NOTHING,
+        HF__SEEN_NOTHING,  /* not requested yet */
         HF__SEEN_EXISTS,   /* a create was refused, because it exists */
         HF__SEEN_ABSENT,   /* a read did not find it */
         HF__SEEN_PRESENT,  /* a read found it; stamp and present are set */
         HF__SEEN_CREATED,  /* we created it; result is set */
         HF__SEEN_REPLACED, /* we replaced its content; result is set */
-        HF__SEEN_TRIED,    /* we made a dry run; result is set */
+        HF__SEEN_DRY_RUN,  /* we replaced it in a dry run; result is set */
 };
 struct hf__seen {
         enum hf__seen_state state;

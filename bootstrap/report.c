@@ -27,6 +27,7 @@
 
 /* ---- health checks; thread: any ---- */
 
+/* Reports the first failing phase: the phases after it usually wait for it. */
 static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         struct hf_bootstrap *bootstrap = ctx;
         bool healthy = true;
@@ -43,6 +44,7 @@ static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         return healthy;
 }
 
+/* Whether a phase that readiness depends on is complete. The reason says how far it is. */
 static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         struct hf__phase *phase = ctx;
         const struct hf_bootstrap_info *info = &phase->info;
@@ -72,13 +74,14 @@ static void make_metrics(struct hf__phase *phase) {
         (void)snprintf(labels, sizeof labels, "phase=\"%s\"", phase->name);
         metrics->complete =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_complete",
-                               "1 once the ledger says that a version completed the phase", labels);
+                               "1 once the ledger shows that some version has completed the phase",
+                               labels);
         metrics->failing =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_failing",
                                "1 while this process leads and a step of the phase fails", labels);
         metrics->failures = hf_metrics_get(registry, HF_METRIC_COUNTER,
                                            "holdfast_bootstrap_step_failures_total",
-                                           "Steps that failed, each try", labels);
+                                           "Failed attempts to do a step", labels);
         metrics->gave_way = hf_metrics_get(
                 registry, HF_METRIC_COUNTER, "holdfast_bootstrap_gave_way_total",
                 "Times this process released the Lease because the phase kept failing", labels);
@@ -88,8 +91,7 @@ static void make_metrics(struct hf__phase *phase) {
                 metrics->steps[i] =
                         hf_metrics_get(registry, HF_METRIC_COUNTER,
                                        "holdfast_bootstrap_steps_total",
-                                       "Steps that this process recorded, by what became of them",
-                                       labels);
+                                       "Steps that this process recorded, by outcome", labels);
         }
 }
 
@@ -207,7 +209,8 @@ static int fill_event(struct hf__json *event, const struct hf__phase *phase, con
         return r;
 }
 
-/* The timeout is short: the phase waits for these requests, and they are not important. */
+/* Sends a request about the Event. The timeout is short, because the phase waits for the response,
+ * and an Event is not worth a delay. */
 static int request_event(struct hf_term *term, struct hf_request *request, char **ret_text,
                          size_t *ret_n) {
         static const struct hf_resource events = {"", "v1", "events"};

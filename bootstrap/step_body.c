@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of creates and updates. Each body has the stamp, the hash of the manifest's content. After
- * a crash or a lost response the next leader recognises bootstrap's own write by it.
+ * The bodies of creates and updates.
+ *
+ * Invariant: each body has the stamp, which is the hash of the manifest's content. After a crash or
+ * a lost response it shows the next leader that bootstrap wrote the object.
  */
 #include "bootstrap/step_body.h"
 
@@ -12,7 +14,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* Sets the stamp, and adds the annotations if there are none. */
+/* Sets the stamp. Its name contains dots, so it is a key, not a path. */
 static int set_stamp(struct hf__json *object, const struct hf__step *step) {
         struct hf__json *metadata = hf__json_get(object, "metadata");
         int r = 0;
@@ -46,8 +48,8 @@ int hf__step_body_new(const struct hf__step *step, struct hf__strbuf *out) {
         return r;
 }
 
-/* Replaces the top-level fields, the labels and the annotations by those of the manifest. The rest
- * of the metadata, and the status, stay. */
+/* Replaces the top-level fields, the labels and the annotations by those of the manifest. Keeps the
+ * rest of the metadata and the status, because they belong to the server and to controllers. */
 static int replace_content(struct hf__json *object, const struct hf__json *content) {
         static const char *const stated[] = {"labels", "annotations"};
         struct hf__json *metadata = hf__json_get(object, "metadata"), *next;
@@ -63,11 +65,11 @@ static int replace_content(struct hf__json *object, const struct hf__json *conte
                 if (strcmp(hf__json_key(m), "metadata") != 0)
                         r = hf__json_put(object, hf__json_key(m), hf__json_dup(m));
         for (size_t i = 0; r == 0 && i < sizeof stated / sizeof stated[0]; i++) {
-                const struct hf__json *mine =
+                const struct hf__json *wanted =
                         hf__json_get(hf__json_get(content, "metadata"), stated[i]);
                 hf__json_drop(metadata, stated[i]);
-                if (mine)
-                        r = hf__json_put(metadata, stated[i], hf__json_dup(mine));
+                if (wanted)
+                        r = hf__json_put(metadata, stated[i], hf__json_dup(wanted));
         }
         return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of steps of a phase. Invariant: it never has more than HF_BOOTSTRAP_STEPS_MAX. */
+/* The list of the steps of a phase. Invariant: it never has more than HF_BOOTSTRAP_STEPS_MAX. */
 #include "bootstrap/steps.h"
 
 #include <errno.h>

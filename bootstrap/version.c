@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares versions. Numbers may have any length: they are compared as texts, never converted. */
+/*
+ * Compares versions.
+ *
+ * Invariant: numbers may have any length, so they are compared as texts and never converted.
+ */
 #include "bootstrap/version.h"
 
 #include <assert.h>
@@ -8,7 +12,7 @@
 
 static size_t n_digits(const char *text) { return strspn(text, "0123456789"); }
 
-/* Skips identifiers with dots between them. Returns where they end; NULL: one is empty. */
+/* Skips identifiers that are separated by dots. Returns where they end, or NULL if one is empty. */
 static const char *skip_identifiers(const char *text) {
         for (;;) {
                 size_t n =
@@ -87,6 +91,7 @@ static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t 
         return order;
 }
 
+/* Both have no leading '-'. If all common identifiers are equal, the one with fewer is older. */
 static int compare_pre_releases(const char *a, const char *b) {
         for (;;) {
                 size_t n_a = strcspn(a, ".+"), n_b = strcspn(b, ".+");

@@ -7,12 +7,12 @@
  * still the newest (read the file).
  *
  * The file is read when the client is created. Later it is read only on the engine's thread: after
- * a 401, and when a request finds that the last reading is a minute old. That request still uses
- * the previous token, which is valid for much longer. Therefore no caller waits for the file
- * system, and an idle client does nothing.
+ * a 401, and when a request starts a minute or more after the file was last read. That request
+ * still uses the previous token, which is valid for much longer. Therefore no caller waits for the
+ * file system, and an idle client does nothing.
  *
- * Invariants: if a reading fails, the previous token is kept, because a file may be missing for a
- * moment while it is replaced. Memory that held a token is wiped before it is freed.
+ * Invariants: if the file cannot be read, the previous token is kept, because a file may be missing
+ * for a moment while it is replaced. A struct hf__token is wiped before it is freed.
  */
 #include "client/bearer.h"
 
@@ -29,10 +29,10 @@
 #include "base/thread.h"
 #include "client/file_text.h"
 
-#define MAX_TOKEN     ((size_t)64 << 10)
-#define MAX_AGE       (60 * HF_NSEC_PER_SEC)
-#define REFUSED_PAUSE HF_NSEC_PER_SEC
-#define PREFIX        "Authorization: Bearer "
+#define MAX_TOKEN           ((size_t)64 << 10)
+#define MAX_TOKEN_AGE       (60 * HF_NSEC_PER_SEC)
+#define MIN_RELOAD_INTERVAL HF_NSEC_PER_SEC
+#define HEADER_PREFIX       "Authorization: Bearer "
 
 struct hf__token {
         atomic_int refs;
@@ -47,12 +47,14 @@ struct hf__bearer {
         pthread_mutex_t mu;
         /* guarded by mu */
         struct hf__token *current; /* a reference; NULL = no token */
-        hf_nsec read_at;           /* boot time of the last reading, even if that failed */
-        bool scheduled;            /* a reading is scheduled on the engine's thread */
+        hf_nsec read_at;           /* boot time when the file was last read, even if that failed */
+        bool reload_scheduled;     /* the engine's thread will soon read the file */
         /* the engine's thread only */
-        bool failing; /* the last reading failed, and that was logged */
+        bool reload_failing; /* the file could not be read the last time, and that was logged */
 };
 
+/* Whether the text can be sent as a token. A control character could end the header early and begin
+ * another one. */
 static bool is_token(const char *text) {
         size_t n = strnlen(text, MAX_TOKEN + 1);
 
@@ -65,13 +67,13 @@ static bool is_token(const char *text) {
 }
 
 static struct hf__token *token_new(const char *text) {
-        size_t n = sizeof PREFIX + strlen(text);
+        size_t n = sizeof HEADER_PREFIX + strlen(text);
         struct hf__token *token = malloc(sizeof *token + n);
 
         if (!token)
                 return NULL;
         atomic_init(&token->refs, 1);
-        (void)snprintf(token->header, n, PREFIX "%s", text);
+        (void)snprintf(token->header, n, HEADER_PREFIX "%s", text);
         return token;
 }
 
@@ -111,19 +113,20 @@ static int read_token(const char *path, struct hf__token **ret_token,
         return r;
 }
 
-/* ---- reading again; thread: the engine's ---- */
+/* ---- reading the file again; thread: the engine's ---- */
 
-static void reload(struct hf__bearer *bearer) {
+/* Reads the file without the lock, because other threads must not wait for the file system. */
+static void reload_token(struct hf__bearer *bearer) {
         struct hf__token *fresh = NULL;
         struct hf_status status = {0};
         int r = read_token(bearer->path, &fresh, &status);
 
-        if (r != 0 && !bearer->failing)
+        if (r != 0 && !bearer->reload_failing)
                 hf_log(&bearer->host->log, HF_LOG_WARNING, "client",
                        "%s; keeping the previous token", status.message);
-        bearer->failing = r != 0;
+        bearer->reload_failing = r != 0;
         (void)pthread_mutex_lock(&bearer->mu);
-        bearer->scheduled = false;
+        bearer->reload_scheduled = false;
         bearer->read_at = hf_now(hf_host_clock(bearer->host));
         if (fresh && strcmp(fresh->header, bearer->current->header) != 0) {
                 struct hf__token *previous = bearer->current;
@@ -134,21 +137,21 @@ static void reload(struct hf__bearer *bearer) {
         (void)hf__token_unref(fresh);
 }
 
-static void on_timer(void *ctx) { reload(ctx); }
+static void on_reload_timer(void *ctx) { reload_token(ctx); }
 
-bool hf__bearer_refused(struct hf__bearer *bearer, const struct hf__token *used) {
+bool hf__bearer_renew(struct hf__bearer *bearer, const struct hf__token *used) {
         if (!bearer->path)
                 return false;
         hf_nsec now = hf_now(hf_host_clock(bearer->host));
         (void)pthread_mutex_lock(&bearer->mu);
         bool is_newest = bearer->current == used;
-        bool is_recent = now - bearer->read_at < REFUSED_PAUSE;
+        bool is_recent = now - bearer->read_at < MIN_RELOAD_INTERVAL;
         (void)pthread_mutex_unlock(&bearer->mu);
         if (!is_newest)
                 return true;
         if (is_recent)
                 return false;
-        reload(bearer);
+        reload_token(bearer);
         (void)pthread_mutex_lock(&bearer->mu);
         is_newest = bearer->current == used;
         (void)pthread_mutex_unlock(&bearer->mu);
@@ -163,13 +166,14 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         struct hf__token *token = bearer->current;
         if (token)
                 (void)atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
-        bool is_due = bearer->path && !bearer->scheduled && now - bearer->read_at >= MAX_AGE;
+        bool is_due =
+                bearer->path && !bearer->reload_scheduled && now - bearer->read_at >= MAX_TOKEN_AGE;
         if (is_due)
-                bearer->scheduled = true;
+                bearer->reload_scheduled = true;
         (void)pthread_mutex_unlock(&bearer->mu);
-        if (is_due && hf__http_schedule(bearer->engine, 0, on_timer, bearer) != 0) {
+        if (is_due && hf__http_schedule(bearer->engine, 0, on_reload_timer, bearer) != 0) {
                 (void)pthread_mutex_lock(&bearer->mu);
-                bearer->scheduled = false; /* the next request tries again */
+                bearer->reload_scheduled = false; /* the next request tries again */
                 (void)pthread_mutex_unlock(&bearer->mu);
         }
         return token;

@@ -19,7 +19,7 @@ int hf__bearer_new(const struct hf_host *host, const char *text, const char *pat
 /* Sets the engine whose thread reads the file again; borrowed. Must be called before the first
  * request. */
 void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine);
-/* Only after the engine was freed. Accepts NULL; returns NULL. */
+/* Frees the source. The engine must have been freed before. Accepts NULL; returns NULL. */
 struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer);
 
 /* Returns a reference to the token for a new request; NULL = none. If the file was read more than a
@@ -28,7 +28,7 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer);
 const char *hf__token_header(const struct hf__token *token); /* "Authorization: Bearer ..." */
 struct hf__token *hf__token_unref(struct hf__token *token);  /* accepts NULL, returns NULL */
 
-/* Called after the server refused a request with the token `used` (401). Reads the file again, at
- * most once a second. Returns whether there is another token now, so that a retry makes sense.
- * Thread: the engine's. */
-bool hf__bearer_refused(struct hf__bearer *bearer, const struct hf__token *used);
+/* Called after the server rejected a request with the token `used` (401). If `used` is still the
+ * newest token, reads the file again, but at most once a second. Returns whether there is a newer
+ * token now, so that a retry makes sense. Thread: the engine's. */
+bool hf__bearer_renew(struct hf__bearer *bearer, const struct hf__token *used);

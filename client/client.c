@@ -32,7 +32,7 @@ struct pending {
         bool arrived; /* the members below are set */
         int error;
         struct hf_status status;
-        char *body; /* owned, until the caller takes it */
+        char *body; /* owned; NULL once it was moved to the caller */
         size_t n_body;
 };
 
@@ -73,8 +73,8 @@ static void pending_unref_unlock(struct pending *pending) {
 /* Stores the response, and drops the request's reference. Runs on a thread of the client. */
 static void on_response(void *ctx, const struct hf_response *response) {
         struct pending *pending = ctx;
-        /* Copy the body before taking the lock, because it may be large. An empty body becomes
-         * "". */
+        /* Copy the body before locking the mutex, because the body may be large. An empty body
+         * becomes "". */
         char *body = malloc(response->n_body + 1);
 
         if (body) {
@@ -123,7 +123,7 @@ static bool pending_wait(struct pending *pending, struct hf_cancel *token) {
         return arrived;
 }
 
-static int canceled(struct hf_status *reterr_status) {
+static int fail_canceled(struct hf_status *reterr_status) {
         return hf_fail(reterr_status, HF_E_CANCELED, "the request was canceled by its token");
 }
 
@@ -136,7 +136,7 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
                 return hf_fail(reterr_status, -EINVAL,
                                "a blocking request needs a client and a token");
         if (hf_cancel_fired(token))
-                return canceled(reterr_status);
+                return fail_canceled(reterr_status);
         struct pending *pending = pending_new(hf_host_clock(client->host));
         if (!pending)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
@@ -154,7 +154,7 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
                 hf_client_cancel(client, id);
 
         (void)pthread_mutex_lock(&pending->mu);
-        r = arrived ? pending->error : canceled(reterr_status);
+        r = arrived ? pending->error : fail_canceled(reterr_status);
         if (arrived && r != 0 && reterr_status)
                 *reterr_status = pending->status;
         if (arrived && r == 0 && ret_body) {

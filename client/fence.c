@@ -74,58 +74,61 @@ static bool parse_term(const char *text, size_t n, uint64_t *ret_term) {
 }
 
 /* The part of the text that is still to be parsed. */
-struct scan {
+struct cursor {
         const char *at, *end;
 };
 
-/* Returns the text before the next separator and moves past it. False: there is no separator. */
-static bool take_part(struct scan *scan, char separator, const char **ret_text, size_t *ret_n) {
-        const char *found = memchr(scan->at, separator, (size_t)(scan->end - scan->at));
+/* Returns the text before the next separator, and advances the cursor past that separator. False:
+ * there is no separator. */
+static bool next_part(struct cursor *cursor, char separator, const char **ret_text, size_t *ret_n) {
+        const char *found = memchr(cursor->at, separator, (size_t)(cursor->end - cursor->at));
         if (!found)
                 return false;
-        *ret_text = scan->at;
-        *ret_n = (size_t)(found - scan->at);
-        scan->at = found + 1;
+        *ret_text = cursor->at;
+        *ret_n = (size_t)(found - cursor->at);
+        cursor->at = found + 1;
         return true;
 }
 
-static bool take_name(struct scan *scan, char separator, char to[HF_NAME_MAX + 1]) {
+/* Copies the name before the next separator to `to`. */
+static bool next_name(struct cursor *cursor, char separator, char to[HF_NAME_MAX + 1]) {
         const char *text;
         size_t n;
-        if (!take_part(scan, separator, &text, &n) || !is_name(text, n))
+        if (!next_part(cursor, separator, &text, &n) || !is_name(text, n))
                 return false;
         memcpy(to, text, n);
         to[n] = '\0';
         return true;
 }
 
-static bool take_term(struct scan *scan, char separator, uint64_t *ret_term) {
+static bool next_term(struct cursor *cursor, char separator, uint64_t *ret_term) {
         const char *text;
         size_t n;
-        return take_part(scan, separator, &text, &n) && parse_term(text, n, ret_term);
+        return next_part(cursor, separator, &text, &n) && parse_term(text, n, ret_term);
 }
 
 /* Whether a second Lease follows: a comma comes before the next semicolon. */
-static bool has_second(const struct scan *scan) {
-        const char *semicolon = memchr(scan->at, ';', (size_t)(scan->end - scan->at));
-        return semicolon && memchr(scan->at, ',', (size_t)(semicolon - scan->at));
+static bool has_second_lease(const struct cursor *cursor) {
+        const char *semicolon = memchr(cursor->at, ';', (size_t)(cursor->end - cursor->at));
+        return semicolon && memchr(cursor->at, ',', (size_t)(semicolon - cursor->at));
 }
 
 int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence) {
-        struct scan scan = {text, text ? text + n : NULL};
+        struct cursor cursor = {text, text ? text + n : NULL};
         struct hf_fence fence = {0};
 
-        if (!text || !take_name(&scan, '/', fence.ns) || !take_name(&scan, ';', fence.name))
+        if (!text || !next_name(&cursor, '/', fence.ns) || !next_name(&cursor, ';', fence.name))
                 return -EINVAL;
-        if (has_second(&scan) &&
-            (!take_term(&scan, ',', &fence.term) || !take_name(&scan, '/', fence.also_ns) ||
-             !take_name(&scan, ';', fence.also_name) || !take_term(&scan, ';', &fence.also_term)))
+        if (has_second_lease(&cursor) &&
+            (!next_term(&cursor, ',', &fence.term) || !next_name(&cursor, '/', fence.also_ns) ||
+             !next_name(&cursor, ';', fence.also_name) ||
+             !next_term(&cursor, ';', &fence.also_term)))
                 return -EINVAL;
-        if (fence.also_term == 0 && !take_term(&scan, ';', &fence.term))
+        if (fence.also_term == 0 && !next_term(&cursor, ';', &fence.term))
                 return -EINVAL;
-        if (!is_identity(scan.at, (size_t)(scan.end - scan.at)))
+        if (!is_identity(cursor.at, (size_t)(cursor.end - cursor.at)))
                 return -EINVAL;
-        memcpy(fence.identity, scan.at, (size_t)(scan.end - scan.at));
+        memcpy(fence.identity, cursor.at, (size_t)(cursor.end - cursor.at));
         *ret_fence = fence;
         return 0;
 }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_SPACE ((size_t)8 << 10)
+#define INITIAL_SPACE ((size_t)8 << 10)
 
 void hf__wipe_free(char *text) {
         if (text)
@@ -29,7 +29,7 @@ void hf__trim_end(char *text) {
 }
 
 /* Like realloc, but wipes the old memory. Frees `text` also on failure. */
-static char *grow(char *text, size_t n, size_t space) {
+static char *grow_and_wipe(char *text, size_t n, size_t space) {
         char *larger = malloc(space);
 
         if (larger && n > 0)
@@ -40,26 +40,28 @@ static char *grow(char *text, size_t n, size_t space) {
         return larger;
 }
 
+/* Reads until the end of the file. Does not rely on st_size, because another program may write to
+ * the file in the meantime. */
 static int read_all(int fd, char **ret_text, size_t *ret_n) {
-        size_t n = 0, space = FIRST_SPACE;
+        size_t n = 0, space = INITIAL_SPACE;
         char *text = malloc(space);
         int r = text ? 0 : -ENOMEM;
 
         while (r == 0) {
                 if (n + 1 == space) {
                         space *= 2;
-                        text = grow(text, n, space);
+                        text = grow_and_wipe(text, n, space);
                         if (!text)
                                 return -ENOMEM;
                 }
-                ssize_t got = read(fd, text + n, space - 1 - n);
-                if (got < 0 && errno == EINTR)
+                ssize_t n_read = read(fd, text + n, space - 1 - n);
+                if (n_read < 0 && errno == EINTR)
                         continue;
-                if (got < 0)
+                if (n_read < 0)
                         r = -errno;
-                if (got <= 0)
+                if (n_read <= 0)
                         break;
-                n += (size_t)got;
+                n += (size_t)n_read;
                 if (n > HF__FILE_TEXT_MAX)
                         r = -EFBIG;
         }

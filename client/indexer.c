@@ -2,7 +2,8 @@
 /*
  * The indexes of an informer. An index has a node for each value that an object has, and a node
  * contains the entries with that value, in the order of their keys. Each entry has a list of its
- * nodes, so that its old values need not be computed again. A node without entries is freed.
+ * nodes, so that the old values of the entry need not be computed again. A node without entries is
+ * freed.
  *
  * Invariants: an entry is in a node exactly if that node is in the entry's list, and it is in no
  * list twice. An update either moves the entry to all of its new values or, out of memory, changes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The indexer: knows for each index of an informer which entries of the store have a value.
+ * The indexer: records, for each index of an informer, which entries of the store have which value.
  *
  * Lock: the informer's mu guards the contents of the indexes together with the store, so that a
  * reader finds an object under exactly the values of the state that it reads. Only the reflector's

@@ -24,6 +24,7 @@ static int copy_text(const char *text, char **ret_copy) {
         return *ret_copy ? 0 : -ENOMEM;
 }
 
+/* On failure the caller calls free_config. */
 static int copy_config(struct hf_informer *informer, const struct hf_informer_config *config) {
         int r = copy_text(config->resource.group, (char **)&informer->resource.group);
 
@@ -38,6 +39,7 @@ static int copy_config(struct hf_informer *informer, const struct hf_informer_co
         return r;
 }
 
+/* Undoes copy_config, even if that failed halfway: a member that was not copied is NULL. */
 static void free_config(struct hf_informer *informer) {
         free((char *)informer->resource.group);
         free((char *)informer->resource.version);
@@ -67,8 +69,8 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         struct hf_informer_config config;
 
         if (!host || !given || !ret_informer ||
-            hf__sized_config_take(&config, sizeof config,
-                                  HF__SIZED_CONFIG_LEAST(struct hf_informer_config, resource),
+            hf__sized_config_copy(&config, sizeof config,
+                                  HF__SIZED_CONFIG_MIN(struct hf_informer_config, resource),
                                   given) != 0)
                 return -EINVAL;
         if (!config.client || !config.resource.version || !config.resource.plural ||

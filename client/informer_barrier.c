@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits until an informer has seen a revision.
+ * Lets threads wait until an informer has seen a revision.
  *
- * A waiting thread puts itself into the informer's list, with the revision that it wants and the
- * count of consistent lists begun so far. The wait ends when the informer has seen that revision.
- * If the server does not use one revision counter for all collections, a list that begins after the
- * call is sufficient too: it contains everything that was written before the call. The reflector
- * checks the waiting threads at probe_at and sends such a list request in parallel to the watch;
- * reflector_list.c calls it a probe.
+ * A waiting thread adds a waiter to the informer's list, with the revision that the thread needs
+ * and the number of consistent lists begun so far. The wait ends when the informer has seen that
+ * revision. If the server does not use one revision counter for all collections, a list that begins
+ * after the call is sufficient too: it contains everything that was written before the call. The
+ * reflector checks the waiting threads at probe_at and sends such a list request in parallel to the
+ * watch; reflector_list.c calls it a probe.
  *
  * Invariant: each waiter is removed from the list by its own thread before its stack frame ends.
  */
@@ -19,11 +19,14 @@
 
 #include "client/informer_private.h"
 
-/* The cost of a probe grows with the size of the collection. If that is larger than one page, wait
- * this long first, because the watch may deliver the revision by itself. */
+/*
+ * Delays before the first probe, because the watch may deliver the revision in the meantime. The
+ * cost of a probe grows with the size of the collection: LARGE_GRACE is for collections of more
+ * than one page. TERM_GRACE is for smaller ones at the beginning of a term, if the server has one
+ * revision.
+ */
 #define LARGE_GRACE (50 * HF_NSEC_PER_MSEC)
-/* At the beginning of a term, the delay for a smaller collection of a server with one revision. */
-#define TERM_GRACE (10 * HF_NSEC_PER_MSEC)
+#define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
 /* A revision that is never reached, so that only a consistent list ends the wait. */
 #define ONLY_A_LIST UINT64_MAX
 
@@ -31,8 +34,9 @@ static bool is_satisfied_locked(const struct hf_informer *informer,
                                 const struct hf__informer_waiter *waiter) {
         if (!informer->synced)
                 return false;
-        return informer->seen >= waiter->revision ||
-               (!informer->one_revision && informer->consistent > waiter->n_lists);
+        return informer->seen_revision >= waiter->revision ||
+               (!informer->one_revision &&
+                informer->newest_consistent_list > waiter->n_consistent_lists);
 }
 
 /* ---- for the reflector ---- */
@@ -46,7 +50,7 @@ bool hf__informer_barrier_pending_locked(const struct hf_informer *informer) {
 
 bool hf__informer_barrier_missed_locked(const struct hf_informer *informer, uint64_t list_number) {
         for (const struct hf__informer_waiter *w = informer->waiters; w; w = w->next)
-                if (!is_satisfied_locked(informer, w) && w->n_lists >= list_number &&
+                if (!is_satisfied_locked(informer, w) && w->n_consistent_lists >= list_number &&
                     list_number > 0)
                         return true;
         return false;
@@ -81,7 +85,7 @@ static void add_waiter(struct hf_informer *informer, struct hf__informer_waiter 
         (void)pthread_mutex_lock(&informer->mu);
         *waiter = (struct hf__informer_waiter){.next = informer->waiters,
                                                .revision = revision,
-                                               .n_lists = informer->n_lists};
+                                               .n_consistent_lists = informer->n_consistent_lists};
         if (!is_satisfied_locked(informer, waiter)) {
                 if (!informer->one_revision)
                         grace = 0;
@@ -109,8 +113,8 @@ static void remove_waiter(struct hf_informer *informer, const struct hf__informe
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
-static int await(struct hf_informer *informer, const struct hf__informer_waiter *waiter,
-                 struct hf_cancel *token) {
+static int await_waiter(struct hf_informer *informer, const struct hf__informer_waiter *waiter,
+                        struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
         hf_cancel_add_waker(token, &waker, wake_waiters, informer);
@@ -124,8 +128,8 @@ static int await(struct hf_informer *informer, const struct hf__informer_waiter 
         return r;
 }
 
-static int wait_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
-                    hf_nsec grace, struct hf_cancel *token) {
+static int wait_for_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
+                        hf_nsec grace, struct hf_cancel *token) {
         /* A few waiters fit on the stack, so hf_informer_wait cannot fail for lack of memory. */
         struct hf__informer_waiter few[4] = {0}, *waiters = few;
         int r = 0;
@@ -138,7 +142,7 @@ static int wait_all(struct hf_informer *const *informers, size_t n_informers, ui
         for (size_t i = 0; i < n_informers; i++)
                 add_waiter(informers[i], &waiters[i], revision, grace);
         for (size_t i = 0; r == 0 && i < n_informers; i++)
-                r = await(informers[i], &waiters[i], token);
+                r = await_waiter(informers[i], &waiters[i], token);
         for (size_t i = 0; i < n_informers; i++)
                 remove_waiter(informers[i], &waiters[i]);
         if (waiters != few)
@@ -152,7 +156,7 @@ int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informer
 
         if (!informers || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        return wait_all(informers, n_informers, revision, 0, token);
+        return wait_for_all(informers, n_informers, revision, 0, token);
 }
 
 int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
@@ -165,7 +169,7 @@ int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_inform
         for (size_t i = 0; i < n_informers && revision == ONLY_A_LIST; i++)
                 if (informers[i]->one_revision)
                         return -EINVAL;
-        return wait_all(informers, n_informers, revision, TERM_GRACE, token);
+        return wait_for_all(informers, n_informers, revision, TERM_GRACE, token);
 }
 
 int hf_informer_wait(struct hf_informer *informer, const char *resource_version,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The handlers of an informer: who gets an event, and when. Thread: the reflector's, for every
- * function here but hf__informer_handlers_done. The handlers run without a lock.
+ * The handlers of an informer, and the calls of them. Thread: the reflector's, for every function
+ * here except hf__informer_handlers_done. The handlers run without a lock.
  */
 #include <stdbool.h>
 
@@ -16,8 +16,8 @@ struct hf_informer_handler {
         hf_informer_handler_fn fn;
         void *ctx;
         /* guarded by the informer's mu */
-        bool replayed; /* it got the initial objects; from now on it gets events */
-        bool removed;  /* a thread is removing it and waits until it does not run */
+        bool replayed; /* the handler got the initial objects; from now on it gets events */
+        bool removed;  /* a thread waits until the handler does not run, and then unlinks it */
 };
 
 /* Calls every replayed handler. The entry may already have left the store. Called without the

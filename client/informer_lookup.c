@@ -59,7 +59,7 @@ bool hf__informer_has_in(struct hf_informer *informer, const char *ns) {
         if (n < 0 || (size_t)n >= sizeof prefix)
                 return false;
         (void)pthread_mutex_lock(&informer->mu);
-        const struct hf__keyed *first = hf__key_index_from(&informer->store.entries, prefix);
+        const struct hf__keyed *first = hf__key_index_lower_bound(&informer->store.entries, prefix);
         bool has = first && strncmp(first->key, prefix, (size_t)n) == 0;
         (void)pthread_mutex_unlock(&informer->mu);
         return has;

@@ -46,9 +46,11 @@ struct hf_informer {
         /* guarded by mu, changed by the reflector's thread only */
         struct hf__informer_store store;
         struct hf__indexer indexer;
-        uint64_t seen;       /* the store has, and the handlers got, all changes up to here */
-        uint64_t consistent; /* the highest number of a consistent list that the store contains */
-        bool synced;         /* the first list is complete */
+        /* The store has all changes up to this revision, and the handlers were called for them. */
+        uint64_t seen_revision;
+        /* The highest number of a consistent list that the store contains. */
+        uint64_t newest_consistent_list;
+        bool synced;                         /* the first list is complete */
         struct hf_informer_handler *running; /* the handler that is being called; NULL = none */
 
         /* guarded by mu */
@@ -56,7 +58,9 @@ struct hf_informer {
         struct hf__informer_waiter *waiters;  /* on the stacks of the waiting threads */
         hf_nsec probe_at;                     /* no list for waiters starts earlier */
         unsigned probe_failures;              /* since the last new waiter */
-        uint64_t n_lists; /* number of consistent lists begun, and the number of the newest one */
+        /* Consistent lists begun so far. They are numbered from 1, so this is also the number of
+         * the newest one. */
+        uint64_t n_consistent_lists;
         struct hf__reflector_queue queue;
         bool stop;
 

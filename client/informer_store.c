@@ -171,8 +171,8 @@ static bool has_equal_content(const struct hf__informer_entry *entry,
 }
 
 /* Stores a state of an object that may differ from the stored one. Takes ownership of `fresh`. */
-static int put_changed(struct hf_informer *informer, struct hf__informer_entry *fresh,
-                       const struct metadata *metadata, struct hf__buf *object) {
+static int store_changed_object(struct hf_informer *informer, struct hf__informer_entry *fresh,
+                                const struct metadata *metadata, struct hf__buf *object) {
         struct hf__informer_entry *entry = find_entry(informer, fresh->keyed.key);
 
         if (entry && has_other_uid(entry, metadata)) {
@@ -192,10 +192,10 @@ static int put_changed(struct hf_informer *informer, struct hf__informer_entry *
 
 /* Stores a state of an object. If object is NULL it is created from `data`, but only when it is
  * needed, because most items of a list are already stored. */
-static int put(struct hf_informer *informer, const struct metadata *metadata,
-               struct hf__buf *object, struct hf__span data) {
+static int store_object(struct hf_informer *informer, const struct metadata *metadata,
+                        struct hf__buf *object, struct hf__span data) {
         struct hf__informer_entry *fresh = entry_new(metadata);
-        struct hf__buf *made = NULL;
+        struct hf__buf *created = NULL;
         bool trusts_versions = !informer->store.versions_reused;
         int r = 0;
 
@@ -205,18 +205,18 @@ static int put(struct hf_informer *informer, const struct metadata *metadata,
         bool same_version =
                 entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
         if (!object && !(same_version && trusts_versions)) {
-                r = hf__informer_store_transform(informer, data.data, data.n, &made);
-                object = made;
+                r = hf__informer_store_transform(informer, data.data, data.n, &created);
+                object = created;
         }
         if (r == 0 && same_version && (trusts_versions || has_equal_content(entry, object))) {
                 entry->generation = informer->store.generation;
                 entry_free(fresh);
         } else if (r == 0) {
-                r = put_changed(informer, fresh, metadata, object);
+                r = store_changed_object(informer, fresh, metadata, object);
         } else {
                 entry_free(fresh);
         }
-        (void)hf__buf_unref(made);
+        (void)hf__buf_unref(created);
         return r;
 }
 
@@ -245,7 +245,7 @@ int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type ty
         if (r != 0)
                 return r;
         r = type == HF_EVENT_DELETED ? apply_deleted(informer, &metadata, object)
-                                     : put(informer, &metadata, object, text);
+                                     : store_object(informer, &metadata, object, text);
         (void)hf__json_free(metadata.json);
         return r;
 }
@@ -271,7 +271,7 @@ int hf__informer_store_replace_page(struct hf_informer *informer, const char *bo
                 struct metadata metadata;
                 r = parse_metadata(item, &metadata);
                 if (r == 0)
-                        r = put(informer, &metadata, NULL, item);
+                        r = store_object(informer, &metadata, NULL, item);
                 (void)hf__json_free(metadata.json);
                 if (r != 0)
                         return r;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sorted array of pointers. Invariant: the keys of the items are in strictly ascending order, as
- * strcmp compares them. */
+/*
+ * A sorted array of pointers. An insertion moves all later items. That is acceptable, because the
+ * items of a list arrive in the order of their keys, so that filling a store only appends.
+ *
+ * Invariant: the keys of the items are in strictly ascending order, as strcmp compares them.
+ */
 #include "client/key_index.h"
 
 #include <assert.h>
@@ -9,7 +13,7 @@
 #include <string.h>
 
 /* Returns the index of the item with that key, or the index at which it would be inserted. */
-static size_t place_of(const struct hf__key_index *index, const char *key, bool *ret_found) {
+static size_t find_place(const struct hf__key_index *index, const char *key, bool *ret_found) {
         size_t low = 0, high = index->n;
 
         *ret_found = false;
@@ -37,13 +41,13 @@ void hf__key_index_done(struct hf__key_index *index) {
 
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key) {
         bool found;
-        size_t i = place_of(index, key, &found);
+        size_t i = find_place(index, key, &found);
         return found ? index->items[i] : NULL;
 }
 
-struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const char *key) {
+struct hf__keyed *hf__key_index_lower_bound(const struct hf__key_index *index, const char *key) {
         bool found;
-        size_t i = place_of(index, key, &found);
+        size_t i = find_place(index, key, &found);
         return i < index->n ? index->items[i] : NULL;
 }
 
@@ -59,7 +63,7 @@ int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
                 index->items = items;
                 index->space = space;
         }
-        size_t i = place_of(index, item->key, &found);
+        size_t i = find_place(index, item->key, &found);
         assert(!found);
         memmove(index->items + i + 1, index->items + i, (index->n - i) * sizeof *index->items);
         index->items[i] = item;
@@ -69,7 +73,7 @@ int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
 
 void hf__key_index_remove(struct hf__key_index *index, const char *key) {
         bool found;
-        size_t i = place_of(index, key, &found);
+        size_t i = find_place(index, key, &found);
 
         if (!found)
                 return;

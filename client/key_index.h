@@ -24,7 +24,7 @@ void hf__key_index_done(struct hf__key_index *index);
 /* Returns the item with that key, or NULL. */
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key);
 /* Returns the first item whose key is equal to or after `key`, or NULL. */
-struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const char *key);
+struct hf__keyed *hf__key_index_lower_bound(const struct hf__key_index *index, const char *key);
 /* Adds an item whose key is not in the array yet. 0 or -ENOMEM. */
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item);
 /* Removes the item with that key; does nothing if there is none. */

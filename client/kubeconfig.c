@@ -8,8 +8,9 @@
  *
  * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
  * refused with a message that names it. If we ignored it, we would connect to another server or as
- * another user than the file intends. The contents of the files, and the keys and tokens in them,
- * are wiped before their memory is freed.
+ * another user than the file intends. The text of a file, and the key and the token of the
+ * configuration, are wiped before their memory is freed. Copies of them in the parsed JSON are not
+ * wiped.
  */
 #include "client/kubeconfig.h"
 
@@ -27,47 +28,48 @@
 #define MAX_FILES 32u
 #define MAX_JSON  ((size_t)4 << 20)
 
-/* One file: its content, its name for messages, and its directory for relative paths. */
+/* One file: its parsed content, its name for messages, and its directory for relative paths. */
 struct file {
-        char *dir, *source;    /* owned */
+        char *dir, *source;    /* owned; source is the name */
         struct hf__json *root; /* owned */
 };
 
 /* The file that is being read (borrowed), and the status that receives errors. */
-struct reading {
+struct read_context {
         const char *dir, *source;
         struct hf_status *reterr_status;
 };
 
-static struct reading reading_of(const struct file *file, struct hf_status *reterr_status) {
-        return (struct reading){.dir = file->dir,
-                                .source = file->source,
-                                .reterr_status = reterr_status};
+static struct read_context read_context_of(const struct file *file,
+                                           struct hf_status *reterr_status) {
+        return (struct read_context){.dir = file->dir,
+                                     .source = file->source,
+                                     .reterr_status = reterr_status};
 }
 
-static int no_memory(struct hf_status *reterr_status) {
+static int fail_no_memory(struct hf_status *reterr_status) {
         return hf_fail(reterr_status, -ENOMEM, "out of memory");
 }
 
 /* ---- members ---- */
 
 /* Resolves a path in the file, which may be relative to the directory of the file. */
-static int path_of(const struct reading *in, const char *name, char **ret_path) {
+static int resolve_path(const struct read_context *in, const char *name, char **ret_path) {
         int n = asprintf(ret_path, "%s%s%s", name[0] == '/' ? "" : in->dir,
                          name[0] == '/' || !in->dir[0] ? "" : "/", name);
         if (n >= 0)
                 return 0;
         *ret_path = NULL;
-        return no_memory(in->reterr_status);
+        return fail_no_memory(in->reterr_status);
 }
 
 /* Reads the file `name`, which is the value of the member `key`. */
-static int read_named(const struct reading *in, const char *key, const char *name,
-                      char **ret_text) {
+static int read_referenced_file(const struct read_context *in, const char *key, const char *name,
+                                char **ret_text) {
         char *path = NULL;
         size_t n;
 
-        int r = path_of(in, name, &path);
+        int r = resolve_path(in, name, &path);
         if (r != 0)
                 return r;
         r = hf__file_text(path, ret_text, &n);
@@ -80,7 +82,7 @@ static int read_named(const struct reading *in, const char *key, const char *nam
 
 /* Reads a string member. *ret_text is NULL if the member is absent, null or empty, because files
  * use all three for "not set". */
-static int get_text(const struct reading *in, const struct hf__json *object, const char *key,
+static int get_text(const struct read_context *in, const struct hf__json *object, const char *key,
                     const char **ret_text) {
         const struct hf__json *member = hf__json_get(object, key);
 
@@ -95,7 +97,8 @@ static int get_text(const struct reading *in, const struct hf__json *object, con
         return 0;
 }
 
-static int copy_text(const struct reading *in, const struct hf__json *object, const char *key,
+/* Copies a string member. *ret_copy is not changed if the member is not set. */
+static int copy_text(const struct read_context *in, const struct hf__json *object, const char *key,
                      char **ret_copy) {
         const char *text;
         int r = get_text(in, object, key, &text);
@@ -103,12 +106,12 @@ static int copy_text(const struct reading *in, const struct hf__json *object, co
         if (r != 0 || !text)
                 return r;
         *ret_copy = strdup(text);
-        return *ret_copy ? 0 : no_memory(in->reterr_status);
+        return *ret_copy ? 0 : fail_no_memory(in->reterr_status);
 }
 
 /* Reads PEM text: from the member "<key>-data" (base64) if it is set, else from the file that
  * "<key>" names. */
-static int get_pem(const struct reading *in, const struct hf__json *object, const char *key,
+static int get_pem(const struct read_context *in, const struct hf__json *object, const char *key,
                    const char *data_key, char **ret_pem) {
         const char *data, *name;
         size_t n;
@@ -119,7 +122,7 @@ static int get_pem(const struct reading *in, const struct hf__json *object, cons
         if (r != 0)
                 return r;
         if (!data)
-                return name ? read_named(in, key, name, ret_pem) : 0;
+                return name ? read_referenced_file(in, key, name, ret_pem) : 0;
         r = hf__base64_decode(data, strlen(data), ret_pem, &n);
         if (r == 0 && (n == 0 || memchr(*ret_pem, '\0', n))) {
                 free(*ret_pem);
@@ -129,12 +132,12 @@ static int get_pem(const struct reading *in, const struct hf__json *object, cons
         if (r > 0)
                 return hf_fail(in->reterr_status, r, "%s: %s is not base64 of PEM text", in->source,
                                data_key);
-        return r < 0 ? no_memory(in->reterr_status) : 0;
+        return r < 0 ? fail_no_memory(in->reterr_status) : 0;
 }
 
 /* Fails if the member has a value. */
-static int refuse_member(const struct reading *in, const struct hf__json *object, const char *key,
-                         const char *why) {
+static int refuse_member(const struct read_context *in, const struct hf__json *object,
+                         const char *key, const char *why) {
         const struct hf__json *member = hf__json_get(object, key);
 
         if (!member || hf__json_is_null(member) ||
@@ -146,10 +149,11 @@ static int refuse_member(const struct reading *in, const struct hf__json *object
 
 /* Finds {"<list>": [{"name": name, "<kind>": {...}}]} in the first file that defines the name. *in
  * is set to that file, so that its relative paths resolve correctly. */
-static int find_named(const struct file *files, size_t n_files, const char *list, const char *kind,
-                      const char *name, struct hf__json **ret_object, struct reading *in) {
+static int find_named_object(const struct file *files, size_t n_files, const char *list,
+                             const char *kind, const char *name, struct hf__json **ret_object,
+                             struct read_context *in) {
         for (size_t i = 0; i < n_files; i++) {
-                *in = reading_of(&files[i], in->reterr_status);
+                *in = read_context_of(&files[i], in->reterr_status);
                 for (struct hf__json *item = hf__json_first(hf__json_get(files[i].root, list));
                      item; item = hf__json_next(item)) {
                         const char *text = hf__json_string(item, "name");
@@ -171,7 +175,7 @@ static int find_named(const struct file *files, size_t n_files, const char *list
 /* ---- cluster and user ---- */
 
 /* Copies the server, the TLS settings and the CA of a cluster. */
-static int take_cluster(const struct reading *in, const struct hf__json *cluster,
+static int read_cluster(const struct read_context *in, const struct hf__json *cluster,
                         struct hf__kubeconfig *config) {
         const struct hf__json *insecure = hf__json_get(cluster, "insecure-skip-tls-verify");
 
@@ -194,30 +198,30 @@ static int take_cluster(const struct reading *in, const struct hf__json *cluster
         return r;
 }
 
-/* Does not read a token file, because the client reads it itself whenever it needs a newer
- * token. */
-static int take_token(const struct reading *in, const struct hf__json *user,
-                      struct hf__kubeconfig *config) {
+/* Copies the token, or the path of the token file. Does not read that file, because the client
+ * reads it whenever it needs a newer token. */
+static int read_token_settings(const struct read_context *in, const struct hf__json *user,
+                               struct hf__kubeconfig *config) {
         const char *name;
 
         int r = get_text(in, user, "tokenFile", &name);
         if (r == 0)
-                r = name ? path_of(in, name, &config->token_file)
+                r = name ? resolve_path(in, name, &config->token_file)
                          : copy_text(in, user, "token", &config->bearer_token);
         return r;
 }
 
 /* Copies the credentials of a user. Refuses an unsupported member only if it has a value, because
  * some tools write empty members. */
-static int take_user(const struct reading *in, const struct hf__json *user,
+static int read_user(const struct read_context *in, const struct hf__json *user,
                      struct hf__kubeconfig *config) {
         static const char *const refused[][2] = {
-                {"exec", "programs that make credentials are not run; use a client certificate, "
+                {"exec", "Holdfast does not run credential plugins; use a client certificate, "
                          "token or tokenFile"},
                 {"auth-provider", "use a client certificate, token or tokenFile"},
-                {"username", "API servers no longer have basic authentication; use a client "
+                {"username", "API servers no longer accept basic authentication; use a client "
                              "certificate or token"},
-                {"password", "API servers no longer have basic authentication; use a client "
+                {"password", "API servers no longer accept basic authentication; use a client "
                              "certificate or token"},
                 {"as", "use the credentials of the user itself"},
                 {"as-groups", "use the credentials of the user itself"},
@@ -232,15 +236,15 @@ static int take_user(const struct reading *in, const struct hf__json *user,
                             &config->cert_pem);
         if (r == 0)
                 r = get_pem(in, user, "client-key", "client-key-data", &config->key_pem);
-        return r == 0 ? take_token(in, user, config) : r;
+        return r == 0 ? read_token_settings(in, user, config) : r;
 }
 
 /* Finds the name of the current context. *in is set to the file that defines it. */
-static int current_context(const struct file *files, size_t n_files, struct reading *in,
-                           const char **ret_name) {
+static int find_current_context(const struct file *files, size_t n_files, struct read_context *in,
+                                const char **ret_name) {
         *ret_name = NULL;
         for (size_t i = 0; i < n_files && !*ret_name; i++) {
-                *in = reading_of(&files[i], in->reterr_status);
+                *in = read_context_of(&files[i], in->reterr_status);
                 int r = get_text(in, files[i].root, "current-context", ret_name);
                 if (r != 0)
                         return r;
@@ -251,28 +255,28 @@ static int current_context(const struct file *files, size_t n_files, struct read
 }
 
 /* Follows the current context to its cluster and user, which may be in other files. */
-static int take_files(const struct file *files, size_t n_files, struct hf__kubeconfig *config,
-                      struct hf_status *reterr_status) {
-        struct reading in = {.reterr_status = reterr_status};
+static int read_current_context(const struct file *files, size_t n_files,
+                                struct hf__kubeconfig *config, struct hf_status *reterr_status) {
+        struct read_context in = {.reterr_status = reterr_status};
         struct hf__json *context, *cluster, *user;
         const char *name, *cluster_name = NULL, *user_name = NULL;
 
-        int r = current_context(files, n_files, &in, &name);
+        int r = find_current_context(files, n_files, &in, &name);
         if (r == 0)
-                r = find_named(files, n_files, "contexts", "context", name, &context, &in);
+                r = find_named_object(files, n_files, "contexts", "context", name, &context, &in);
         if (r == 0)
                 r = get_text(&in, context, "cluster", &cluster_name);
         if (r == 0)
                 r = get_text(&in, context, "user", &user_name);
         if (r == 0)
-                r = find_named(files, n_files, "clusters", "cluster",
-                               cluster_name ? cluster_name : "", &cluster, &in);
+                r = find_named_object(files, n_files, "clusters", "cluster",
+                                      cluster_name ? cluster_name : "", &cluster, &in);
         if (r == 0)
-                r = take_cluster(&in, cluster, config);
+                r = read_cluster(&in, cluster, config);
         if (r == 0 && user_name) /* a context without a user sends anonymous requests */
-                r = find_named(files, n_files, "users", "user", user_name, &user, &in);
+                r = find_named_object(files, n_files, "users", "user", user_name, &user, &in);
         if (r == 0 && user_name)
-                r = take_user(&in, user, config);
+                r = read_user(&in, user, config);
         if (r != 0)
                 return r;
         config->rest.server = config->server;
@@ -288,7 +292,7 @@ static int take_files(const struct file *files, size_t n_files, struct hf__kubec
 /* ---- whole files ---- */
 
 /* Parses JSON, or else YAML. JSON is tried first, because it needs no libyaml. */
-static int parse_text(const struct reading *in, const char *text, size_t n,
+static int parse_text(const struct read_context *in, const char *text, size_t n,
                       struct hf__json **ret_root) {
         struct hf__strbuf json = {.max = MAX_JSON};
         struct hf_status why = {0};
@@ -321,12 +325,12 @@ static void file_done(struct file *file) {
 static int file_init(const char *text, size_t n, const char *dir, const char *source,
                      struct file *file, struct hf_status *reterr_status) {
         *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
-        int r = file->dir && file->source ? 0 : no_memory(reterr_status);
+        int r = file->dir && file->source ? 0 : fail_no_memory(reterr_status);
         if (r == 0 && (n > HF__FILE_TEXT_MAX || memchr(text, '\0', n)))
                 r = hf_fail(reterr_status, HF_E_INVALID, "%s: the file is too large or not text",
                             source);
         if (r == 0) {
-                const struct reading in = reading_of(file, reterr_status);
+                const struct read_context in = read_context_of(file, reterr_status);
                 r = parse_text(&in, text, n, &file->root);
         }
         if (r == 0 && !hf__json_is_object(file->root))
@@ -336,12 +340,12 @@ static int file_init(const char *text, size_t n, const char *dir, const char *so
         return r;
 }
 
-/* Builds the configuration. *ret_config is set only on success. */
+/* Builds the configuration of the current context. *ret_config is set only on success. */
 static int read_config(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config,
                        struct hf_status *reterr_status) {
         struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
 
-        int r = take_files(files, n_files, &config, reterr_status);
+        int r = read_current_context(files, n_files, &config, reterr_status);
         if (r == 0)
                 *ret_config = config;
         else
@@ -363,7 +367,7 @@ int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char
 
 /* Returns the absolute directory of a path, malloc'ed. It must be absolute because a token file is
  * read again later, when the working directory may have changed. NULL: errno is set. */
-static char *dir_of(const char *path) {
+static char *absolute_dir_of(const char *path) {
         const char *slash = strrchr(path, '/');
         char *dir, *absolute = NULL;
 
@@ -380,13 +384,13 @@ static char *dir_of(const char *path) {
 }
 
 /* Reads one file. Returns -ENOENT if it does not exist; load_list ignores that. */
-static int load_one(const char *path, struct file *file, struct hf_status *reterr_status) {
+static int load_file(const char *path, struct file *file, struct hf_status *reterr_status) {
         char *text = NULL, *dir = NULL;
         size_t n = 0;
 
         int r = hf__file_text(path, &text, &n);
         if (r == 0) {
-                dir = dir_of(path);
+                dir = absolute_dir_of(path);
                 if (!dir)
                         r = -errno;
         }
@@ -415,7 +419,7 @@ static int load_list(char *list, struct file *files, size_t *n_files,
                 if (*n_files == MAX_FILES)
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "KUBECONFIG names more than %u files", MAX_FILES);
-                r = load_one(path, &files[*n_files], reterr_status);
+                r = load_file(path, &files[*n_files], reterr_status);
                 if (r == 0)
                         ++*n_files;
                 else if (r == -ENOENT)
@@ -433,15 +437,15 @@ static int load_default(struct file *files, size_t *n_files, struct hf_status *r
         if (variable && variable[0]) {
                 list = strdup(variable);
                 r = list ? load_list(list, files, n_files, reterr_status)
-                         : no_memory(reterr_status);
+                         : fail_no_memory(reterr_status);
                 if (r == 0 && *n_files == 0)
                         r = hf_fail(reterr_status, HF_E_NOT_FOUND,
-                                    "KUBECONFIG is set to \"%.200s\", but there is no such file",
+                                    "KUBECONFIG is \"%.200s\", but no file of that name exists",
                                     variable);
         } else if (home && home[0]) {
                 r = asprintf(&list, "%s/.kube/config", home) < 0
-                            ? no_memory(reterr_status)
-                            : load_one(list, files, reterr_status);
+                            ? fail_no_memory(reterr_status)
+                            : load_file(list, files, reterr_status);
                 *n_files = r == 0;
         } else {
                 r = hf_fail(reterr_status, HF_E_NOT_FOUND,
@@ -458,7 +462,7 @@ int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
         int r;
 
         if (path) {
-                r = load_one(path, files, reterr_status);
+                r = load_file(path, files, reterr_status);
                 n_files = r == 0;
         } else {
                 r = load_default(files, &n_files, reterr_status);

@@ -26,38 +26,39 @@ struct output {
         size_t n;
 };
 
-static void add(struct output *out, const char *data, size_t n) {
+static void add_bytes(struct output *out, const char *data, size_t n) {
         if (out->at)
                 out->at = mempcpy(out->at, data, n);
         out->n += n;
 }
 
-static bool key_is(struct hf__span key, const char *name) {
+static bool key_equals(struct hf__span key, const char *name) {
         return key.n == strlen(name) && memcmp(key.data, name, key.n) == 0;
 }
 
 static void add_key(struct output *out, bool first, struct hf__span key) {
         if (!first)
-                add(out, ",", 1);
-        add(out, key.data - 1, key.n + 2); /* the span excludes the quotes around it */
-        add(out, ":", 1);
+                add_bytes(out, ",", 1);
+        add_bytes(out, key.data - 1, key.n + 2); /* the span excludes the quotes around it */
+        add_bytes(out, ":", 1);
 }
 
+/* Copies all members except managedFields. 0 or -EPROTO. */
 static int add_metadata(struct output *out, struct hf__span metadata) {
         struct hf__span key, value;
         size_t at = 0;
         bool first = true;
         int r;
 
-        add(out, "{", 1);
+        add_bytes(out, "{", 1);
         while ((r = hf__span_next_member(metadata, &at, &key, &value)) > 0) {
-                if (key_is(key, "managedFields"))
+                if (key_equals(key, "managedFields"))
                         continue;
                 add_key(out, first, key);
-                add(out, value.data, value.n);
+                add_bytes(out, value.data, value.n);
                 first = false;
         }
-        add(out, "}", 1);
+        add_bytes(out, "}", 1);
         return r;
 }
 
@@ -67,22 +68,22 @@ static int add_object(struct output *out, struct hf__span object) {
         bool first = true;
         int r;
 
-        add(out, "{", 1);
+        add_bytes(out, "{", 1);
         while ((r = hf__span_next_member(object, &at, &key, &value)) > 0) {
-                bool is_metadata = key_is(key, "metadata");
-                if (!is_metadata && !key_is(key, "apiVersion") && !key_is(key, "kind"))
+                bool is_metadata = key_equals(key, "metadata");
+                if (!is_metadata && !key_equals(key, "apiVersion") && !key_equals(key, "kind"))
                         continue;
                 add_key(out, first, key);
                 first = false;
                 if (!is_metadata) {
-                        add(out, value.data, value.n);
+                        add_bytes(out, value.data, value.n);
                         continue;
                 }
                 r = add_metadata(out, value);
                 if (r < 0)
                         break;
         }
-        add(out, "}", 1);
+        add_bytes(out, "}", 1);
         return r;
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds and splits object keys: "namespace/name", or "name" without a namespace. Pure. */
+/*
+ * Builds and splits object keys: "namespace/name", or "name" without a namespace. Pure.
+ *
+ * A name contains no slash, so a key has one meaning only: the text before the first slash is the
+ * namespace.
+ */
 #include <holdfast/workqueue.h>
 
 #include <errno.h>

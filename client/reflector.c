@@ -7,20 +7,20 @@
  *
  *      a new handler, or a resync     call the handlers with all objects
  *      a message                      apply the event, or the end of a source
- *      the watch has lost an event    leave the watch and list
+ *      the watch has lost an event    abandon the watch and list
  *      need_list, no list             at list_at, start a list
  *      no need_list, no watch         at watch_at, start a watch after last_sync_version
  *      a watch, and threads wait      at probe_at, start a list in parallel to the watch: a probe
  *      nothing                        sleep until the next of these times, or a signal
  *
- * Invariants: the reflector follows at most one list and one watch. Messages of a watch that it has
- * left are ignored. If an event cannot be applied, the reflector lists again, so that no change is
+ * Invariants: the reflector follows at most one list and one watch. It ignores messages of an
+ * abandoned watch. If an event cannot be applied, the reflector lists again, so that no change is
  * lost.
  *
- * If the server's revisions go backwards, or the server has not reached ours yet, then the server
- * was restored from a backup. The reflector lists again and compares the contents of all objects,
- * even if an object has the version that we know, because the server may have issued that version a
- * second time.
+ * If the server sends a lower revision than before, or reports that it has not reached the revision
+ * at which a watch shall begin, then the server was restored from a backup. The reflector lists
+ * again and compares the contents of all objects, even of those whose version is unchanged, because
+ * the server may have issued that version a second time.
  *
  * An event, or a watch that lived for STABLE_WATCH, resets the number of watch failures; a list
  * that succeeds resets the number of list failures.
@@ -41,9 +41,9 @@
 
 /* ---- the watch ---- */
 
-/* Whether the server reports that it has not reached our revision. Kubernetes has no separate
- * reason for this error, so only the message identifies it. */
-static bool is_behind_us(int error, const struct hf_status *status) {
+/* Whether the server reports that it has not reached the revision of a watch. Kubernetes has no
+ * separate reason for this error, so only the message identifies it. */
+static bool is_server_behind(int error, const struct hf_status *status) {
         return error == HF_E_TIMEOUT && status &&
                strstr(status->message, "Too large resource version");
 }
@@ -57,9 +57,9 @@ static void watch_failed(struct hf_informer *informer, int error, const struct h
                 hf__reflector_log_failure(informer, "watch", failures == 0, error, status);
         if (error == HF_E_GONE && failures == 0)
                 at = hf_now(informer->clock); /* no delay: servers do compact their history */
-        if (is_behind_us(error, status))
+        if (is_server_behind(error, status))
                 informer->store.versions_reused = true;
-        if (error == HF_E_GONE || is_behind_us(error, status))
+        if (error == HF_E_GONE || is_server_behind(error, status))
                 hf__reflector_need_list(informer, at);
         reflector->watch_at = at;
 }
@@ -76,7 +76,10 @@ static void start_watch(struct hf_informer *informer) {
         reflector->watch_floor = 0; /* the watch begins after every list so far */
 }
 
-static void take_event(struct hf_informer *informer, const struct hf__reflector_message *message) {
+/* Applies a watch event to the store. A revision below the last one seen shows that the server was
+ * restored from a backup. */
+static void handle_event(struct hf_informer *informer,
+                         const struct hf__reflector_message *message) {
         struct hf__reflector *reflector = &informer->reflector;
         uint64_t revision = hf__resource_version_number(message->resource_version);
         int r = 0;
@@ -85,7 +88,7 @@ static void take_event(struct hf_informer *informer, const struct hf__reflector_
         reflector->watch_failures = 0;
         if (revision != 0 && revision <= reflector->watch_floor)
                 return; /* a probe has already stored this change */
-        if (revision != 0 && revision < informer->seen) {
+        if (revision != 0 && revision < informer->seen_revision) {
                 informer->store.versions_reused = true;
                 hf__reflector_relist(informer);
                 return;
@@ -97,7 +100,7 @@ static void take_event(struct hf_informer *informer, const struct hf__reflector_
                 return;
         }
         hf__reflector_log_failure(informer, "watch", true, r, NULL);
-        hf__reflector_leave_watch(informer);
+        hf__reflector_abandon_watch(informer);
         hf__reflector_need_list(informer, hf__reflector_retry_at(informer, 0, 0));
 }
 
@@ -120,7 +123,7 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
 
 /* ---- the loop ---- */
 
-static void take_message(struct hf_informer *informer, struct hf__reflector_message *message) {
+static void handle_message(struct hf_informer *informer, struct hf__reflector_message *message) {
         const struct hf__reflector *reflector = &informer->reflector;
         const struct hf__reflector_source *source = message->source;
 
@@ -129,17 +132,18 @@ static void take_message(struct hf_informer *informer, struct hf__reflector_mess
         else if (message->is_last && source == reflector->watch)
                 watch_ended(informer, source);
         else if (source == reflector->watch)
-                take_event(informer, message);
+                handle_event(informer, message);
         hf__reflector_message_free(informer, message);
 }
 
 /* Shortens a long backoff while a thread waits at the barrier. */
-static hf_nsec with_urgency_locked(const struct hf_informer *informer, hf_nsec at) {
+static hf_nsec shorten_backoff_locked(const struct hf_informer *informer, hf_nsec at) {
         hf_nsec urgent_at = informer->reflector.urgent_at;
 
         return informer->waiters && urgent_at < at ? urgent_at : at;
 }
 
+/* An action of the table at the top of this file. Called without the lock. */
 typedef void step_fn(struct hf_informer *informer);
 
 /* Returns the step that is due now. NULL: nothing is due before *ret_until, unless a message or
@@ -154,10 +158,10 @@ static step_fn *next_step_locked(const struct hf_informer *informer, hf_nsec *re
         if (reflector->need_list) {
                 step = hf__reflector_list_start;
                 if (!reflector->list)
-                        at = with_urgency_locked(informer, reflector->list_at);
+                        at = shorten_backoff_locked(informer, reflector->list_at);
         } else if (!reflector->watch) {
                 step = start_watch;
-                at = with_urgency_locked(informer, reflector->watch_at);
+                at = shorten_backoff_locked(informer, reflector->watch_at);
         } else if (!reflector->list && hf__informer_barrier_pending_locked(informer)) {
                 step = hf__reflector_list_start;
                 at = informer->probe_at;
@@ -183,22 +187,22 @@ static void run_iteration_locked(struct hf_informer *informer) {
         }
         (void)pthread_mutex_unlock(&informer->mu);
         if (message)
-                take_message(informer, message);
+                handle_message(informer, message);
         else
                 step(informer);
         (void)pthread_mutex_lock(&informer->mu);
 }
 
 /* Cancels the list and the watch, and discards messages until every source has ended. This does not
- * block for long, because the client soon ends a cancelled request. */
-static void leave_all_locked(struct hf_informer *informer) {
+ * block for long, because the client soon ends a canceled request. */
+static void end_all_sources_locked(struct hf_informer *informer) {
         struct hf__reflector *reflector = &informer->reflector;
 
         (void)pthread_mutex_unlock(&informer->mu);
         if (reflector->list)
                 hf_client_cancel(informer->client, reflector->list->id);
         reflector->list = NULL;
-        hf__reflector_leave_watch(informer);
+        hf__reflector_abandon_watch(informer);
         (void)pthread_mutex_lock(&informer->mu);
         while (reflector->n_sources > 0) {
                 struct hf__reflector_message *message = hf__reflector_queue_pop_locked(informer);
@@ -216,7 +220,7 @@ void *hf__reflector_run(void *ctx) {
         (void)pthread_mutex_lock(&informer->mu);
         while (!informer->stop)
                 run_iteration_locked(informer);
-        leave_all_locked(informer);
+        end_all_sources_locked(informer);
         (void)pthread_mutex_unlock(&informer->mu);
         hf__reflector_forget_pages(informer);
         return NULL;

@@ -34,13 +34,13 @@ struct hf__reflector {
         /* Request the next list without paging, because the version of the previous one expired
          * between two pages. */
         bool unpaged;
-        unsigned list_failures; /* in a row */
+        unsigned list_failures; /* consecutive */
 
         /* the watch */
         char last_sync_version[HF__RESOURCE_VERSION_MAX]; /* the next watch begins after it */
         hf_nsec watch_at;        /* boot time; the reflector starts no watch before this time */
         uint64_t watch_floor;    /* a list already stored the events up to this revision */
-        unsigned watch_failures; /* in a row */
+        unsigned watch_failures; /* consecutive */
 
         /* boot time; replaces list_at and watch_at while a thread waits at the barrier */
         hf_nsec urgent_at;

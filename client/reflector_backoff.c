@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backoff of the reflector: 0.1 s, doubling to 30 s, or longer if the server asks for it with
+ * Backoff of the reflector: 0.1 s, doubling to 30 s, or longer if the response has a longer
  * Retry-After.
  *
  * While a thread waits at the barrier, the delay grows only to 0.8 s. Otherwise the controllers of
@@ -20,15 +20,15 @@
 #define URGENT_FAILURES 3
 
 static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
-        hf_nsec delay = FIRST_DELAY, asked = (hf_nsec)retry_after_s * HF_NSEC_PER_SEC;
+        hf_nsec delay = FIRST_DELAY, requested = (hf_nsec)retry_after_s * HF_NSEC_PER_SEC;
 
         while (failures-- > 0 && delay < LAST_DELAY)
                 delay *= 2;
         if (delay > LAST_DELAY)
                 delay = LAST_DELAY;
-        if (asked > MAX_RETRY_AFTER)
-                asked = MAX_RETRY_AFTER;
-        return asked > delay ? asked : delay;
+        if (requested > MAX_RETRY_AFTER)
+                requested = MAX_RETRY_AFTER;
+        return requested > delay ? requested : delay;
 }
 
 hf_nsec hf__reflector_probe_delay_locked(struct hf_informer *informer, uint32_t retry_after_s) {

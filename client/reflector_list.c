@@ -54,7 +54,7 @@ void hf__reflector_need_list(struct hf_informer *informer, hf_nsec at) {
 }
 
 void hf__reflector_relist(struct hf_informer *informer) {
-        hf__reflector_leave_watch(informer);
+        hf__reflector_abandon_watch(informer);
         hf__reflector_need_list(informer, hf_now(informer->clock));
 }
 
@@ -62,7 +62,7 @@ void hf__reflector_set_last_sync(struct hf_informer *informer, const char *resou
         assert(strlen(resource_version) < HF__RESOURCE_VERSION_MAX);
         strcpy(informer->reflector.last_sync_version, resource_version);
         (void)pthread_mutex_lock(&informer->mu);
-        informer->seen = hf__resource_version_number(resource_version);
+        informer->seen_revision = hf__resource_version_number(resource_version);
         (void)pthread_cond_broadcast(&informer->changed);
         (void)pthread_mutex_unlock(&informer->mu);
 }
@@ -119,7 +119,7 @@ static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
                 return;
         }
         (void)pthread_mutex_lock(&informer->mu);
-        reflector->list_number = may_be_old ? 0 : ++informer->n_lists;
+        reflector->list_number = may_be_old ? 0 : ++informer->n_consistent_lists;
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
@@ -171,15 +171,15 @@ static int parse_list_metadata(const struct hf__buf *body,
 }
 
 /* Called when a list was stored, or when the store is already newer than the list. */
-static void list_done(struct hf_informer *informer, bool is_probe) {
+static void record_list_success(struct hf_informer *informer, bool is_probe) {
         struct hf__reflector *reflector = &informer->reflector;
         hf_nsec delay = 0;
 
         reflector->list_failures = 0;
         reflector->unpaged = false;
         (void)pthread_mutex_lock(&informer->mu);
-        if (reflector->list_number > informer->consistent)
-                informer->consistent = reflector->list_number;
+        if (reflector->list_number > informer->newest_consistent_list)
+                informer->newest_consistent_list = reflector->list_number;
         informer->synced = true;
         /* If a thread began to wait after the list was started, send another probe at once.
          * Otherwise the threads wait for a revision that the server does not have yet, so send
@@ -198,7 +198,7 @@ static bool accept_list(struct hf_informer *informer, const char *version, bool 
 
         if (informer->reflector.need_list)
                 return true;
-        if (revision != 0 && revision <= informer->seen)
+        if (revision != 0 && revision <= informer->seen_revision)
                 return false;
         if (has_more || revision == 0)
                 hf__reflector_relist(informer);
@@ -210,7 +210,7 @@ static void begin_list(struct hf_informer *informer, const char *version) {
         uint64_t revision = hf__resource_version_number(version);
 
         strcpy(informer->reflector.list_version, version);
-        if (revision != 0 && revision < informer->seen)
+        if (revision != 0 && revision < informer->seen_revision)
                 informer->store.versions_reused = true;
         hf__informer_store_replace_begin(informer);
 }
@@ -228,7 +228,7 @@ static void end_list(struct hf_informer *informer) {
         hf__reflector_set_last_sync(informer, reflector->list_version);
 }
 
-static int take_page(struct hf_informer *informer, const struct hf__buf *body, bool is_probe) {
+static int store_page(struct hf_informer *informer, const struct hf__buf *body, bool is_probe) {
         char version[HF__RESOURCE_VERSION_MAX], *token = NULL;
         bool is_first = !informer->reflector.continue_token;
 
@@ -239,7 +239,7 @@ static int take_page(struct hf_informer *informer, const struct hf__buf *body, b
         if (is_first) {
                 if (!accept_list(informer, version, token != NULL)) {
                         free(token);
-                        list_done(informer, is_probe);
+                        record_list_success(informer, is_probe);
                         return 0;
                 }
                 begin_list(informer, version);
@@ -249,7 +249,7 @@ static int take_page(struct hf_informer *informer, const struct hf__buf *body, b
         if (r != 0 || token)
                 return r;
         end_list(informer);
-        list_done(informer, is_probe);
+        record_list_success(informer, is_probe);
         return 0;
 }
 
@@ -263,7 +263,7 @@ void hf__reflector_list_ended(struct hf_informer *informer,
         if (source->is_probe && reflector->need_list)
                 return; /* the watch was lost in the meantime, so a new list is needed */
         if (r == 0)
-                r = take_page(informer, source->last.object, source->is_probe);
+                r = store_page(informer, source->last.object, source->is_probe);
         if (r != 0)
                 list_failed(informer, r, source->error ? &source->status : NULL);
 }

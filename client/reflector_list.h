@@ -12,10 +12,10 @@ void hf__reflector_list_start(struct hf_informer *informer);
  * reflector.list. The caller still owns the source. */
 void hf__reflector_list_ended(struct hf_informer *informer,
                               const struct hf__reflector_source *source);
-/* Requires a new list before the next watch; the list starts at boot time `at` or later. Cancels
+/* Requires a list before the next watch; the list starts at boot time `at` or later. Cancels
  * the current probe, if there is one. */
 void hf__reflector_need_list(struct hf_informer *informer, hf_nsec at);
-/* Leaves the watch and lists at once. */
+/* Abandons the watch and requires a list at once. */
 void hf__reflector_relist(struct hf_informer *informer);
 /* Records that the store and the handlers have all changes up to resource_version. The next watch
  * begins after it. */

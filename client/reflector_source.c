@@ -33,8 +33,8 @@ static size_t message_bytes(const struct hf__reflector_message *message) {
         return sizeof *message + (message->object ? message->object->n : 0);
 }
 
-/* Appends a message, which it takes ownership of. Runs on the client's thread. */
-static void post(struct hf_informer *informer, struct hf__reflector_message *message) {
+/* Appends a message, which the queue then owns. Thread: the client's. */
+static void post_message(struct hf_informer *informer, struct hf__reflector_message *message) {
         struct hf__reflector_queue *queue = &informer->queue;
         size_t n = message_bytes(message);
         bool is_last = message->is_last;
@@ -112,11 +112,11 @@ static void on_list(void *ctx, const struct hf_response *response) {
                         source->error =
                                 hf_fail(&source->status, -ENOMEM, "out of memory for a list");
         }
-        post(source->informer, &source->last);
+        post_message(source->informer, &source->last);
 }
 
 /* Wakes the reflector without a message, because there may be no memory for one. */
-static void set_lost(struct hf__reflector_source *source) {
+static void mark_lost(struct hf__reflector_source *source) {
         struct hf_informer *informer = source->informer;
 
         (void)pthread_mutex_lock(&informer->mu);
@@ -166,9 +166,9 @@ static void on_event(void *ctx, const struct hf_event *event) {
                 may_queue_event(source) ? make_message(source, event) : NULL;
 
         if (message)
-                post(source->informer, message);
+                post_message(source->informer, message);
         else
-                set_lost(source);
+                mark_lost(source);
 }
 
 static void on_end(void *ctx, int error, const struct hf_status *status) {
@@ -177,10 +177,10 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         source->error = error;
         if (status)
                 source->status = *status;
-        post(source->informer, &source->last);
+        post_message(source->informer, &source->last);
 }
 
-/* ---- starting and leaving sources ---- */
+/* ---- starting and abandoning sources ---- */
 
 static struct hf__reflector_source *source_new(struct hf_informer *informer) {
         struct hf__reflector_source *source = calloc(1, sizeof *source);
@@ -244,7 +244,7 @@ int hf__reflector_source_watch(struct hf_informer *informer,
         return 0;
 }
 
-void hf__reflector_leave_watch(struct hf_informer *informer) {
+void hf__reflector_abandon_watch(struct hf_informer *informer) {
         struct hf__reflector *reflector = &informer->reflector;
 
         assert(hf__reflector_on_thread(reflector));

@@ -36,7 +36,7 @@ struct hf__reflector_source {
         bool is_probe; /* a list for waiting threads, in parallel to a watch */
         hf_nsec started_at;
         /* guarded by the informer's mu */
-        bool lost; /* an event could not be stored, so the watch must be left */
+        bool lost; /* an event could not be stored, so the watch must be abandoned */
         /* Written by the client's callback. The reflector reads it after it took `last`. */
         struct hf__reflector_message last;
         int error; /* as in hf_response and hf_watch_end_fn */
@@ -65,7 +65,7 @@ int hf__reflector_source_watch(struct hf_informer *informer,
                                struct hf__reflector_source **ret_source);
 /* Cancels the reflector's watch, if it has one, and clears the pointer to it. Later messages of the
  * watch are ignored; its last message frees it. Called without the lock. */
-void hf__reflector_leave_watch(struct hf_informer *informer);
+void hf__reflector_abandon_watch(struct hf_informer *informer);
 
 /* Removes the next message from the queue. NULL: the queue is empty. */
 struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer *informer);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The paths of the Kubernetes API. Every segment that comes from the caller is percent-encoded.
- * Query parameters are copied unchanged, because the caller has already encoded them. */
+/*
+ * Builds the paths of the Kubernetes API.
+ *
+ * Invariant: every segment that comes from the caller is percent-encoded, so that a name with a
+ * slash or a question mark cannot address another object. Query parameters are copied unchanged,
+ * because the caller has already encoded them.
+ */
 #include "client/resource_path.h"
 
 #include "base/strbuf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Builds the path and query of a URL from a request or a watch. Pure; appends to `out`, which
- * records errors. */
+/* Builds the path and query of a URL from a request or a watch. Pure; appends to `out`, whose
+ * `error` the caller checks. */
 #include <holdfast/client.h>
 
 struct hf__strbuf;

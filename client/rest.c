@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. This file creates
- * the client: from a configuration, from kubeconfig files, or from the service account of a pod. It
- * also contains the code that requests and watches share. rest.h documents ownership and threads.
+ * The REST client talks to any Kubernetes API server over HTTP, through one HTTP engine. This file
+ * creates the client: from a configuration, from kubeconfig files, or from the service account of a
+ * pod. It also contains the code that requests and watches share. rest.h documents ownership and
+ * threads.
  *
  * Invariant: nothing in struct hf__rest changes once the client is made, so there is no lock.
  */
@@ -23,15 +24,15 @@
 #include "client/rest_request.h"
 #include "client/rest_watch.h"
 
-#define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC)
-#define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+#define DEFAULT_TIMEOUT     (30 * HF_NSEC_PER_SEC)
+#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
-/* ---- what requests and watches share ---- */
+/* ---- shared by requests and watches ---- */
 
-int hf__rest_failure(const struct hf__http_result *result, const char *what,
-                     struct hf_status *ret_status) {
+int hf__rest_fail(const struct hf__http_result *result, const char *what,
+                  struct hf_status *ret_status) {
         const char *reason = result->error_text && result->error_text[0]
                                      ? result->error_text
                                      : hf_strerror(result->outcome);
@@ -40,8 +41,9 @@ int hf__rest_failure(const struct hf__http_result *result, const char *what,
         return hf_fail(ret_status, result->outcome, "%s: %s", what, reason);
 }
 
-void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const struct hf__token *token,
-                      const char **headers, struct hf__http_request *ret_request) {
+void hf__rest_init_request(const struct hf__rest *rest, enum hf_lane lane,
+                           const struct hf__token *token, const char **headers,
+                           struct hf__http_request *ret_request) {
         size_t n = 0;
 
         headers[n++] = "Accept: application/json";
@@ -52,12 +54,13 @@ void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const stru
                 .method = "GET",
                 .headers = headers,
                 .n_headers = n,
-                .version = HF__HTTP_ANY,
+                .version = HF__HTTP_ANY, /* HTTP/2 if a TLS server offers it, else HTTP/1.1 */
                 .tls = rest->tls,
                 .lane = (unsigned)lane,
         };
 }
 
+/* Requests and watches are both requests of the engine, so this cancels either. */
 static void rest_cancel(struct hf_client *client, uint64_t id) {
         hf__http_cancel(rest_of(client)->engine, id);
 }
@@ -86,8 +89,8 @@ static const struct hf_client_ops rest_ops = {
 };
 
 /* Whether the text is valid in a header or a URL: not empty, at most `max` bytes, no control
- * characters. */
-static bool is_line(const char *text, size_t max) {
+ * characters. A line break would let the text add headers to every request. */
+static bool is_header_text(const char *text, size_t max) {
         size_t n = strnlen(text, max + 1);
 
         if (n == 0 || n > max)
@@ -98,14 +101,15 @@ static bool is_line(const char *text, size_t max) {
         return true;
 }
 
-/* Checks the server's URL. It must not contain user info, a query or a fragment, because the paths
- * of requests are appended to it. */
+/* Checks the server's URL. No query or fragment, because request paths are appended; no user info,
+ * because credentials are separate settings. */
 static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
-        if (!server || !is_line(server, 2048) || strpbrk(server, " ?#@\\"))
+        if (!server || !is_header_text(server, 2048) || strpbrk(server, " ?#@\\"))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" is not of the form https://host:port",
+                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
+                               "without user info, query or fragment",
                                server ? server : "");
         if (strncmp(server, "https://", 8) == 0)
                 host = server + 8;
@@ -113,9 +117,10 @@ static int check_server(const char *server, bool *ret_tls, struct hf_status *ret
                 host = server + 7;
         if (!host || !host[0] || host[0] == '/' || host[0] == ':')
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" is not of the form https://host:port",
+                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
+                               "without user info, query or fragment",
                                server);
-        *ret_tls = server[4] == 's';
+        *ret_tls = server[4] == 's'; /* "https" */
         return 0;
 }
 
@@ -130,8 +135,8 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
                                "a client certificate and its key must be given together");
         if (config->insecure && config->ca_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "a CA is given, but verification is disabled: use only one");
-        if (config->user_agent && !is_line(config->user_agent, 256))
+                               "ca_pem and insecure are both set: set only one");
+        if (config->user_agent && !is_header_text(config->user_agent, 256))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the user agent is empty, too long or has control characters");
         if (config->timeout < 0)
@@ -139,7 +144,8 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
         return 0;
 }
 
-/* Copies the server's URL without trailing slashes, and formats the User-Agent header. */
+/* Copies the server's URL without trailing slashes, because every path begins with a slash. Formats
+ * the User-Agent header once, because every request has it. */
 static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config) {
         size_t n = strlen(config->server);
 
@@ -154,9 +160,9 @@ static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config
         return 0;
 }
 
-/* Creates all parts except the bearer token. Creates the engine last, because that starts its
- * thread. */
-static int make_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
+/* Creates all parts except the bearer token. The engine is created last, so that no thread is
+ * started if another part fails. */
+static int create_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
         int r = copy_texts(rest, config);
 
         if (r == 0 && over_tls) {
@@ -184,8 +190,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         if (!host || !given || !ret_client)
                 return hf_fail(reterr_status, -EINVAL,
                                "a REST client needs a host and a configuration");
-        int r = hf__sized_config_take(&config, sizeof config,
-                                      HF__SIZED_CONFIG_LEAST(struct hf_rest_config, server), given);
+        int r = hf__sized_config_copy(&config, sizeof config,
+                                      HF__SIZED_CONFIG_MIN(struct hf_rest_config, server), given);
         if (r != 0)
                 return hf_fail(reterr_status, r,
                                "the size of the configuration is wrong, or it has members that "
@@ -198,12 +204,14 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         rest->base = (struct hf_client){.ops = &rest_ops, .host = host};
         rest->timeout = config.timeout ? config.timeout : DEFAULT_TIMEOUT;
+        /* Separate from create_parts, because hf__bearer_new sets a message that says more than the
+         * error code. */
         r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
                            reterr_status);
         if (r == 0) {
-                r = make_parts(rest, &config, over_tls);
+                r = create_parts(rest, &config, over_tls);
                 if (r != 0)
-                        (void)hf_fail(reterr_status, r, "cannot make a client for %.200s: %s",
+                        (void)hf_fail(reterr_status, r, "cannot create a client for %.200s: %s",
                                       config.server, hf_strerror(r));
         }
         if (r != 0) {
@@ -236,8 +244,8 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
 
         if (!name || !name[0] || !port || !port[0])
                 return hf_fail(reterr_status, HF_E_NOT_FOUND,
-                               "this process does not run in a pod: KUBERNETES_SERVICE_HOST and "
-                               "KUBERNETES_SERVICE_PORT are not set");
+                               "this process does not run in a pod: KUBERNETES_SERVICE_HOST or "
+                               "KUBERNETES_SERVICE_PORT is not set");
         bool bare_v6 = strchr(name, ':') && name[0] != '[';
         if (asprintf(ret_url, bare_v6 ? "https://[%s]:%s" : "https://%s:%s", name, port) < 0) {
                 *ret_url = NULL;
@@ -247,7 +255,8 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
 }
 
 /* Builds the path of a file of the service account, and reads the file if ret_text is not NULL. The
- * caller frees *ret_path, also on failure. */
+ * caller frees *ret_path, also on failure. For the token only the path is needed, because the
+ * client reads that file, and reads it again after the kubelet has replaced the token. */
 static int account_file(const char *dir, const char *name, char **ret_path, char **ret_text,
                         struct hf_status *reterr_status) {
         size_t n;
@@ -262,8 +271,8 @@ static int account_file(const char *dir, const char *name, char **ret_path, char
                      : r;
 }
 
-/* Reads the pod's namespace. Rejects text that is not a valid name, because it becomes part of
- * URLs. */
+/* Reads the pod's namespace. Rejects text that cannot be a namespace's name: empty, too long, or
+ * with white space or a slash. */
 static int account_namespace(const char *dir, char *ret_ns, struct hf_status *reterr_status) {
         char *path = NULL, *text = NULL;
 
@@ -273,7 +282,7 @@ static int account_namespace(const char *dir, char *ret_ns, struct hf_status *re
                 size_t n = strlen(text);
                 if (n == 0 || n > HF_NAME_MAX || strpbrk(text, " /\t\r\n"))
                         r = hf_fail(reterr_status, HF_E_INVALID,
-                                    "%s does not hold the name of a namespace", path);
+                                    "%s does not contain the name of a namespace", path);
                 else
                         memcpy(ret_ns, text, n + 1);
         }
@@ -288,16 +297,16 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
         struct hf_in_cluster_config config = {.size = sizeof config};
         char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
 
-        int r = given ? hf__sized_config_take(&config, sizeof config,
-                                              HF__SIZED_CONFIG_LEAST(struct hf_in_cluster_config,
-                                                                     size),
+        int r = given ? hf__sized_config_copy(&config, sizeof config,
+                                              HF__SIZED_CONFIG_MIN(struct hf_in_cluster_config,
+                                                                   size),
                                               given)
                       : 0;
         if (r != 0)
                 return hf_fail(reterr_status, r,
                                "the size of the configuration is wrong, or it has members that "
                                "this library does not know");
-        const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT;
+        const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT_DIR;
         r = service_url(&url, reterr_status);
         if (r == 0)
                 r = account_file(dir, "ca.crt", &ca_path, &ca, reterr_status);

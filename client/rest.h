@@ -9,7 +9,7 @@
  * engine's thread ("hf-rest") runs all callbacks, decides whether to retry, calls the user's final
  * callback and frees the struct. Other threads know the struct only by the engine's request id.
  * hf_client_cancel passes that id to the engine, and the end is reported on the engine's thread as
- * usual. A retry keeps the id, so that it can be cancelled at any time. If the engine does not
+ * usual. A retry keeps the id, so that it can be canceled at any time. If the engine does not
  * accept a struct, the thread that created it frees it, and no callback is called.
  *
  * Therefore no lock is needed here. The client itself is immutable after its creation, except for
@@ -36,14 +36,15 @@ struct hf__rest {
 };
 
 #define HF__REST_MAX_URL   ((size_t)16 << 10)
-#define HF__REST_N_HEADERS 6 /* for the headers of hf__rest_prepare and of the caller */
+#define HF__REST_N_HEADERS 6 /* for the headers of hf__rest_init_request and of the caller */
 
 /* Initializes a request for the engine: method GET, lane, TLS, and the headers that all requests
- * share. `headers` has room for HF__REST_N_HEADERS and must live until the request is submitted.
- * token may be NULL. */
-void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const struct hf__token *token,
-                      const char **headers, struct hf__http_request *ret_request);
+ * share. `headers` has room for HF__REST_N_HEADERS pointers, and must stay valid until the request
+ * is submitted. token may be NULL. */
+void hf__rest_init_request(const struct hf__rest *rest, enum hf_lane lane,
+                           const struct hf__token *token, const char **headers,
+                           struct hf__http_request *ret_request);
 /* Returns the error of a request that got no complete HTTP response (result->outcome is not 0).
  * `what` names the request: "GET https://...". */
-int hf__rest_failure(const struct hf__http_result *result, const char *what,
-                     struct hf_status *ret_status);
+int hf__rest_fail(const struct hf__http_result *result, const char *what,
+                  struct hf_status *ret_status);

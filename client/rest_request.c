@@ -10,10 +10,10 @@
  *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there
  *        the server has already waited. A write is retried only after 429 and 503, which mean that
  *        the server did not process it. Requests for Leases (HF_LANE_LEASE) are not retried here:
- *        the elector has its own schedule and must learn of a failure at once.
+ *        the elector has a schedule for its retries, and must see a failure at once.
  *
  * Invariant: a write is never sent again if the server may have applied it. To its caller, a write
- * that waits for a retry is still under way: it can be cancelled, and its deadline applies. (The
+ * that waits for a retry is still under way: it can be canceled, and its deadline applies. (The
  * deadline of a leader's write is the end of the leader's validity.)
  */
 #include "client/rest_request.h"
@@ -94,7 +94,7 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
 
         (void)hf__token_unref(request->token);
         request->token = hf__bearer_get(rest->bearer);
-        hf__rest_prepare(rest, request->lane, request->token, headers, &http_request);
+        hf__rest_init_request(rest, request->lane, request->token, headers, &http_request);
         http_request.method = method_of(request->verb);
         http_request.url = request->what + strlen(http_request.method) + 1;
         if (request->n_body > 0) {
@@ -128,7 +128,7 @@ static bool retry_is_safe(const struct rest_request *request, int code) {
 static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_result *result) {
         if (result->code == 401) {
                 if (request->token_replaced || !request->token ||
-                    !hf__bearer_refused(request->rest->bearer, request->token))
+                    !hf__bearer_renew(request->rest->bearer, request->token))
                         return HF_NSEC_NEVER;
                 request->token_replaced = true;
                 return 0;
@@ -153,7 +153,7 @@ static void request_ended(void *ctx, const struct hf__http_result *result) {
         response.fence_echoed = request->fence[0] && result->fence_echo &&
                                 strcmp(result->fence_echo, request->fence) == 0;
         if (result->outcome != 0) {
-                response.error = hf__rest_failure(result, request->what, &response.status);
+                response.error = hf__rest_fail(result, request->what, &response.status);
         } else if (result->code < 200 || result->code >= 300) {
                 hf_nsec at = next_try_at(request, result);
                 if (at != HF_NSEC_NEVER && submit_try(request, at, result->id, NULL) == 0)

@@ -5,7 +5,7 @@
  *
  * A watch ends when the server ends the stream (0: watch again), sends an ERROR event or an HTTP
  * error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is not a watch
- * event or is longer than MAX_LINE. It also ends when it is cancelled, when the connection breaks,
+ * event or is longer than MAX_LINE. It also ends when it is canceled, when the connection breaks,
  * and at its deadline.
  *
  * A connection may stop working without being closed. Therefore the client asks the server to end
@@ -58,7 +58,7 @@ struct rest_watch {
         char what[];             /* "GET https://...", used in messages; also holds the URL */
 };
 
-static int fail(struct rest_watch *watch, int error, const char *reason) {
+static int fail_watch(struct rest_watch *watch, int error, const char *reason) {
         watch->error = hf_fail(&watch->status, error, "%.300s: %s", watch->what, reason);
         return error;
 }
@@ -89,7 +89,7 @@ static bool is_error_event(struct hf__span type) {
 
 /* The object of an ERROR event is a Status, which has the real error code; the HTTP status of the
  * stream is always 200. */
-static int take_error_event(struct rest_watch *watch, struct hf__span object) {
+static int handle_error_event(struct rest_watch *watch, struct hf__span object) {
         const struct hf__status_context context = {.what = watch->what};
 
         watch->error =
@@ -97,8 +97,9 @@ static int take_error_event(struct rest_watch *watch, struct hf__span object) {
         return watch->error;
 }
 
-/* Parses only the metadata of the object, and delivers the rest as the server sent it. */
-static int take_line(struct rest_watch *watch, const char *data, size_t n) {
+/* Delivers the event of one line, or sets watch->error, which ends the watch. Parses only the
+ * metadata of the object, and delivers the object as the server sent it. */
+static int handle_line(struct rest_watch *watch, const char *data, size_t n) {
         struct hf__span line = {data, n}, type, object, metadata;
         struct hf__json *json = NULL;
 
@@ -107,18 +108,19 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
         if (line.n == 0)
                 return 0;
         if (!hf__span_member(line, "type", &type) || !hf__span_member(line, "object", &object))
-                return fail(watch, -EPROTO, "the stream has a line that is not a watch event");
+                return fail_watch(watch, -EPROTO,
+                                  "the stream has a line that is not a watch event");
         if (is_error_event(type))
-                return take_error_event(watch, object);
+                return handle_error_event(watch, object);
         int known_type = parse_event_type(type);
         if (known_type < 0)
-                return fail(watch, -EPROTO, "the stream has an event of unknown type");
+                return fail_watch(watch, -EPROTO, "the stream has an event of unknown type");
         if (!hf__span_member(object, "metadata", &metadata))
-                return fail(watch, -EPROTO, "the stream has an object without metadata");
+                return fail_watch(watch, -EPROTO, "the stream has an object without metadata");
         int r = hf__json_parse(metadata.data, metadata.n, &json, NULL);
         if (r != 0)
-                return fail(watch, r < 0 ? r : -EPROTO,
-                            "the stream has an object whose metadata is not JSON");
+                return fail_watch(watch, r < 0 ? r : -EPROTO,
+                                  "the stream has an object whose metadata is not JSON");
         const struct hf_event event = {
                 .type = (enum hf_event_type)known_type,
                 .object = object.data,
@@ -128,27 +130,29 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
         if (event.resource_version)
                 watch->on_event(watch->ctx, &event);
         else
-                (void)fail(watch, -EPROTO, "the stream has an object without a resourceVersion");
+                (void)fail_watch(watch, -EPROTO,
+                                 "the stream has an object without a resourceVersion");
         (void)hf__json_free(json);
         return watch->error;
 }
 
 /* Processes a piece of the stream, which may contain any number of line ends. */
-static int take_stream(struct rest_watch *watch, const char *data, size_t n) {
+static int handle_stream(struct rest_watch *watch, const char *data, size_t n) {
         while (n > 0) {
                 const char *newline = memchr(data, '\n', n);
                 size_t piece = newline ? (size_t)(newline - data) : n;
                 int r = 0;
 
                 if (newline && watch->line.n == 0) {
-                        r = take_line(watch, data, piece); /* the usual case, which needs no copy */
+                        /* the usual case, which needs no copy */
+                        r = handle_line(watch, data, piece);
                 } else {
                         hf__strbuf_add(&watch->line, data, piece);
                         if (watch->line.error != 0)
-                                return fail(watch, watch->line.error,
-                                            "the stream has a line above 8 MiB");
+                                return fail_watch(watch, watch->line.error,
+                                                  "the stream has a line of more than 8 MiB");
                         if (newline) {
-                                r = take_line(watch, watch->line.data, watch->line.n);
+                                r = handle_line(watch, watch->line.data, watch->line.n);
                                 hf__strbuf_reset(&watch->line);
                         }
                 }
@@ -174,7 +178,7 @@ static int on_data(void *ctx, const void *data, size_t n) {
         struct rest_watch *watch = ctx;
 
         if (watch->code == 200)
-                return take_stream(watch, data, n);
+                return handle_stream(watch, data, n);
         if (watch->line.n < MAX_ERROR_BODY) { /* the beginning of an error page is enough */
                 size_t space = MAX_ERROR_BODY - watch->line.n;
                 hf__strbuf_add(&watch->line, data, n < space ? n : space);
@@ -188,7 +192,7 @@ static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *
  * again with the same id. */
 static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http_result *result) {
         if (result->outcome != 0 || result->code != 401 || watch->token_replaced || !watch->token ||
-            !hf__bearer_refused(watch->rest->bearer, watch->token))
+            !hf__bearer_renew(watch->rest->bearer, watch->token))
                 return false;
         watch->token_replaced = true;
         hf__strbuf_reset(&watch->line);
@@ -215,16 +219,16 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
                 /* Servers end every line with a newline. If the last line was cut short and its
-                 * object is incomplete, take_line reports an error. */
+                 * object is incomplete, handle_line reports an error. */
                 if (watch->line.n > 0)
-                        (void)take_line(watch, watch->line.data, watch->line.n);
+                        (void)handle_line(watch, watch->line.data, watch->line.n);
         } else if (watch->error == 0 && result->outcome == 0) {
                 const struct hf__status_context context = {.retry_after_s = result->retry_after_s,
                                                            .what = watch->what};
                 watch->error = hf__status_from_response(result->code, watch->line.data,
                                                         watch->line.n, &context, &watch->status);
         } else if (watch->error == 0) {
-                watch->error = hf__rest_failure(result, watch->what, &watch->status);
+                watch->error = hf__rest_fail(result, watch->what, &watch->status);
         }
         watch->on_end(watch->ctx, watch->error, &watch->status);
         watch_free(watch);
@@ -250,7 +254,7 @@ static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *
 
         (void)hf__token_unref(watch->token);
         watch->token = hf__bearer_get(rest->bearer);
-        hf__rest_prepare(rest, watch->lane, watch->token, headers, &request);
+        hf__rest_init_request(rest, watch->lane, watch->token, headers, &request);
         request.url = watch->what + strlen("GET ");
         request.deadline = hf_now(hf_host_clock(rest->base.host)) +
                            (hf_nsec)(watch->timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;

@@ -2,23 +2,23 @@
 /*
  * The work queue: tracks which keys are ready, which a worker has, and which are delayed.
  *
- * A key has one entry while the queue knows anything about it. Ready entries are in a linked list,
- * the line. An entry has these states, all guarded by the queue's lock:
+ * A key has one entry as long as at least one of the states below applies to it. Entries that wait
+ * for a worker are in the ready list. The queue's lock guards all states:
  *
- *      dirty       the key was added after a worker last took it; the entry is in the line, or
- *                  hf_workqueue_done will append it
+ *      dirty       the key was added after a worker last took it; the entry is in the ready list,
+ *                  or hf_workqueue_done will append it there
  *      processing  a worker has the key
  *      delayed     the key will be added when its delay has elapsed
  *      failures    the number of retries since hf_workqueue_forget
  *
- * Invariants: an entry is in the line exactly if it is dirty and not processing, so no two workers
- * have the same key. (After a drop the line is empty.) An entry without any of these states is
- * freed.
+ * Invariants: an entry is in the ready list exactly if it is dirty and not processing, so no two
+ * workers have the same key. (After a drop the list is empty.) An entry without any of these states
+ * is freed.
  *
  * There is no timer thread. Waiting workers wake when the first delayed key is due, and the first
- * of them moves the due keys into the line. Every change that concerns hf_workqueue_take wakes all
- * workers: if it woke only one, that worker's own abort token might have fired, and the key would
- * be left waiting.
+ * of them moves the due keys into the ready list. Every change that concerns hf_workqueue_take
+ * wakes all workers. If it woke only one, the abort token of that worker might have fired, and the
+ * key would be left waiting.
  */
 #include <holdfast/workqueue.h>
 
@@ -42,7 +42,7 @@
 
 struct entry {
         struct hf__keyed keyed;
-        struct entry *next; /* in the line, or in the list `working` */
+        struct entry *next; /* in the ready list or in the list `in_progress` */
         bool dirty, processing;
         unsigned failures;
         struct hf__timer due;       /* queued while delayed */
@@ -61,16 +61,16 @@ struct hf_workqueue {
         struct hf__key_index entries; /* owns the entries */
         struct entry *head, **tail;   /* the line, oldest first */
         size_t depth;                 /* number of entries in the line */
-        struct entry *working;        /* entries that workers have, newest first */
+        struct entry *in_progress;    /* entries that workers have, newest first */
         struct hf__timer_heap delayed;
         bool draining, dropped;
-        /* The limit on retries, see bucket_delay_locked. */
+        /* The limit on retries; bucket_delay_locked explains it. */
         hf_nsec retry_every; /* the time between two tokens; 0 = no limit */
         hf_nsec retry_slack; /* how far retry_at may lag behind now: the burst */
         hf_nsec retry_at;    /* when the next token is due */
 };
 
-/* ---- entries and the line ---- */
+/* ---- entries and the ready list ---- */
 
 static hf_nsec monotonic(const struct hf_workqueue *queue) {
         return queue->clock->monotonic(queue->clock->ctx);
@@ -101,8 +101,8 @@ static struct entry *entry_get(struct hf_workqueue *queue, const char *key) {
         return entry;
 }
 
-/* Frees an entry that records nothing any more, so that the queue does not grow with every key it
- * has ever seen. */
+/* Frees an entry that has no state any more, so that the queue does not grow with every key that
+ * was ever added. */
 static void entry_free_if_idle(struct hf_workqueue *queue, struct entry *entry) {
         if (entry->dirty || entry->processing || entry->failures || entry->due.queued)
                 return;
@@ -110,7 +110,7 @@ static void entry_free_if_idle(struct hf_workqueue *queue, struct entry *entry) 
         free(entry);
 }
 
-static void line_append(struct hf_workqueue *queue, struct entry *entry) {
+static void ready_append(struct hf_workqueue *queue, struct entry *entry) {
         assert(entry->dirty && !entry->processing);
         entry->next = NULL;
         *queue->tail = entry;
@@ -119,7 +119,7 @@ static void line_append(struct hf_workqueue *queue, struct entry *entry) {
         (void)pthread_cond_broadcast(&queue->cond);
 }
 
-static struct entry *line_pop(struct hf_workqueue *queue) {
+static struct entry *ready_pop(struct hf_workqueue *queue) {
         struct entry *entry = queue->head;
 
         if (!entry)
@@ -139,7 +139,7 @@ static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
         entry->added_at = monotonic(queue);
         hf_metric_add(queue->metrics.adds, 1);
         if (!entry->processing)
-                line_append(queue, entry);
+                ready_append(queue, entry);
 }
 
 /* The delayed entry that is due first, or NULL. */
@@ -184,7 +184,7 @@ static hf_nsec delay_after(unsigned failures) {
 }
 
 /*
- * A token bucket for the retries of all keys, stored as a single time. A new token becomes
+ * A token bucket for the retries of all keys, stored as one point in time. A new token becomes
  * available every retry_every, and retry_at is the time of the next one. If retry_at is in the
  * past, the bucket has tokens. It never has more than the burst, so retry_at is never more than
  * retry_slack in the past. Takes a token and returns how long the retry must wait for it.
@@ -200,10 +200,10 @@ static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
 }
 
 static hf_nsec retry_delay_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec now) {
-        hf_nsec own = delay_after(entry->failures++);
-        hf_nsec common = bucket_delay_locked(queue, now);
+        hf_nsec key_delay = delay_after(entry->failures++);
+        hf_nsec shared_delay = bucket_delay_locked(queue, now);
 
-        return own > common ? own : common;
+        return key_delay > shared_delay ? key_delay : shared_delay;
 }
 
 void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst) {
@@ -217,9 +217,9 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
         (void)pthread_mutex_unlock(&queue->mu);
 }
 
-#define OWN_DELAY (-1)
+#define KEY_DELAY (-1)
 
-/* Adds the key after `delay`. OWN_DELAY: this is a retry, which uses the delay of the key. */
+/* Adds the key after `delay`. KEY_DELAY: this is a retry, which uses the delay of the key. */
 static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
         hf_nsec now = hf_now(queue->clock);
         int r = 0;
@@ -227,7 +227,7 @@ static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec dela
         (void)pthread_mutex_lock(&queue->mu);
         struct entry *entry = is_closed(queue) ? NULL : entry_get(queue, key);
         if (entry) {
-                if (delay == OWN_DELAY) {
+                if (delay == KEY_DELAY) {
                         delay = retry_delay_locked(queue, entry, now);
                         hf_metric_add(queue->metrics.retries, 1);
                 }
@@ -252,7 +252,7 @@ int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key, hf_nsec 
 }
 
 int hf_workqueue_retry(struct hf_workqueue *queue, const char *key) {
-        return add_delayed(queue, key, OWN_DELAY);
+        return add_delayed(queue, key, KEY_DELAY);
 }
 
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
@@ -276,14 +276,14 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
         if (queue->dropped || hf_cancel_fired(abort))
                 return HF_E_CANCELED;
         move_due_locked(queue, now);
-        struct entry *entry = line_pop(queue);
+        struct entry *entry = ready_pop(queue);
         if (entry) {
                 assert(entry->dirty && !entry->processing);
                 entry->dirty = false;
                 entry->processing = true;
                 entry->taken_at = monotonic(queue);
-                entry->next = queue->working;
-                queue->working = entry;
+                entry->next = queue->in_progress;
+                queue->in_progress = entry;
                 hf_metric_observe(queue->metrics.queue_duration,
                                   seconds(entry->taken_at - entry->added_at));
                 *ret_key = entry->key;
@@ -332,8 +332,8 @@ int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const
         return r;
 }
 
-static void leave_working(struct hf_workqueue *queue, const struct entry *entry) {
-        struct entry **place = &queue->working;
+static void remove_in_progress(struct hf_workqueue *queue, const struct entry *entry) {
+        struct entry **place = &queue->in_progress;
         while (*place != entry)
                 place = &(*place)->next;
         *place = entry->next;
@@ -344,11 +344,11 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
         struct entry *entry = entry_find(queue, key);
         if (entry && entry->processing) {
                 entry->processing = false;
-                leave_working(queue, entry);
+                remove_in_progress(queue, entry);
                 hf_metric_observe(queue->metrics.work_duration,
                                   seconds(monotonic(queue) - entry->taken_at));
                 if (entry->dirty && !queue->dropped)
-                        line_append(queue, entry);
+                        ready_append(queue, entry);
                 else
                         entry_free_if_idle(queue, entry);
         }
@@ -380,7 +380,7 @@ void hf_workqueue_drop(struct hf_workqueue *queue) {
         (void)pthread_mutex_lock(&queue->mu);
         queue->dropped = true;
         drop_delayed_locked(queue);
-        while ((entry = line_pop(queue))) {
+        while ((entry = ready_pop(queue))) {
                 entry->dirty = false;
                 entry_free_if_idle(queue, entry);
         }
@@ -398,7 +398,7 @@ size_t hf_workqueue_depth(struct hf_workqueue *queue) {
         return depth;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 /* Computes the metrics of unfinished work when they are read, because a worker that hangs would
  * never update them itself. Runs on the thread that reads the metrics. */
@@ -407,7 +407,7 @@ static void measure_work(void *ctx) {
         hf_nsec now = monotonic(queue), sum = 0, longest = 0;
 
         (void)pthread_mutex_lock(&queue->mu);
-        for (const struct entry *entry = queue->working; entry; entry = entry->next) {
+        for (const struct entry *entry = queue->in_progress; entry; entry = entry->next) {
                 hf_nsec span = now > entry->taken_at ? now - entry->taken_at : 0;
                 sum += span;
                 if (span > longest)

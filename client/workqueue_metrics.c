@@ -22,26 +22,28 @@ int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_
                 return -ENOMEM;
         }
         metrics->depth = hf_metrics_get(registry, HF_METRIC_GAUGE, "workqueue_depth",
-                                        "Current depth of the queue.", labels.data);
+                                        "Number of keys that wait for a worker.", labels.data);
         metrics->adds = hf_metrics_get(registry, HF_METRIC_COUNTER, "workqueue_adds_total",
-                                       "Adds handled by the queue.", labels.data);
-        metrics->retries = hf_metrics_get(registry, HF_METRIC_COUNTER, "workqueue_retries_total",
-                                          "Retries handled by the queue.", labels.data);
+                                       "Number of keys added to the queue.", labels.data);
+        metrics->retries =
+                hf_metrics_get(registry, HF_METRIC_COUNTER, "workqueue_retries_total",
+                               "Number of keys added again after a failure.", labels.data);
         metrics->queue_duration =
                 hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "workqueue_queue_duration_seconds",
-                               "How long a key waits in the queue before it is taken.",
+                               "How long in seconds a key waits before a worker takes it.",
                                labels.data);
         metrics->work_duration =
                 hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
-                               "How long a key is being worked on.", labels.data);
+                               "How long in seconds a worker processes a key.", labels.data);
         metrics->unfinished =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
-                               "How long the keys in hand have been worked on, together.",
+                               "How many seconds the workers have spent so far on the keys that "
+                               "they are processing now, added up.",
                                labels.data);
         metrics->longest = hf_metrics_get(registry, HF_METRIC_GAUGE,
                                           "workqueue_longest_running_processor_seconds",
-                                          "How long the key that has been in hand for longest is "
-                                          "being worked on.",
+                                          "How many seconds the worker that has been running "
+                                          "longest has spent so far on its key.",
                                           labels.data);
         /* A queue of a previous term may have been freed while it still held keys. */
         hf_metric_set(metrics->depth, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Converts YAML to JSON text, driven by the events of libyaml. The state is a stack of the open
- * containers. Plain scalars follow YAML's core schema where JSON has an equivalent: null, true,
- * false, and numbers in JSON's spelling. Every other scalar becomes a string.
+ * Converts YAML to JSON text while libyaml parses it: each event of the parser appends to the
+ * output. The state is a stack of the open containers. Plain scalars follow YAML's core schema
+ * where JSON has an equivalent: null, true, false, and numbers in JSON's spelling. Every other
+ * scalar becomes a string.
  *
  * Invariants: either the output is valid JSON or the conversion fails. The depth, the number of
  * events and the size of the output are limited for every input.
@@ -37,9 +38,10 @@ struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
         size_t depth, n_documents;
-        size_t line;      /* the line where the document begins */
-        hf__yaml_fn each; /* NULL = only one document is allowed */
+        size_t line;             /* the line where the document begins */
+        hf__yaml_fn on_document; /* NULL = only one document is allowed */
         void *ctx;
+        /* The open containers, the outermost first; `depth` of them are in use. */
         struct {
                 bool is_mapping;
                 size_t n; /* number of keys and values, or of elements, so far */
@@ -64,15 +66,17 @@ static int library_open(struct library *lib, struct hf_status *reterr_status) {
                 return 0;
         (void)dlclose(lib->handle);
         return hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                       "YAML needs %s of the package libyaml-0-2; the library found is not that "
-                       "one",
+                       "YAML needs %s of the package libyaml-0-2, but the library that was found "
+                       "lacks some of its functions",
                        LIBRARY);
 }
 
 /* ---- values ---- */
 
+/* Fails with a message that names the place. If the text may have only one document, the number of
+ * the document would be noise. */
 static int refuse_at(struct converter *c, size_t line, const char *reason) {
-        if (c->each)
+        if (c->on_document)
                 return hf_fail(c->reterr_status, HF_E_INVALID, "document %zu, line %zu: %s",
                                c->n_documents ? c->n_documents : 1, line, reason);
         return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, reason);
@@ -85,7 +89,7 @@ static int refuse(struct converter *c, const yaml_event_t *event, const char *re
 /* Counts the next node of the open container and writes the separator that precedes it. */
 static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
         if (c->depth == 0) {
-                if (c->n_documents > 1 && !c->each)
+                if (c->n_documents > 1 && !c->on_document)
                         return refuse(c, event, "there is a second document");
                 return 0;
         }
@@ -149,7 +153,7 @@ static const char *plain_word(const char *text, size_t n) {
 }
 
 /* Quoted scalars, scalars with the tag !!str, and keys are always strings. */
-static int take_scalar(struct converter *c, const yaml_event_t *event) {
+static int convert_scalar(struct converter *c, const yaml_event_t *event) {
         const char *text = (const char *)event->data.scalar.value;
         const char *tag = (const char *)event->data.scalar.tag;
         size_t n = event->data.scalar.length;
@@ -170,12 +174,13 @@ static int take_scalar(struct converter *c, const yaml_event_t *event) {
         return 0;
 }
 
+/* Opens a sequence or a mapping. The limit on the depth keeps the stack small. */
 static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping,
                           bool has_anchor_or_tag) {
         if (has_anchor_or_tag)
                 return refuse(c, event, "anchors and tags are not accepted");
         if (c->depth == MAX_DEPTH)
-                return refuse(c, event, "it is nested too deeply");
+                return refuse(c, event, "the value is nested too deeply");
         int r = begin_node(c, event, false);
         if (r != 0)
                 return r;
@@ -187,27 +192,27 @@ static int open_container(struct converter *c, const yaml_event_t *event, bool i
 
 /* An error of the output buffer is reported here, so that the message names the document. */
 static int end_document(struct converter *c) {
-        if (!c->each)
+        if (!c->on_document)
                 return 0;
         assert(c->depth == 0);
         int r = c->out->error;
         if (r == 0)
-                return c->each(c->ctx, c->n_documents, c->line, c->out->data, c->out->n,
-                               c->reterr_status);
+                return c->on_document(c->ctx, c->n_documents, c->line, c->out->data, c->out->n,
+                                      c->reterr_status);
         return hf_fail(c->reterr_status, r, "document %zu, line %zu: %s", c->n_documents, c->line,
                        hf_strerror(r));
 }
 
-static int take_event(struct converter *c, const yaml_event_t *event) {
+static int convert_event(struct converter *c, const yaml_event_t *event) {
         switch (event->type) {
         case YAML_DOCUMENT_START_EVENT:
                 c->n_documents++;
                 c->line = event->end_mark.line + 1;
-                if (c->each)
+                if (c->on_document)
                         hf__strbuf_reset(c->out);
                 return 0;
         case YAML_ALIAS_EVENT: return refuse(c, event, "aliases are not accepted");
-        case YAML_SCALAR_EVENT: return take_scalar(c, event);
+        case YAML_SCALAR_EVENT: return convert_scalar(c, event);
         case YAML_SEQUENCE_START_EVENT:
                 return open_container(c, event, false,
                                       event->data.sequence_start.anchor ||
@@ -229,6 +234,8 @@ static int take_event(struct converter *c, const yaml_event_t *event) {
         return 0;
 }
 
+/* Converts all documents. Counts the events, so that a text with very many small values does not
+ * block its caller for long. */
 static int convert(const struct library *lib, yaml_parser_t *parser, struct converter *c) {
         bool ended = false;
         int r = 0;
@@ -236,7 +243,8 @@ static int convert(const struct library *lib, yaml_parser_t *parser, struct conv
         for (size_t n = 0; r == 0 && !ended; n++) {
                 yaml_event_t event;
                 if (n == MAX_EVENTS)
-                        return hf_fail(c->reterr_status, HF_E_INVALID, "it has too many values");
+                        return hf_fail(c->reterr_status, HF_E_INVALID,
+                                       "the text has too many values");
                 if (!lib->parse(parser, &event)) {
                         if (parser->error == YAML_MEMORY_ERROR)
                                 return hf_fail(c->reterr_status, -ENOMEM, "out of memory");
@@ -244,11 +252,11 @@ static int convert(const struct library *lib, yaml_parser_t *parser, struct conv
                                          parser->problem ? parser->problem : "this is not YAML");
                 }
                 ended = event.type == YAML_STREAM_END_EVENT;
-                r = take_event(c, &event);
+                r = convert_event(c, &event);
                 lib->event_delete(&event);
         }
-        if (r == 0 && c->n_documents == 0 && !c->each)
-                r = hf_fail(c->reterr_status, HF_E_INVALID, "there is nothing in it");
+        if (r == 0 && c->n_documents == 0 && !c->on_document)
+                r = hf_fail(c->reterr_status, HF_E_INVALID, "the text is empty");
         if (r == 0 && c->out->error)
                 r = hf_fail(c->reterr_status, c->out->error, "%s", hf_strerror(c->out->error));
         return r;
@@ -278,12 +286,12 @@ int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
         return run_converter(text, n, &converter);
 }
 
-int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn each, void *ctx,
+int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn on_document, void *ctx,
                   struct hf_status *reterr_status) {
         struct hf__strbuf out = {.max = max_json};
         struct converter converter = {.out = &out,
                                       .reterr_status = reterr_status,
-                                      .each = each,
+                                      .on_document = on_document,
                                       .ctx = ctx};
         int r = run_converter(text, n, &converter);
         hf__strbuf_done(&out);

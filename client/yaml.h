@@ -17,8 +17,9 @@ struct hf_status;
 int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
                      struct hf_status *reterr_status);
 
-/* Receives a document. number: its position in the text, from 1; line: the line where it begins,
- * from 1; json is borrowed. A result other than 0 ends the iteration. */
+/* Receives a document as JSON of n bytes (borrowed). number: the position of the document in the
+ * text, from 1. line: the line where the document begins, from 1. A result other than 0 ends the
+ * iteration. */
 typedef int (*hf__yaml_fn)(void *ctx, size_t number, size_t line, const char *json, size_t n,
                            struct hf_status *reterr_status);
 /* Calls fn for each document in order; an empty document is "null". max_json limits the JSON of one

@@ -48,15 +48,15 @@ static int count(struct hf_term *term, void *ctx) {
                         request.verb = HF_VERB_UPDATE;
                 else if (r != HF_E_CANCELED)
                         fprintf(stderr, "count: %s\n", status.message);
-                /* drain fires on a planned stop, and together with abort. Between two writes there
-                 * is nothing to finish. */
+                /* The drain token fires on a planned stop, and also on an abort. Between two writes
+                 * there is no work to finish. */
                 if (hf_cancel_wait(hf_term_drain(term), hf_now(clock) + 100 * HF_NSEC_PER_MSEC) ==
                     HF_E_CANCELED)
                         return 0;
         }
 }
 
-/* These run on the library's threads. They pass the event on and never block. */
+/* The library calls these two functions on its threads. They must not block. */
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
@@ -64,7 +64,7 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
         (void)eventfd_write(*(int *)ctx, 1);
 }
 
-/* These run on our own thread, from our loop. */
+/* The main thread calls these functions from its loop. */
 static void print_state(struct hf_elector *elector) {
         static const char *const states[] = {"following", "leading", "draining", "aborting",
                                              "releasing", "stopped", "stuck"};
@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
         sigaddset(&mask, SIGINT);
         sigaddset(&mask, SIGUSR1);
         sigprocmask(SIG_BLOCK, &mask, NULL);
-        /* The two duties of the host, before the first thread. */
+        /* The library leaves these two calls to the host, before the first thread is created. */
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_ALL);
         int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
                 r = hf_rest_client_from_kubeconfig(&host, argv[3], &client, &status);
         name = argv[1];
         config.name = name;
-        config.identity = argv[2]; /* must be new at each start */
+        config.identity = argv[2]; /* must differ at each start, and from all other processes */
         config.client = client;
         /* The defaults are 15 s, 10 s and 2 s. */
         config.timing = (struct hf_leader_timing){.lease_duration = 6 * HF_NSEC_PER_SEC,

@@ -2,9 +2,11 @@
 /*
  * The dependencies between hooks: which hooks a hook starts after.
  *
- * Registration is closed when this runs, so the list of hooks does not change and is read without
- * the lock. On success the dependencies contain no cycle. So there is always a hook that can start
- * next, and one that can stop next.
+ * Registration is closed when this code runs, so the list of hooks does not change and is read
+ * without the lock.
+ *
+ * Invariant: after success the dependencies contain no cycle. So there is always a hook that can
+ * start next, and one that can stop next.
  */
 #include "hooks/dependencies.h"
 
@@ -26,23 +28,20 @@ static size_t index_of(const struct hf_hooks *hooks, const struct hf_hook_contex
         return i;
 }
 
+enum mark { UNSEEN, ON_STACK, FREE_OF_CYCLES };
+
 /* A depth-first search. It has an explicit stack, because the depth depends on the number of hooks,
  * and threads have small stacks. */
 struct search {
         struct hf_hooks *hooks;
-        enum mark {
-                UNSEEN,
-                ON_STACK,
-                FREE_OF_CIRCLES
-        } *
-                marks;                  /* by index in hooks->list; owned */
+        enum mark *marks;               /* by index in hooks->list; owned */
         struct hf_hook_context **stack; /* owned */
         /* for each hook on the stack, the index of its next dependency to visit; owned */
         size_t *next;
         size_t n; /* number of hooks on the stack */
 };
 
-static void push(struct search *search, struct hf_hook_context *hook) {
+static void push_hook(struct search *search, struct hf_hook_context *hook) {
         assert(search->n < search->hooks->n);
         search->marks[index_of(search->hooks, hook)] = ON_STACK;
         search->stack[search->n] = hook;
@@ -52,8 +51,8 @@ static void push(struct search *search, struct hf_hook_context *hook) {
 
 /* Writes the cycle from hook up to the top of the stack and back to hook, in the form `"a" after
  * "b" after "a"`. */
-static void describe_circle(const struct search *search, const struct hf_hook_context *hook,
-                            char *text, size_t max_text) {
+static void describe_cycle(const struct search *search, const struct hf_hook_context *hook,
+                           char *text, size_t max_text) {
         size_t first = 0, used = 0;
 
         while (search->stack[first] != hook)
@@ -67,32 +66,32 @@ static void describe_circle(const struct search *search, const struct hf_hook_co
 }
 
 /* Looks for a cycle that can be reached from root. */
-static int find_circle(struct search *search, struct hf_hook_context *root,
-                       struct hf_status *reterr_status) {
-        push(search, root);
+static int find_cycle(struct search *search, struct hf_hook_context *root,
+                      struct hf_status *reterr_status) {
+        push_hook(search, root);
         while (search->n > 0) {
                 struct hf_hook_context *top = search->stack[search->n - 1];
                 size_t *next = &search->next[search->n - 1];
                 if (*next == top->n_after) {
-                        search->marks[index_of(search->hooks, top)] = FREE_OF_CIRCLES;
+                        search->marks[index_of(search->hooks, top)] = FREE_OF_CYCLES;
                         search->n--;
                         continue;
                 }
                 struct hf_hook_context *dependency = top->dependencies[(*next)++];
                 enum mark mark = search->marks[index_of(search->hooks, dependency)];
                 if (mark == ON_STACK) {
-                        char circle[320];
-                        describe_circle(search, dependency, circle, sizeof circle);
+                        char cycle[320];
+                        describe_cycle(search, dependency, cycle, sizeof cycle);
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "hooks wait for each other in a circle: %s", circle);
+                                       "hooks wait for each other in a circle: %s", cycle);
                 }
                 if (mark == UNSEEN)
-                        push(search, dependency);
+                        push_hook(search, dependency);
         }
         return 0;
 }
 
-static int check_circles(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+static int check_for_cycles(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         size_t n = hooks->n + 1; /* calloc(0) may return NULL */
         struct search search = {.hooks = hooks,
                                 .marks = calloc(n, sizeof *search.marks),
@@ -104,7 +103,7 @@ static int check_circles(struct hf_hooks *hooks, struct hf_status *reterr_status
                 r = hf_fail(reterr_status, -ENOMEM, "hooks: out of memory");
         for (size_t i = 0; r == 0 && i < hooks->n; i++)
                 if (search.marks[i] == UNSEEN)
-                        r = find_circle(&search, hooks->list[i], reterr_status);
+                        r = find_cycle(&search, hooks->list[i], reterr_status);
         free(search.marks);
         free(search.stack);
         free(search.next);
@@ -130,5 +129,5 @@ int hf__hook_dependencies_resolve(struct hf_hooks *hooks, struct hf_status *rete
                                                hook->name, hook->caller, hook->after[k]);
                 }
         }
-        return check_circles(hooks, reterr_status);
+        return check_for_cycles(hooks, reterr_status);
 }

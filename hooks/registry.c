@@ -15,13 +15,13 @@
  *              WAITING -> JOINING       it has no stop function
  *              RUNNING or JOINING -> STUCK
  *
- * start_state is changed by the start coordinator, and by the hook's start thread in its last
- * access to the registry. stop_state is changed only by the stop coordinator. `shutdown` is set
+ * The start coordinator changes start_state, and so does the hook's start thread in its last access
+ * to the registry. Only the stop coordinator changes stop_state. `shutdown` is set
  * once, under the lock, and the start coordinator tests it under the same lock before it begins a
  * start. So no start begins after hf_hooks_shut_down, and hf_hooks_stop sees every start that was
  * begun, because it first waits until the start coordinator has returned.
  *
- * A stop can never wait for work that would be canceled only after this stop. The shutting-down
+ * A stop never waits for work that would be canceled only after this stop. The shutting-down
  * token fires before any stop runs, a hook's own token fires before its stop runs, and each wait
  * has a deadline.
  */
@@ -128,7 +128,7 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks) {
         for (size_t i = 0; i < hooks->n; i++)
                 hf_health_remove(hooks->host->health, hooks->list[i]->check);
         /* Threads may still be running, because some are stuck, or because the hooks were started
-         * and never stopped. They use the memory, so leak it rather than free it. */
+         * and never stopped. They use the memory, so it must not be freed. */
         if (hooks->stuck || hooks->starting || (hooks->closed && !hooks->stop_done))
                 return NULL;
         for (size_t i = 0; i < hooks->n; i++)
@@ -198,7 +198,7 @@ static void unpublish_locked(struct hf_hooks *hooks, struct hf_hook_context *hoo
         hooks->n--;
 }
 
-/* Checks the arguments of hf_hooks_add. */
+/* Checks the hook before it is copied. reterr_status names the hook and its caller. */
 static int check_hook(const struct hf_hook *hook, const char *caller,
                       struct hf_status *reterr_status) {
         if (!hook->name || hook->name[0] == '\0')

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The start coordinator. registry.c explains the model.
+ * The start coordinator, which hf_hooks_start runs. registry.c describes the model.
  *
- * A start begins when the starts of all its dependencies have returned 0. The coordinator returns
- * at the first failure. It does not wait for starts that are still running, because hf_hooks_stop
- * does.
+ * The start function of a hook runs once the start functions of all its dependencies have returned
+ * 0. The coordinator returns at the first failure. It does not wait for start functions that are
+ * still running, because hf_hooks_stop does.
  */
 #include <assert.h>
 
@@ -51,9 +51,9 @@ static bool can_start_locked(const struct hf_hook_context *hook) {
         return true;
 }
 
-/* Begins one start. Keeps the lock, so that a stop sees either no start or one whose thread exists.
- * Starting a thread does not block for long. */
-static void begin_locked(struct hf_hook_context *hook, hf_nsec now) {
+/* Begins the start of one hook. Keeps the lock, so that a stop sees either no start or one whose
+ * thread exists. Creating a thread does not block for long. */
+static void begin_hook_start_locked(struct hf_hook_context *hook, hf_nsec now) {
         hf__mutex_assert_held(&hook->hooks->mu);
         hook->start_until = now + hook->hook.start_deadline;
         set_start_state_locked(hook, HF__START_RUNNING);
@@ -67,11 +67,12 @@ static void begin_locked(struct hf_hook_context *hook, hf_nsec now) {
         }
 }
 
-/* Advances one hook. An error ends the whole start. */
-static int advance_locked(struct hf_hook_context *hook, hf_nsec now,
-                          struct hf_status *reterr_status) {
+/* Begins the start of a hook that can start, and checks one that has begun. An error ends the start
+ * of all hooks. */
+static int advance_hook_locked(struct hf_hook_context *hook, hf_nsec now,
+                               struct hf_status *reterr_status) {
         if (can_start_locked(hook))
-                begin_locked(hook, now);
+                begin_hook_start_locked(hook, now);
         if (hook->start_state == HF__START_FAILED)
                 return hf_fail(reterr_status, hook->start_status.error, "hook \"%s\" failed: %s",
                                hook->name, hook->start_status.message);
@@ -84,8 +85,8 @@ static int advance_locked(struct hf_hook_context *hook, hf_nsec now,
 
 /* Advances all hooks once. true: hf_hooks_start must return *ret_result. false: call again when a
  * hook changes, and at *ret_wake, the nearest deadline, at the latest. */
-static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf_nsec *ret_wake,
-                           struct hf_status *reterr_status) {
+static bool advance_all_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result,
+                               hf_nsec *ret_wake, struct hf_status *reterr_status) {
         size_t n_done = 0;
 
         hf__mutex_assert_held(&hooks->mu);
@@ -97,7 +98,7 @@ static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result,
         }
         for (size_t i = 0; i < hooks->n; i++) {
                 struct hf_hook_context *hook = hooks->list[i];
-                *ret_result = advance_locked(hook, now, reterr_status);
+                *ret_result = advance_hook_locked(hook, now, reterr_status);
                 if (*ret_result != 0)
                         return true;
                 if (hook->start_state == HF__START_DONE)
@@ -134,7 +135,7 @@ int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
                 return r;
         r = hf__hook_dependencies_resolve(hooks, reterr_status);
         pthread_mutex_lock(&hooks->mu);
-        while (r == 0 && !iterate_locked(hooks, hf_now(clock), &r, &wake, reterr_status))
+        while (r == 0 && !advance_all_locked(hooks, hf_now(clock), &r, &wake, reterr_status))
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, wake);
         hooks->starting = false;
         pthread_cond_broadcast(&hooks->changed);

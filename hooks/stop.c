@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stop coordinator. registry.c documents the model.
+ * The stop coordinator, which hf_hooks_stop runs. registry.c describes the model.
  *
  * A hook is stopped once every hook that depends on it has stopped (or is stuck), and its own start
  * function has returned (or has missed its deadline). Then its token fires, its stop function runs,
@@ -70,7 +70,8 @@ static bool can_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_c
 
 /* Fires the token and starts the thread of the stop function. Releases the lock while it does so,
  * because wakers of the token and the stop function may call back into the registry. */
-static void begin_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now) {
+static void begin_hook_stop_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
+                                   hf_nsec now) {
         int r = 0;
 
         hook->stop_begun = true;
@@ -80,8 +81,8 @@ static void begin_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, h
         hf_cancel_fire(hook->token, HF_CANCEL_STOPPING);
         if (hook->hook.stop) {
                 r = hf__thread_start(hooks->host, "hf-hook", stop_main, hook, &hook->stop_thread);
-                /* no thread could be started: stop on this one, although the deadline cannot be
-                 * enforced then */
+                /* Without a thread, run the stop function on this one. Its deadline cannot be
+                 * enforced then, but without a stop the hook would never end. */
                 if (r != 0)
                         (void)stop_main(hook);
         }
@@ -96,7 +97,7 @@ static bool can_join_locked(const struct hf_hook_context *hook) {
 }
 
 /* Joins all threads of hook. Releases the lock during the joins. */
-static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
+static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         struct hf__hook_thread *threads = hook->threads;
 
         hf__mutex_assert_held(&hooks->mu);
@@ -122,7 +123,7 @@ static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_contex
         if (!can_stop_locked(hooks, hook))
                 return false;
         if (hook->start_returned || now >= hook->start_until) {
-                begin_locked(hooks, hook, now);
+                begin_hook_stop_locked(hooks, hook, now);
                 return true;
         }
         *ret_until = hook->start_until;
@@ -137,7 +138,7 @@ static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context 
                 return true;
         }
         if (can_join_locked(hook)) {
-                join_locked(hooks, hook);
+                join_hook_threads_locked(hooks, hook);
                 return true;
         }
         if (now >= hook->stop_until) {
@@ -148,8 +149,8 @@ static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context 
         return false;
 }
 
-static bool advance_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
-                           hf_nsec *ret_until) {
+static bool advance_hook_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
+                                hf_nsec *ret_until) {
         *ret_until = HF_NSEC_NEVER;
         if (has_ended(hook))
                 return false;
@@ -160,24 +161,24 @@ static bool advance_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
 
 /* Advances all hooks once. true: all have stopped or are stuck. false: call again when a hook
  * changes, and at *ret_wake at the latest. */
-static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) {
+static bool advance_all_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) {
         bool advanced = false, all_ended = true;
 
         hf__mutex_assert_held(&hooks->mu);
         *ret_wake = HF_NSEC_NEVER;
-        /* In reverse order, because a hook is usually registered after the hooks that it depends
-         * on, and must stop before them. */
+        /* Go through the hooks in reverse order, because a hook is usually registered after the
+         * hooks that it depends on, and must stop before them. */
         for (size_t i = hooks->n; i-- > 0;) {
                 hf_nsec until;
-                if (advance_locked(hooks, hooks->list[i], now, &until))
+                if (advance_hook_locked(hooks, hooks->list[i], now, &until))
                         advanced = true;
                 if (until < *ret_wake)
                         *ret_wake = until;
                 if (!has_ended(hooks->list[i]))
                         all_ended = false;
         }
-        /* Hooks that waited for the advanced ones may be able to advance now, so call again at
-         * once. */
+        /* A hook that waited for an advanced one may be able to advance now, so the caller must
+         * call again at once. */
         if (advanced)
                 *ret_wake = now;
         return all_ended;
@@ -185,13 +186,14 @@ static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wak
 
 /* ---- the result ---- */
 
+/* The message for all failures together. It is cut if it becomes too long. */
 struct report {
         char text[sizeof((struct hf_status *)0)->message];
         size_t n;
 };
 
-static void report_add(struct report *report, const char *name, const char *problem,
-                       const char *detail) {
+static void add_to_report(struct report *report, const char *name, const char *problem,
+                          const char *detail) {
         size_t space = sizeof report->text - report->n;
         int n = snprintf(report->text + report->n, space, "%shook \"%s\" %s: %s",
                          report->n > 0 ? "; " : "", name, problem, detail);
@@ -200,7 +202,7 @@ static void report_add(struct report *report, const char *name, const char *prob
                 report->n += (size_t)n < space ? (size_t)n : space - 1;
 }
 
-static void report_stuck_locked(struct report *report, const struct hf_hook_context *hook) {
+static void add_stuck_to_report_locked(struct report *report, const struct hf_hook_context *hook) {
         const char *what = "one of its threads has not returned";
         char detail[120];
 
@@ -210,12 +212,12 @@ static void report_stuck_locked(struct report *report, const struct hf_hook_cont
                 what = "its stop function has not returned";
         (void)snprintf(detail, sizeof detail, "%s within %lld ms", what,
                        (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
-        report_add(report, hook->name, "is stuck", detail);
+        add_to_report(report, hook->name, "is stuck", detail);
 }
 
 /* Lists all failures in reterr_status. Returns HF_E_STUCK if any hook is stuck, because then the
  * caller must not free anything; otherwise the first error found. */
-static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+static int collect_result_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         struct report report = {0};
         int error = 0;
 
@@ -223,11 +225,11 @@ static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_statu
         for (size_t i = hooks->n; i-- > 0;) {
                 const struct hf_hook_context *hook = hooks->list[i];
                 if (hook->stop_state == HF__STOP_STUCK) {
-                        report_stuck_locked(&report, hook);
+                        add_stuck_to_report_locked(&report, hook);
                         hooks->stuck = true;
                 } else if (hook->stop_error != 0) {
-                        report_add(&report, hook->name, "failed to stop",
-                                   hook->stop_status.message);
+                        add_to_report(&report, hook->name, "failed to stop",
+                                      hook->stop_status.message);
                         if (error == 0)
                                 error = hook->stop_error;
                         if (hook->stop_error == HF_E_STUCK)
@@ -250,17 +252,16 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
                 return hf_fail(reterr_status, HF_E_CLOSED, "the hooks have already been stopped");
         }
         hooks->stop_begun = true;
-        /* This wait is short, because the start coordinator returns as soon as it sees
-         * `shutdown`. */
+        /* This wait is short, because hf_hooks_shut_down makes the start coordinator return. */
         while (hooks->starting)
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, HF_NSEC_NEVER);
         hf_nsec wake, now = hf_now(clock);
-        while (!iterate_locked(hooks, now, &wake)) {
+        while (!advance_all_locked(hooks, now, &wake)) {
                 if (wake > now)
                         (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, wake);
                 now = hf_now(clock);
         }
-        int r = collect_locked(hooks, reterr_status);
+        int r = collect_result_locked(hooks, reterr_status);
         hooks->stop_done = true;
         pthread_mutex_unlock(&hooks->mu);
         return r;

@@ -2,9 +2,11 @@
 /*
  * Threads that hooks spawn.
  *
- * A thread is joined only after it has set `done`, which is its last access to the registry. So a
- * join waits only for the thread to exit and never for its work. A thread that is done but not
- * joined keeps its stack. So each spawn also joins the threads of its hook that are done.
+ * Invariant: a thread is joined only after it has set `done`, which is its last access to the
+ * registry. So a join waits only for the thread to exit and never for its work.
+ *
+ * A thread that is done but not joined keeps its stack. Therefore each spawn also joins those
+ * threads of its hook that are done.
  */
 #include "hooks/threads.h"
 
@@ -28,7 +30,7 @@ static void *spawned_main(void *ctx) {
 }
 
 /* Removes the threads that are done from the hook's list and returns them. */
-static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
+static struct hf__hook_thread *remove_done_locked(struct hf_hook_context *hook) {
         struct hf__hook_thread *done = NULL, **link = &hook->threads;
 
         hf__mutex_assert_held(&hook->hooks->mu);
@@ -45,9 +47,9 @@ static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
         return done;
 }
 
-/* Starts the thread under the lock, so that a stop sees either no thread or one that it can join.
- * Starting a thread does not block for long. */
-static int start_locked(struct hf__hook_thread *thread, const char *name) {
+/* Creates the thread under the lock, so that a stop sees either no thread or one that it can join.
+ * Creating a thread does not block for long. */
+static int create_thread_locked(struct hf__hook_thread *thread, const char *name) {
         struct hf_hook_context *hook = thread->hook;
         struct hf_hooks *hooks = hook->hooks;
 
@@ -70,8 +72,8 @@ int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
                 return -ENOMEM;
         *thread = (struct hf__hook_thread){.hook = context, .fn = fn, .ctx = ctx};
         pthread_mutex_lock(&context->hooks->mu);
-        struct hf__hook_thread *done = take_done_locked(context);
-        int r = start_locked(thread, thread_name);
+        struct hf__hook_thread *done = remove_done_locked(context);
+        int r = create_thread_locked(thread, thread_name);
         pthread_mutex_unlock(&context->hooks->mu);
         hf__hook_threads_join(done);
         if (r != 0)

@@ -12,7 +12,7 @@
  *  - Publishing reads the object first, because the coordinator writes to it too.
  *  - No ping is lost, because a reopened watch begins with the object's current state.
  *  - The watch holds a reference, because it may end after hf_candidate_free. Its end callback then
- *    uses only the candidate's own memory, not the host.
+ *    must not use the host, which may be freed already.
  */
 #include <holdfast/candidate.h>
 
@@ -47,11 +47,11 @@ struct hf_candidate {
         /* guarded by mu */
         int refs; /* one for the owner, one for the watch */
         enum state state;
-        bool woken; /* the object must be published now */
+        bool woken; /* the object must be published now, not only at the next renewal */
         bool watching;
         hf_nsec watch_retry_at;
 
-        /* the candidate's thread only */
+        /* only the candidate's thread */
         uint64_t watch_id;
         unsigned n_failures; /* in a row */
         uint64_t rng;
@@ -59,7 +59,7 @@ struct hf_candidate {
 
 static const struct hf_resource candidates = {"coordination.k8s.io", "v1beta1", "leasecandidates"};
 
-static void destroy(struct hf_candidate *candidate) {
+static void destroy_candidate(struct hf_candidate *candidate) {
         assert(candidate->state != RUNNING && !candidate->watching);
         free((char *)candidate->config.ns);
         free((char *)candidate->config.name);
@@ -73,13 +73,13 @@ static void destroy(struct hf_candidate *candidate) {
         free(candidate);
 }
 
-static void unref(struct hf_candidate *candidate) {
+static void unref_candidate(struct hf_candidate *candidate) {
         pthread_mutex_lock(&candidate->mu);
         assert(candidate->refs > 0);
-        bool gone = --candidate->refs == 0;
+        bool is_last_ref = --candidate->refs == 0;
         pthread_mutex_unlock(&candidate->mu);
-        if (gone)
-                destroy(candidate);
+        if (is_last_ref)
+                destroy_candidate(candidate);
 }
 
 static hf_nsec now(const struct hf_candidate *candidate) {
@@ -126,20 +126,21 @@ static void on_event(void *ctx, const struct hf_event *event) {
         pthread_mutex_unlock(&candidate->mu);
 }
 
-static void on_end(void *ctx, int error, const struct hf_status *status) {
+static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct hf_candidate *candidate = ctx;
 
         pthread_mutex_lock(&candidate->mu);
         candidate->watching = false;
-        /* If the candidate was stopped, its host may be gone too. */
+        /* After a stop the host may be freed already. now() would use it. */
         if (candidate->state == RUNNING)
                 candidate->watch_retry_at = now(candidate) + WATCH_RETRY;
         pthread_cond_broadcast(&candidate->changed);
         pthread_mutex_unlock(&candidate->mu);
-        unref(candidate);
+        unref_candidate(candidate);
 }
 
-/* on_end drops the watch's reference. If the watch cannot be opened, it is called here. */
+/* Opens the watch, which gets a reference. on_watch_end drops it; if the watch cannot be opened,
+ * the client does not call on_watch_end, so this function does. */
 static void open_watch(struct hf_candidate *candidate) {
         struct hf_watch_spec spec = {.resource = candidates,
                                      .ns = candidate->config.ns,
@@ -151,9 +152,9 @@ static void open_watch(struct hf_candidate *candidate) {
         candidate->watching = true;
         candidate->refs++;
         pthread_mutex_unlock(&candidate->mu);
-        if (hf_client_watch(candidate->config.client, &spec, on_event, on_end, candidate,
+        if (hf_client_watch(candidate->config.client, &spec, on_event, on_watch_end, candidate,
                             &candidate->watch_id) != 0)
-                on_end(candidate, HF_E_UNAVAILABLE, NULL);
+                on_watch_end(candidate, HF_E_UNAVAILABLE, NULL);
 }
 
 /* ---- publishing ---- */
@@ -191,6 +192,7 @@ static int fill_object(const struct hf_candidate *candidate, struct hf__json *ob
         return r;
 }
 
+/* Sends the object to the server. object NULL: memory ran out when it was created. */
 static int write_object(struct hf_candidate *candidate, struct hf__json *object, enum hf_verb verb,
                         struct hf_status *reterr_status) {
         struct hf__strbuf text = {0};
@@ -217,7 +219,7 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
 
 /* Reads the object, then creates or updates it. The update carries the resourceVersion that was
  * read, so that it does not overwrite a ping of the coordinator; a conflict is retried. */
-static int publish(struct hf_candidate *candidate, struct hf_status *reterr_status) {
+static int publish_object(struct hf_candidate *candidate, struct hf_status *reterr_status) {
         struct hf_request get = {.verb = HF_VERB_GET,
                                  .resource = candidates,
                                  .ns = candidate->config.ns,
@@ -241,7 +243,8 @@ static int publish(struct hf_candidate *candidate, struct hf_status *reterr_stat
         return r;
 }
 
-static hf_nsec retry_after(struct hf_candidate *candidate) {
+/* The pause doubles with each failure in a row. */
+static hf_nsec retry_pause(struct hf_candidate *candidate) {
         hf_nsec delay = RETRY_MIN;
 
         for (unsigned i = 1; i < candidate->n_failures && delay < RETRY_MAX; i++)
@@ -250,9 +253,9 @@ static hf_nsec retry_after(struct hf_candidate *candidate) {
 }
 
 /* Publishes, and returns the boot time at which to publish again. */
-static hf_nsec publish_once(struct hf_candidate *candidate) {
+static hf_nsec publish_and_schedule(struct hf_candidate *candidate) {
         struct hf_status status = {0};
-        int r = publish(candidate, &status);
+        int r = publish_object(candidate, &status);
 
         if (r == 0) {
                 candidate->n_failures = 0;
@@ -263,10 +266,10 @@ static hf_nsec publish_once(struct hf_candidate *candidate) {
                        COMPONENT, "%s/%s: %s", candidate->config.ns, candidate->config.name,
                        status.message[0] ? status.message : hf_strerror(r));
         candidate->n_failures++;
-        return now(candidate) + retry_after(candidate);
+        return now(candidate) + retry_pause(candidate);
 }
 
-/* The thread. It waits until a renewal, a wake-up, the watch or a stop is due. It unlocks before it
+/* The thread. It waits until it must publish, reopen the watch, or stop. It unlocks before it
  * publishes or reopens the watch, because both call the client. */
 static void *candidate_main(void *ctx) {
         struct hf_candidate *candidate = ctx;
@@ -301,7 +304,7 @@ static void *candidate_main(void *ctx) {
                 if (open)
                         open_watch(candidate);
                 if (woken || now(candidate) >= due)
-                        due = publish_once(candidate);
+                        due = publish_and_schedule(candidate);
         }
 }
 
@@ -344,6 +347,7 @@ static int copy_config(struct hf_candidate *candidate, const struct hf_candidate
         return r;
 }
 
+/* The object is invalid without these members. The error names the missing one. */
 static int check_config(const struct hf_candidate_config *config, struct hf_status *reterr_status) {
         const struct {
                 const char *what, *text;
@@ -388,7 +392,7 @@ static int make_candidate(const struct hf_host *host, const struct hf_candidate_
         if (r == 0)
                 r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);
         if (r != 0) {
-                destroy(candidate);
+                destroy_candidate(candidate);
                 return r;
         }
         *ret_candidate = candidate;
@@ -397,10 +401,10 @@ static int make_candidate(const struct hf_host *host, const struct hf_candidate_
 
 int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
                      struct hf_candidate **ret_candidate, struct hf_status *reterr_status) {
-        struct hf_candidate_config mine;
-        int r = config ? hf__sized_config_take(&mine, sizeof mine,
-                                               HF__SIZED_CONFIG_LEAST(struct hf_candidate_config,
-                                                                      binary_version),
+        struct hf_candidate_config copy;
+        int r = config ? hf__sized_config_copy(&copy, sizeof copy,
+                                               HF__SIZED_CONFIG_MIN(struct hf_candidate_config,
+                                                                    binary_version),
                                                config)
                        : -EINVAL;
 
@@ -408,12 +412,12 @@ int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_confi
                 return hf_fail(reterr_status, r,
                                "candidate: the configuration's size is not set, or it sets members "
                                "that this version does not know");
-        r = check_config(&mine, reterr_status);
+        r = check_config(&copy, reterr_status);
         if (r != 0)
                 return r;
-        r = make_candidate(host, &mine, ret_candidate);
+        r = make_candidate(host, &copy, ret_candidate);
         if (r != 0)
-                return hf_fail(reterr_status, r, "candidate %s/%s: %s", mine.ns, mine.name,
+                return hf_fail(reterr_status, r, "candidate %s/%s: %s", copy.ns, copy.name,
                                hf_strerror(r));
         return 0;
 }
@@ -445,6 +449,6 @@ struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate) {
         if (!candidate)
                 return NULL;
         hf_candidate_stop(candidate);
-        unref(candidate);
+        unref_candidate(candidate);
         return NULL;
 }

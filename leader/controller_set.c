@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t n_names(const char *const *names) {
+static size_t count_names(const char *const *names) {
         size_t n = 0;
         while (names && names[n])
                 n++;
@@ -28,8 +28,9 @@ static const char **free_names(const char **names) {
         return NULL;
 }
 
+/* Returns NULL only if memory runs out: NULL is copied as an empty list. */
 static const char **copy_names(const char *const *from) {
-        size_t n = n_names(from);
+        size_t n = count_names(from);
         const char **names = calloc(n + 1, sizeof(char *));
         for (size_t i = 0; names && i < n; i++) {
                 names[i] = strdup(from[i]);
@@ -58,6 +59,8 @@ const struct hf_controller *hf__controller_set_find(const struct hf_controller *
 
 /* ---- checks ---- */
 
+/* Checks the names in `after` of one controller. The order holds within a class only, because the
+ * two classes start at different times. */
 static int check_after(const struct hf_controller *set, size_t n,
                        const struct hf_controller *controller, const char *label,
                        struct hf_status *reterr_status) {
@@ -85,10 +88,10 @@ static int check_after(const struct hf_controller *set, size_t n,
         return 0;
 }
 
-/* Returns the index of the first controller in `after` of `controller` that has no place in the
+/* Returns the index of the first controller that `controller` is after and that has no place in the
  * order yet; n = none. */
-static size_t waits_for(const struct hf_controller *set, size_t n, const bool *placed,
-                        size_t controller) {
+static size_t find_unplaced_dependency(const struct hf_controller *set, size_t n,
+                                       const bool *placed, size_t controller) {
         for (const char *const *name = set[controller].after; name && *name; name++) {
                 size_t before = (size_t)(hf__controller_set_find(set, n, *name) - set);
                 if (!placed[before])
@@ -97,16 +100,17 @@ static size_t waits_for(const struct hf_controller *set, size_t n, const bool *p
         return n;
 }
 
-/* Writes a circle to text: "a" after "b" after "a". A controller without a place waits for another
- * one without a place, and so on. After n steps along this chain we are inside a circle. */
-static void name_circle(const struct hf_controller *set, size_t n, const bool *placed, size_t at,
-                        char *text, size_t max_text) {
+/* Writes a circle to text: "a" after "b" after "a". Each controller without a place waits for
+ * another one without a place. This chain must reach a circle within n steps, because there are
+ * only n controllers. */
+static void describe_circle(const struct hf_controller *set, size_t n, const bool *placed,
+                            size_t at, char *text, size_t max_text) {
         for (size_t i = 0; i < n; i++)
-                at = waits_for(set, n, placed, at);
+                at = find_unplaced_dependency(set, n, placed, at);
         assert(at < n);
         size_t first = at, used = (size_t)snprintf(text, max_text, "\"%s\"", set[at].name);
         do {
-                at = waits_for(set, n, placed, at);
+                at = find_unplaced_dependency(set, n, placed, at);
                 if (used < max_text)
                         used += (size_t)snprintf(text + used, max_text - used, " after \"%s\"",
                                                  set[at].name);
@@ -115,8 +119,8 @@ static void name_circle(const struct hf_controller *set, size_t n, const bool *p
 
 /* Puts the controllers in order: repeatedly places each one that waits only for placed ones. A
  * controller that is never placed is in a circle or comes after one. */
-static int check_order(const struct hf_controller *set, size_t n, const char *label,
-                       struct hf_status *reterr_status) {
+static int check_for_circles(const struct hf_controller *set, size_t n, const char *label,
+                             struct hf_status *reterr_status) {
         bool *placed = calloc(n ? n : 1, sizeof *placed);
         size_t n_placed = 0, left = n;
         if (!placed)
@@ -125,7 +129,7 @@ static int check_order(const struct hf_controller *set, size_t n, const char *la
                 progress = false;
                 left = n;
                 for (size_t i = 0; i < n; i++)
-                        if (!placed[i] && waits_for(set, n, placed, i) == n) {
+                        if (!placed[i] && find_unplaced_dependency(set, n, placed, i) == n) {
                                 placed[i] = progress = true;
                                 n_placed++;
                         } else if (!placed[i]) {
@@ -134,7 +138,7 @@ static int check_order(const struct hf_controller *set, size_t n, const char *la
         }
         char circle[320];
         if (n_placed < n)
-                name_circle(set, n, placed, left, circle, sizeof circle);
+                describe_circle(set, n, placed, left, circle, sizeof circle);
         free(placed);
         if (n_placed == n)
                 return 0;
@@ -145,6 +149,7 @@ static int check_order(const struct hf_controller *set, size_t n, const char *la
 
 /* ---- copying ---- */
 
+/* Copies all controllers before it checks their order, because `after` may name a later one. */
 static int fill_set(const struct hf_controller *from, size_t n, const char *label,
                     struct hf_controller *set, struct hf_status *reterr_status) {
         for (size_t i = 0; i < n; i++) {
@@ -165,7 +170,7 @@ static int fill_set(const struct hf_controller *from, size_t n, const char *labe
         int r = 0;
         for (size_t i = 0; i < n && r == 0; i++)
                 r = check_after(set, n, &set[i], label, reterr_status);
-        return r != 0 ? r : check_order(set, n, label, reterr_status);
+        return r != 0 ? r : check_for_circles(set, n, label, reterr_status);
 }
 
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,

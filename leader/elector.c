@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The constructor of an elector. It checks the whole configuration at registration, so that no
- * mistake shows up only when a term begins. It copies everything that it keeps.
+ * The constructor of an elector. It checks the whole configuration at registration, because a
+ * mistake that shows up only when a term begins would stop a running system. It copies what it
+ * keeps.
  *
  * Invariant: within one set of electors no two contend for the same Lease (an elector that migrates
  * has two), and every controller's name is unique.
@@ -34,7 +35,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
 
 /* ---- checks ---- */
 
-/* The characters of a DNS subdomain name, as Kubernetes requires for a Lease. */
+/* Checks the length and the characters of a DNS subdomain name, which Kubernetes requires for a
+ * Lease. The server checks the rest. */
 static bool is_object_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         return n > 0 && n <= HF_NAME_MAX &&
@@ -58,8 +60,7 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
         return 0;
 }
 
-/* The old and the new Lease must differ: otherwise the second write would conflict with the first.
- */
+/* The old and the new Lease must differ, or the second write would conflict with the first. */
 static int check_migration(const struct hf_elector_config *config,
                            struct hf_status *reterr_status) {
         const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
@@ -83,6 +84,7 @@ static int check_migration(const struct hf_elector_config *config,
         return 0;
 }
 
+/* Checks everything but the controllers, and fills *timing with the defaults. */
 static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing,
                         struct hf_status *reterr_status) {
         struct hf_status why = {0};
@@ -140,21 +142,22 @@ static int copy_controllers(struct hf_electors *electors, struct hf_elector *ele
         return 0;
 }
 
-/* Two electors for one Lease cannot work in one process: with the same identity each would find the
- * other's record under its own name. */
+/* Two electors of one process cannot contend for one Lease: with the same identity, each would see
+ * the other's record as a collision. */
 static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector,
                                  struct hf_status *reterr_status) {
-        const char *mine[] = {elector->label, elector->old_label};
+        const char *leases[] = {elector->label, elector->old_label};
         for (size_t i = 0; i < electors->n; i++)
                 for (size_t k = 0; k < 2; k++)
-                        if (*mine[k] && (strcmp(electors->list[i]->label, mine[k]) == 0 ||
-                                         strcmp(electors->list[i]->old_label, mine[k]) == 0))
+                        if (*leases[k] && (strcmp(electors->list[i]->label, leases[k]) == 0 ||
+                                           strcmp(electors->list[i]->old_label, leases[k]) == 0))
                                 return hf_fail(reterr_status, HF_E_EXISTS,
                                                "there already is an elector for the Lease %s",
-                                               mine[k]);
+                                               leases[k]);
         return 0;
 }
 
+/* The texts fit: check_config has limited the lengths. */
 static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
         (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
         (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
@@ -171,9 +174,9 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->ctx = config->ctx;
 }
 
-/* Also fills `info`, because hf_elector_info may be called before the first step. heard_at begins
- * at the present time, so that the health check does not fail before the first read of the Lease.
- */
+/* Initialises the core and `info`, because hf_elector_info may be called before the first step.
+ * heard_at starts at the current time, so that the health check does not fail before the Lease has
+ * been read. */
 static void init_core(struct hf_elector *elector, bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
         struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
@@ -241,7 +244,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
                 return 0;
         }
         hf__elector_free(elector);
-        /* Some functions return an error without a message. */
+        /* Some functions return an error without a message, and the caller always gets one. */
         if (!status.message[0])
                 (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name,
                               hf_strerror(r));
@@ -256,6 +259,7 @@ void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info
         pthread_mutex_lock(&elector->electors->mu);
         *ret_info = elector->info;
         pthread_mutex_unlock(&elector->electors->mu);
+        /* The gate is newer than `info`: a renewal extends it without a report. */
         bool leads = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING;
         ret_info->valid_until = leads ? hf__gate_valid_until(&elector->gate) : 0;
 }

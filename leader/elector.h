@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One elector: it contends for one Lease and runs a set of controllers while it holds it.
+ * One elector: it contends for one Lease, and runs a set of controllers while it holds the Lease.
  *
- * The elector loop (elector_loop.h) owns it while the loop runs. Other threads reach it through the
- * loop's mailbox, through the atomic flags below, and through the copy of its state in `info`.
+ * The elector loop (elector_loop.h) owns it while the loop runs. Other threads send messages to the
+ * loop's mailbox, set the atomic flags below, and read the copy of its state in `info`.
  */
 #include <stdatomic.h>
 
@@ -36,33 +36,34 @@ struct hf_elector {
 
         /* any thread; call hf__electors_wake after setting a flag */
         struct hf__gate gate;
-        atomic_bool term_is_stale; /* the fence refused a write of the present term, or the server
+        atomic_bool term_is_stale; /* the fence refused a write of the current term, or the server
                                       did not confirm the fence */
-        atomic_bool end_asked;     /* the embedder ends the present term, even one whose
+        atomic_bool end_requested; /* the embedder ends the current term, even one whose
                                       acquire is still under way */
         atomic_bool event_lost;    /* a watch event was dropped because memory ran out */
 
-        /* the loop's thread only */
+        /* only the loop's thread */
         struct hf__core core;
         hf_nsec wake_at;
         struct hf__term *term; /* owned; NULL = no controllers of a term exist */
-        uint32_t write_id;     /* op_id of the last write; other replies are those of reads */
+        uint32_t write_id;     /* op_id of the last write: a reply with another id is a read's */
         hf_nsec write_sent_at;
         hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */
         unsigned n_failed_ops; /* in a row; only the first is logged as a warning */
         bool stop_sent;        /* the core has received HF__EV_STOP */
-        bool stepped;          /* stepped since its last iteration, so the next must not skip it */
-        bool term_announced;   /* an Event reports the beginning of the present term */
-        struct hf__record led; /* if term_announced: the record that began the term */
-        hf_nsec leaderless_from; /* leaderless time is counted up to here; 0 = not yet */
+        bool stepped;          /* its core was stepped since its last iteration, so that
+                                  the next iteration must include it */
+        bool term_announced;   /* an Event about the beginning of the current term was added */
+        struct hf__record announced_record; /* if term_announced: the record that began the term */
+        hf_nsec leaderless_from;            /* leaderless time is counted up to here; 0 = not yet */
 
-        /* the thread that starts and stops the electors only */
+        /* only the thread that starts or stops the electors */
         struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */
 
         /* guarded by electors->mu */
         struct hf_leader_info info;
         bool released;          /* if HF_STOPPED: the Lease does not name this process */
-        char last_failure[160]; /* why the last operation on the Lease failed; "" = it did not */
+        char last_failure[160]; /* why the last operation on the Lease failed; "" = it succeeded */
 };
 
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */

@@ -27,7 +27,8 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 static void on_joined(void *ctx) { hf__electors_wake(((struct hf_elector *)ctx)->electors); }
 
-/* Only the client of the present term calls this, because hf__term_free releases the client. */
+/* The fence refused a write, or the server did not confirm the fence. Only the client of the
+ * current term can call this, because hf__term_free releases the client. Thread: any. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
@@ -35,8 +36,8 @@ static void on_stale(void *ctx, int error) {
         hf__electors_wake(elector->electors);
 }
 
-/* Calls on_change. When a term begins, this happens before the log line about it: an embedder that
- * adds the term to every log line must know the term by then. */
+/* Calls on_change. At the beginning of a term this precedes the log line about it, because an
+ * embedder that adds the term to its log lines must know it by then. */
 static void notify_host(struct hf_elector *elector) {
         struct hf_leader_info info;
 
@@ -59,7 +60,7 @@ static void open_gate(struct hf_elector *elector, const struct hf__core_action *
         hf__gate_open(&elector->gate, action->valid_until);
         hf_metric_set(elector->metrics.master_status, 1);
         hf_metric_set(elector->metrics.term, (double)action->term);
-        hf_metric_set(elector->metrics.gap_seconds, (double)elector->core.mine.gap_us / 1e6);
+        hf_metric_set(elector->metrics.gap_seconds, (double)elector->core.term_record.gap_us / 1e6);
 }
 
 static int start_controllers(struct hf_elector *elector, const struct hf__core_action *action) {
@@ -91,12 +92,13 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
 }
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
-        const struct hf__record *acquire = &elector->core.mine; /* the write that began the term */
+        const struct hf__record *acquire =
+                &elector->core.term_record; /* what was written to begin the term */
 
         assert(!elector->term);
         open_gate(elector, action);
-        /* The log line comes after the controllers, because a slow log must not delay the
-         * hand-over. */
+        /* The controllers start before the log line is written, because a slow log must not delay
+         * the hand-over. */
         int r = start_controllers(elector, action);
         notify_host(elector);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
@@ -106,11 +108,11 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                (double)acquire->gap_us / 1e6);
         if (r == 0 && hf__term_is_complete(elector->term))
                 return;
-        /* A term whose controllers cannot run is ended like a term that was lost. The backoff then
-         * keeps this process from taking the Lease again at once. */
+        /* A term whose controllers cannot run ends like a lost term. The backoff then gives other
+         * processes a chance to acquire the Lease. */
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
-               "%s: the controllers of term %llu cannot start: %s", elector->label,
-               (unsigned long long)action->term,
+               "%s: the controllers of term %llu cannot start, so the term ends: %s",
+               elector->label, (unsigned long long)action->term,
                r != 0 ? hf_strerror(r) : "a thread could not be created");
         shut_gate(elector);
         atomic_store(&elector->term_is_stale, true);
@@ -129,6 +131,7 @@ static void end_term(struct hf_elector *elector, const struct hf__core_action *a
         else
                 hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT, "%s: the term is over: %s",
                        elector->label, action->text ? action->text : "");
+        /* If an abort follows a drain, the time is still measured from the drain. */
         if (!elector->ending_at)
                 elector->ending_at = now;
         if (!elector->term)
@@ -174,7 +177,7 @@ static void send_op(struct hf_elector *elector, const struct hf__core_action *ac
         lock->ops->write(lock, action->op_id, &action->record, action->deadline);
 }
 
-/* is_notified: the host has been notified in this step already. */
+/* Notifies the host and logs. is_notified: on_change was already called in this step. */
 static void report_change(struct hf_elector *elector, const char *warning, bool is_notified) {
         const struct hf__core *core = &elector->core;
 
@@ -190,21 +193,21 @@ static void report_change(struct hf_elector *elector, const char *warning, bool 
 }
 
 /*
- * Prepares an Event when a term has begun or ended. It is sent a second later, so that the first
- * writes of the controllers, here or at the next leader, do not queue behind it. Events of a stop
- * are sent when the loop ends.
+ * Adds an Event when a term has begun or ended. It is sent a second later, so that the first writes
+ * of the controllers, here or at the next leader, do not queue behind it. An Event that is not yet
+ * due when the electors stop is sent when the loop ends.
  */
-static void note_events(struct hf_elector *elector, struct hf__core_time now) {
+static void add_events(struct hf_elector *elector, struct hf__core_time now) {
         enum hf_leader_state state = elector->core.state;
         bool has_term = state == HF_LEADING || state == HF_DRAINING || state == HF_ABORTING;
 
         if (!elector->events || has_term == elector->term_announced)
                 return;
         if (has_term)
-                elector->led = elector->core.observed;
+                elector->announced_record = elector->core.observed;
         elector->term_announced = has_term;
-        hf__lease_events_note(elector->events, has_term, &elector->led, now.real_us,
-                              now.boot + HF_NSEC_PER_SEC);
+        hf__lease_events_add(elector->events, has_term, &elector->announced_record, now.real_us,
+                             now.boot + HF_NSEC_PER_SEC);
 }
 
 void hf__elector_actions_carry_out(struct hf_elector *elector,
@@ -230,11 +233,11 @@ void hf__elector_actions_carry_out(struct hf_elector *elector,
                 case HF__ACT_EXTEND: hf__gate_extend(&elector->gate, action->valid_until); break;
                 case HF__ACT_TERM_DRAIN:
                 case HF__ACT_TERM_ABORT: end_term(elector, action, now.boot); break;
-                case HF__ACT_GATE_SHUT: break; /* done above */
+                case HF__ACT_GATE_SHUT: break; /* carried out above */
                 case HF__ACT_STUCK: report_stuck(elector); break;
                 case HF__ACT_REPORT: report_change(elector, action->text, is_notified); break;
                 case HF__ACT_STOPPED: report_stopped(elector, action->released); break;
                 }
         }
-        note_events(elector, now);
+        add_events(elector, now);
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The elector's state machine: events, timers and the step itself. The model is in the header. What
- * the core reads and writes is in elector_core_op.c, the transitions between states are in
- * elector_core_term.c, what a record means is in elector_core_lease.c.
+ * The elector's state machine: events, timers and the step itself. elector_core.h describes
+ * the states and the rules. elector_core_op.c decides what the core reads and writes,
+ * elector_core_term.c has the transitions between states, and elector_core_lease.c interprets
+ * records.
  *
  * A step runs in this order:
  *
- *   1. validity: a term that is no longer valid ends before anything else is looked at, also before
- *      the event. A process that was paused must not act on an old event.
- *   2. the event changes what is known, and may change the state;
- *   3. the timers: drain deadline, stop grace, the operation's deadline, the release's bound;
- *   4. the operation that is due is started, and a lost watch is reopened;
- *   5. the wake-up is the earliest time at which 1, 3 or 4 would do something.
+ *   1. Validity: a term that is no longer valid ends, even before the event is handled, because a
+ *      process that was paused must not act on an old event.
+ *   2. The event changes what is known of the Lease, and may change the state.
+ *   3. Timers that have expired act: the drain deadline, the stop grace, the deadline of the
+ *      operation, the time limit of the release.
+ *   4. The operation that is due is started, and a lost watch is reopened.
+ *   5. The wake-up time is the earliest time at which 1, 3 or 4 would do something.
  *
  * Invariants (asserted after every step):
- *  - a term is valid exactly while LEADING or DRAINING, and its controllers may run;
+ *  - a term is valid exactly while the state is LEADING or DRAINING;
  *  - in FOLLOWING, RELEASING and STOPPED no controller of a term runs.
  */
 #include "leader/elector_core.h"
@@ -39,17 +41,18 @@ static void on_watched(struct hf__core *core, const struct hf__record *record, h
         core->watch_reported = true;
         if (core->state != HF_FOLLOWING &&
             (record->rv_number == 0 || core->observed.rv_number == 0)) {
-                /* It may be older than our own last write, and cannot be ordered: a read decides.
-                 * A release too has to know. */
+                /* Without numeric revisions the event may be older than our own last write, so
+                 * only a read can show the current record. While following, an outdated record
+                 * does no harm: an acquire that is based on it conflicts. */
                 core->heard_at = now;
-                if (!hf__core_is_mine(core, record))
+                if (!hf__core_is_current_term(core, record))
                         core->must_read = true;
                 return;
         }
-        if (!hf__core_learn(core, record, now))
+        if (!hf__core_observe(core, record, now))
                 return;
         core->event_since_send = true;
-        if (hf__core_leads(core) && !hf__core_is_mine(core, record))
+        if (hf__core_has_valid_term(core) && !hf__core_is_current_term(core, record))
                 hf__core_lose_lease(core, now, record->exists, actions);
 }
 
@@ -62,23 +65,27 @@ static void on_watch_lost(struct hf__core *core, hf_nsec now) {
                                   hf__core_jittered(core, hf__core_timing(core)->retry_period));
 }
 
-/* What is known of the Lease may be wrong and has not been read again yet, or only a release
- * settles it. */
-static bool is_unsettled(const struct hf__core *core) {
+/* Whether this process may hold the Lease without knowing it: the known record may be outdated, or
+ * one of two Leases is held without the other. */
+static bool is_holder_uncertain(const struct hf__core *core) {
         return core->observed.unsettled || core->must_read ||
-               (core->op_kind == HF__OP_READ && core->op_resolves_doubt && core->observed_once);
+               (core->op_kind == HF__OP_READ && core->op_is_required && core->observed_once);
 }
 
 static void on_stop(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        core->stop_asked = true;
+        core->stop_requested = true;
         if (core->state == HF_LEADING) {
                 hf__core_drain_term(core, now, "stopped", actions);
         } else if (core->state == HF_RELEASING) {
-                /* It releases for a hand-over, whose time may be almost over. */
+                /* A release for a hand-over is under way, and its time limit may be almost reached.
+                 * The stop gets the full time. */
                 core->release_until = now + 2 * hf__core_timing(core)->request_timeout;
         } else if (core->state == HF_FOLLOWING) {
-                if (core->op_kind == HF__OP_ACQUIRE || core->in_doubt || is_unsettled(core) ||
-                    hf__core_is_own(core, &core->observed))
+                /* The Lease may name this process, or a late acquire may yet be applied. Then the
+                 * other processes would have to wait until it expires, so release it first (rule
+                 * 11). */
+                if (core->op_kind == HF__OP_ACQUIRE || core->in_doubt ||
+                    is_holder_uncertain(core) || hf__core_is_written_by_us(core, &core->observed))
                         hf__core_enter_releasing(core, now);
                 else
                         hf__core_stop(core, true, actions);
@@ -87,9 +94,11 @@ static void on_stop(struct hf__core *core, hf_nsec now, struct hf__core_actions 
 
 static void on_hand_over(struct hf__core *core, const char *successor, hf_nsec now,
                          struct hf__core_actions *actions) {
+        /* Only a leader can hand over. The holder as its own successor would release the Lease for
+         * nothing. */
         if (core->state != HF_LEADING || strcmp(successor, core->config.identity) == 0)
                 return;
-        core->hand_over_asked = true;
+        core->hand_over_requested = true;
         strcpy(core->successor, successor);
         hf__core_drain_term(core, now, successor[0] ? "handed over" : "stepped down", actions);
 }
@@ -97,17 +106,18 @@ static void on_hand_over(struct hf__core *core, const char *successor, hf_nsec n
 static void on_joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         if (core->state != HF_ABORTING && core->state != HF_DRAINING)
                 return;
+        /* An abort has shut the gate already. After a drain it is still open. */
         if (core->state == HF_DRAINING)
-                hf__core_push(actions, HF__ACT_GATE_SHUT);
+                hf__core_push_action(actions, HF__ACT_GATE_SHUT);
         hf__core_term_joined(core, now);
 }
 
 /*
- * The store's history may be another one now. A revision that we know may have been issued again
- * for another record, a smaller revision may be newer, and a reply under way may be from before. So
- * nothing counts until a read that is sent from now on.
+ * The store may have been restored from a backup. Then a known revision may now belong to another
+ * record, a smaller revision may be newer, and a reply under way may come from the old store. So
+ * nothing known counts until the Lease has been read again.
  */
-static void distrust_all(struct hf__core *core) {
+static void invalidate_observed(struct hf__core *core) {
         if (core->op_kind != HF__OP_NONE && core->op_kind != HF__OP_READ)
                 core->in_doubt = true;
         core->op_kind = HF__OP_NONE;
@@ -116,8 +126,8 @@ static void distrust_all(struct hf__core *core) {
 }
 
 static void on_stale_term(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        distrust_all(core);
-        if (hf__core_leads(core))
+        invalidate_observed(core);
+        if (hf__core_has_valid_term(core))
                 hf__core_abort_term(core, now, "a write was refused: the term is stale", actions);
 }
 
@@ -136,13 +146,15 @@ static void handle_event(struct hf__core *core, const struct hf__core_event *eve
         }
 }
 
-/* What the record asks of its holder, whoever wrote it there. */
-static void obey_record(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        if (core->state != HF_LEADING || !hf__core_is_mine(core, &core->observed))
+/* Follows the requests in the record to its holder: a coordinator has named a preferred holder, or
+ * somebody has set the hand-over annotation. */
+static void apply_record_requests(struct hf__core *core, hf_nsec now,
+                                  struct hf__core_actions *actions) {
+        if (core->state != HF_LEADING || !hf__core_is_current_term(core, &core->observed))
                 return;
         if (hf__core_is_other_preferred(core)) {
-                /* Released to nobody: the coordinator names the next holder. */
-                core->hand_over_asked = true;
+                /* Name no successor, because the coordinator chooses the next holder. */
+                core->hand_over_requested = true;
                 core->successor[0] = '\0';
                 hf__core_drain_term(core, now, "another holder is preferred", actions);
         } else if (core->observed.hand_over_to[0] != '\0') {
@@ -157,9 +169,9 @@ static void enter_stuck(struct hf__core *core, struct hf__core_actions *actions)
         core->state = HF_STUCK;
         core->op_kind = HF__OP_NONE;
         if (core->watching)
-                hf__core_push(actions, HF__ACT_UNWATCH);
+                hf__core_push_action(actions, HF__ACT_UNWATCH);
         core->watching = false;
-        hf__core_push(actions, HF__ACT_STUCK);
+        hf__core_push_action(actions, HF__ACT_STUCK);
 }
 
 static void run_timers(struct hf__core *core, struct hf__core_time now,
@@ -173,12 +185,14 @@ static void run_timers(struct hf__core *core, struct hf__core_time now,
         }
         hf__core_op_expire(core, now);
         if (core->state == HF_RELEASING && now.boot >= core->release_until) {
+                /* The operation is given up without a reply, so its outcome is unknown. */
                 core->in_doubt = core->in_doubt || core->op_kind != HF__OP_NONE;
                 hf__core_end_release(core, now.boot, actions);
         }
 }
 
-/* Reopens a watch that was lost. Returns when that will be due, or HF_NSEC_NEVER. */
+/* Reopens a watch that was lost, at most once per retry period. Returns the boot time at which that
+ * will be due, or HF_NSEC_NEVER. */
 static hf_nsec reopen_watch(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         if (core->watching || has_ended(core))
                 return HF_NSEC_NEVER;
@@ -187,7 +201,7 @@ static hf_nsec reopen_watch(struct hf__core *core, hf_nsec now, struct hf__core_
         core->watching = true;
         core->watch_reported = false;
         core->watch_retry_at = now + hf__core_timing(core)->retry_period;
-        hf__core_push(actions, HF__ACT_WATCH);
+        hf__core_push_action(actions, HF__ACT_WATCH);
         return HF_NSEC_NEVER;
 }
 
@@ -196,7 +210,7 @@ static hf_nsec next_wake_up(const struct hf__core *core, hf_nsec due_at) {
 
         if (core->op_kind != HF__OP_NONE)
                 at = hf__earlier(at, core->op_deadline);
-        if (hf__core_leads(core))
+        if (hf__core_has_valid_term(core))
                 at = hf__earlier(at, core->valid_until);
         if (core->state == HF_DRAINING)
                 at = hf__earlier(at, core->drain_until);
@@ -207,7 +221,7 @@ static hf_nsec next_wake_up(const struct hf__core *core, hf_nsec due_at) {
         return at;
 }
 
-/* ---- the machine ---- */
+/* ---- init and step ---- */
 
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now) {
@@ -223,29 +237,29 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                 core->watch_retry_at = now.boot;
 }
 
-/* Reports a change of state or holder, and once each time another process with our identity is
- * found to hold the Lease. */
-static void report(struct hf__core *core, enum hf_leader_state old_state, const char *old_holder,
-                   struct hf__core_actions *actions) {
+/* Appends HF__ACT_REPORT if the state or the holder has changed, or if a collision has begun:
+ * another process holds the Lease under our identity. */
+static void push_report(struct hf__core *core, enum hf_leader_state old_state,
+                        const char *old_holder, struct hf__core_actions *actions) {
         bool collision = hf__core_is_collision(core, &core->observed);
         bool is_new = collision && !core->collision;
 
         core->collision = collision;
         if (!is_new && core->state == old_state && strcmp(core->observed.holder, old_holder) == 0)
                 return;
-        hf__core_push(actions, HF__ACT_REPORT)->text =
+        hf__core_push_action(actions, HF__ACT_REPORT)->text =
                 is_new ? "the Lease is held under this process's identity, but this process did "
                          "not acquire it: another process has, or had, the same identity"
                        : NULL;
 }
 
-static void check_state(const struct hf__core *core) {
+static void assert_invariants(const struct hf__core *core) {
         assert(core->joined == (core->state == HF_FOLLOWING || core->state == HF_RELEASING ||
                                 core->state == HF_STOPPED));
-        assert(hf__core_leads(core) == (core->valid_until != 0));
-        assert(!hf__core_leads(core) || core->term != 0);
+        assert(hf__core_has_valid_term(core) == (core->valid_until != 0));
+        assert(!hf__core_has_valid_term(core) || core->term != 0);
         assert(!has_ended(core) || (core->op_kind == HF__OP_NONE && !core->watching));
-        (void)core;
+        (void)core; /* unused when asserts are compiled out */
 }
 
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
@@ -259,15 +273,15 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
         if (has_ended(core))
                 return;
         strcpy(old_holder, core->observed.holder);
-        if (hf__core_leads(core) && now.boot >= core->valid_until)
+        if (hf__core_has_valid_term(core) && now.boot >= core->valid_until)
                 hf__core_abort_term(core, now.boot, "the Lease could not be renewed in time",
                                     ret_actions);
         handle_event(core, event, now, ret_actions);
-        obey_record(core, now.boot, ret_actions);
+        apply_record_requests(core, now.boot, ret_actions);
         run_timers(core, now, ret_actions);
         due_at = hf__core_start_due_op(core, now, ret_actions);
         due_at = hf__earlier(due_at, reopen_watch(core, now.boot, ret_actions));
-        report(core, old_state, old_holder, ret_actions);
+        push_report(core, old_state, old_holder, ret_actions);
         ret_actions->wake_at = next_wake_up(core, due_at);
-        check_state(core);
+        assert_invariants(core);
 }

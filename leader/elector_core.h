@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The elector's core: it decides when this process reads and writes the Lease, when a term of its
- * own begins, and when that term ends.
+ * The elector's core: it decides when this process reads and writes the Lease, when it begins to
+ * lead (a term), and when that term ends.
  *
- * The core is a pure state machine: step(state, event, now) -> actions and the next wake-up. It has
- * no thread, clock, lock, memory allocation or I/O of its own. The shell (elector_loop.c) delivers
- * events and carries out the actions. The simulator (tests/sim) drives the same code through
- * millions of schedules in virtual time.
+ * The core is a pure state machine: step(state, event, now) -> actions and the next wake-up. It
+ * uses no thread, clock, lock, memory allocation or I/O. The shell (elector_loop.c) delivers events
+ * and carries out the actions. The simulator (tests/sim) drives the same code through millions of
+ * schedules in virtual time.
  *
  * States
  *
  *      FOLLOWING   another process holds the Lease, or nobody does. This process contends for it.
  *      LEADING     a term: the gate is open and the controllers run.
- *      DRAINING    a planned end of the term: the controllers finish what they have in hand. The
+ *      DRAINING    a planned end of the term: the controllers finish their current work. The
  *                  gate stays open and the Lease is still renewed.
  *      ABORTING    the term is over: the gate is shut and the controllers must return at once.
  *      RELEASING   the controllers have returned. The Lease is given up.
@@ -23,16 +23,18 @@
  *
  *      from                event                                         to
  *      FOLLOWING           acquire succeeded                             LEADING
- *      FOLLOWING           stop asked, the Lease may be held by us       RELEASING
- *      FOLLOWING           stop asked, the Lease is not held by us       STOPPED
- *      LEADING             stop or hand-over asked                       DRAINING
+ *      FOLLOWING           stop requested, the Lease may be held by us   RELEASING
+ *      FOLLOWING           stop requested, the Lease is not held by us   STOPPED
+ *      LEADING             stop or hand-over requested                   DRAINING
  *      LEADING, DRAINING   Lease lost, or not renewed in time            ABORTING
  *      DRAINING            drain deadline passed                         ABORTING
- *      DRAINING, ABORTING  controllers returned, stop or hand-over asked RELEASING
- *      ABORTING            controllers returned, neither was asked       FOLLOWING, after a backoff
+ *      DRAINING, ABORTING  controllers returned, a request is pending    RELEASING
+ *      ABORTING            controllers returned, no request is pending   FOLLOWING, after a backoff
  *      ABORTING            stop_grace passed                             STUCK
- *      RELEASING           released or given up, stop was asked          STOPPED
- *      RELEASING           released or given up, hand-over was asked     FOLLOWING
+ *      RELEASING           released or given up, stop requested          STOPPED
+ *      RELEASING           released or given up, hand-over requested     FOLLOWING
+ *
+ *      (A request is a stop by the embedder, or a hand-over by the embedder or the record.)
  *
  * Rules, and why each holds
  *
@@ -49,7 +51,7 @@
  *     term at once, and so does a missing Lease: another process may lead already. Only a record
  *     that is older than our own last write (by its numeric revision) is ignored. If revisions are
  *     not numbers, nothing can be ordered and a fresh read decides. A record that is ours under a
- *     newer revision (somebody edited a label) is taken over, and the term goes on.
+ *     newer revision (somebody edited a label) replaces the known one, and the term goes on.
  *
  *  4. A write without a reply may have been applied or not. The core never assumes either: it reads
  *     the Lease and then decides.
@@ -63,7 +65,7 @@
  *     because the watch may lag behind a renewal. It does not wait for that reply longer than until
  *     the expiry. When the watch is lost, the standby polls, with jitter, and reopens the watch.
  *
- *  7. Every term has an acquire time of its own, which identifies it. If a record has our identity
+ *  7. Every term has a different acquire time, which identifies it. If a record has our identity
  *     and an acquire time that this core wrote, but this core does not lead with it (the reply to
  *     an acquire was lost), the core acquires it again with a new acquire time. A record with our
  *     identity that this core did not write comes from another process with the same identity (a
@@ -78,9 +80,9 @@
  *     cannot keep the Lease must not keep others from it.
  *
  * 10. A hand-over releases the Lease with the successor's name in it. For one retry period only the
- *     named standby takes it. A hand-over is asked for by HF__EV_HAND_OVER or by an annotation on
- *     the record. The process that handed over contends again after two retry periods, or as soon
- *     as the Lease names another holder.
+ *     named standby takes it. HF__EV_HAND_OVER or an annotation on the record requests a hand-over.
+ *     The process that handed over contends again after two retry periods, or as soon as the Lease
+ *     names another holder.
  *
  * 11. A stop does not leave an acquire behind that may still be applied later. While that is
  *     possible the Lease is read again. As soon as it is free to take, the core writes a release:
@@ -88,9 +90,9 @@
  *
  * 12. In a coordinated election (KEP-4355) a coordinator names the holder. The core never creates
  *     the Lease and never takes a free or expired one. It acquires the Lease only while the record
- *     names this process and is not expired, and writes an acquire time of its own, which tells the
- *     term from the naming. When the coordinator prefers another holder, the core stops renewing,
- *     drains, joins, releases and follows.
+ *     names this process and is not expired, and writes a new acquire time. A record with that
+ *     acquire time belongs to the term; one without it is the coordinator's. When the coordinator
+ *     prefers another holder, the core stops renewing, drains, joins, releases and follows.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -105,7 +107,7 @@ struct hf__core_time {
 };
 
 enum hf__core_event_type {
-        HF__EV_TICK,       /* the wake-up time was reached; may also come early */
+        HF__EV_TICK,       /* the wake-up time was reached; an early tick does no harm */
         HF__EV_READ_DONE,  /* op_id; result: 0, HF_E_NOT_FOUND or another error; record if 0;
                               retry_after */
         HF__EV_WRITE_DONE, /* op_id; result: 0, HF_E_CONFLICT, HF_E_EXISTS, HF_E_NOT_FOUND,
@@ -113,7 +115,7 @@ enum hf__core_event_type {
                               server returned it if 0; retry_after */
         HF__EV_WATCHED,    /* record; exists = false: the Lease was deleted, rv is the deletion's */
         HF__EV_WATCH_LOST, /* the watch ended or could not be opened */
-        HF__EV_STOP,       /* stop this elector for good */
+        HF__EV_STOP,       /* stop this elector: it will not contend again */
         HF__EV_HAND_OVER,  /* successor ("" = any standby): drain, join, release, then follow */
         HF__EV_JOINED,     /* all controllers of the term have returned. Sent once per term, after
                               HF__ACT_TERM_DRAIN or HF__ACT_TERM_ABORT */
@@ -180,9 +182,9 @@ enum hf__core_op { HF__OP_NONE, HF__OP_READ, HF__OP_ACQUIRE, HF__OP_RENEW, HF__O
 struct hf__core {
         struct hf__core_config config; /* immutable */
         enum hf_leader_state state;
-        bool stop_asked, hand_over_asked;
-        char successor[HF_IDENTITY_MAX + 1]; /* if hand_over_asked; "" = any standby */
-        uint64_t rng;                        /* state of the jitter's generator */
+        bool stop_requested, hand_over_requested; /* the second is cleared when FOLLOWING again */
+        char successor[HF_IDENTITY_MAX + 1];      /* if hand_over_requested; "" = any standby */
+        uint64_t rng;                             /* state of the jitter's generator */
 
         /* the watch */
         bool watching;          /* open, as far as the core knows */
@@ -194,11 +196,12 @@ struct hf__core {
         bool observed_once;
         bool must_read;             /* `observed` may be wrong: read before the next write */
         struct hf__record observed; /* the newest record seen */
-        hf_nsec observed_at;        /* when this process last saw the holder change its fields */
-        hf_nsec heard_at;           /* when the Lease was last reported, changed or not */
+        hf_nsec observed_at;        /* boot time at which a field of `observed` last changed */
+        hf_nsec heard_at;           /* boot time of the last read, write or watch event of the
+                                       Lease, even if it showed no change */
         bool collision;             /* another process holds it under our identity (rule 7) */
-        /* from the last record that existed; only for the history in a new record */
-        bool saw_lease;
+        /* Describes the last record that existed. Used only for the history in a new record. */
+        bool lease_existed;
         char last_holder[HF_IDENTITY_MAX + 1]; /* the last holder that was not empty */
         int64_t last_renew_us;
 
@@ -206,20 +209,24 @@ struct hf__core {
         enum hf__core_op op_kind; /* HF__OP_NONE = none */
         uint32_t op_id, next_op_id;
         hf_nsec op_sent_at, op_deadline;
-        bool op_resolves_doubt;      /* a read that must succeed; a poll may fail */
-        bool op_is_final_read;       /* rule 6 */
+        bool op_is_required;         /* a read that the next write needs, so that it is
+                                        repeated until it succeeds; false for a poll */
+        bool op_is_final_read;       /* the read shortly before the Lease expires (rule 6) */
         bool event_since_send;       /* the watch reported a change since op_sent_at */
         struct hf__record op_record; /* the record of the last write */
-        /* operations in general */
-        bool in_doubt;          /* a write of ours may have been applied without our knowledge */
+        /* kept from one operation to the next */
+        bool in_doubt;          /* the outcome of an earlier write is unknown: it may have been
+                                   applied, or may still be */
         hf_nsec op_duration;    /* how long the last operation with a reply took */
         hf_nsec next_op_at;     /* no operation before this: backoff after a failure */
         hf_nsec final_read_for; /* the expiry for which the last final read was sent */
         unsigned n_failures;    /* in a row */
 
         /* the term */
-        struct hf__record mine; /* the write that began it; identifies a record as ours */
-        uint64_t term;          /* the number that the fence compares; 0 = no term */
+        struct hf__record term_record; /* the write that began the term. A record with the same
+                                          holder, acquire time and duration belongs to the term */
+        uint64_t term;                 /* the number that the fence compares; 0 = no term */
+        /* boot times; valid_until is 0 unless LEADING or DRAINING */
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         hf_nsec renew_at;       /* time of the next renewal */
         bool joined;            /* no controller of a term runs */
@@ -229,15 +236,15 @@ struct hf__core {
 
         /* following */
         hf_nsec poll_at;      /* without a watch: time of the next read */
-        hf_nsec contend_at;   /* no acquire before this: backoff */
-        hf_nsec yields_until; /* no acquire before this either, unless the Lease names a holder
-                                 (rule 10) */
+        hf_nsec contend_at;   /* no acquire before this: backoff after a lost term (rule 9) */
+        hf_nsec yields_until; /* after a hand-over: no acquire before this; 0 once the Lease
+                                 names a new holder (rule 10) */
 
-        /* ring of acquire times that this core wrote: distinguishes our own records from a
-         * collision */
+        /* Ring of the acquire times that this core wrote last. A record with our identity and
+         * another acquire time is a collision (rule 7). */
         int64_t own_acquires[HF__CORE_OWN_ACQUIRES];
         unsigned n_own_acquires;
-        int64_t last_acquire_us;
+        int64_t last_acquire_us; /* the newest of them; later ones are always greater */
 };
 
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,

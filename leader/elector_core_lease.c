@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the elector's core that judges Lease records, and makes those that it writes.
+ * The part of the elector's core that interprets Lease records and composes the records to write.
  *
  * Invariants:
- *  - whether another process holds the Lease is decided by what this process observed and when it
- *    observed it, never by the times in the record;
+ *  - whether another process holds the Lease depends on what this process observed and when it
+ *    observed it, never on the times in the record, because machines' clocks differ;
  *  - an acquire time is used for one term only, so a record's holder and acquire time identify the
  *    term that wrote it.
  */
@@ -18,15 +18,15 @@
 #define DURATION_MAX_S  INT64_C(0x7fffffff)
 #define TRANSITIONS_MAX INT64_C(0x7fffffff)
 
-/* ---- whose it is ---- */
+/* ---- who wrote a record ---- */
 
-bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record) {
-        return record->exists && record->acquire_us == core->mine.acquire_us &&
-               record->duration_s == core->mine.duration_s &&
-               strcmp(record->holder, core->mine.holder) == 0;
+bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record) {
+        return record->exists && record->acquire_us == core->term_record.acquire_us &&
+               record->duration_s == core->term_record.duration_s &&
+               strcmp(record->holder, core->term_record.holder) == 0;
 }
 
-static bool is_written_by_us(const struct hf__core *core, int64_t acquire_us) {
+static bool is_own_acquire_time(const struct hf__core *core, int64_t acquire_us) {
         unsigned n = core->n_own_acquires < HF__CORE_OWN_ACQUIRES ? core->n_own_acquires
                                                                   : HF__CORE_OWN_ACQUIRES;
 
@@ -36,21 +36,23 @@ static bool is_written_by_us(const struct hf__core *core, int64_t acquire_us) {
         return false;
 }
 
-bool hf__core_is_own(const struct hf__core *core, const struct hf__record *record) {
+bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__record *record) {
         return record->exists && strcmp(record->holder, core->config.identity) == 0 &&
-               is_written_by_us(core, record->acquire_us);
+               is_own_acquire_time(core, record->acquire_us);
 }
 
 bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record) {
-        if (core->config.coordinated) /* the coordinator writes our identity too */
+        /* The coordinator writes our identity into the Lease, so it proves nothing there. */
+        if (core->config.coordinated)
                 return false;
         return record->exists && strcmp(record->holder, core->config.identity) == 0 &&
-               !is_written_by_us(core, record->acquire_us);
+               !is_own_acquire_time(core, record->acquire_us);
 }
 
 /* ---- what is known ---- */
 
-/* False also where the two cannot be ordered. */
+/* Whether the record is older than the known one. False if that cannot be decided, because a
+ * revision is not a number. */
 static bool is_older(const struct hf__core *core, const struct hf__record *record) {
         const struct hf__record *known = &core->observed;
 
@@ -62,28 +64,31 @@ static bool is_older(const struct hf__core *core, const struct hf__record *recor
                (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
-/* The count stays at its maximum, so a Lease that was set to it by hand can still be taken. */
+/* The count stays at its maximum, so that a Lease whose count was set to it by hand can still be
+ * acquired: the server would refuse a greater one. */
 static int64_t next_count(int64_t transitions) {
         return transitions < TRANSITIONS_MAX ? transitions + 1 : TRANSITIONS_MAX;
 }
 
-static void remember(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+/* Replaces the known record by a newer one, or by the fact that the Lease is absent. */
+static void store_observed(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
 
         if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
-        /* We yield to the next holder. There is one now; or a coordinator has named us. */
-        if (record->exists && record->holder[0] && !hf__core_is_own(core, record))
+        /* After a hand-over this process waits until there is a new holder (rule 10). Now there is
+         * one, or a coordinator has named this process again. */
+        if (record->exists && record->holder[0] && !hf__core_is_written_by_us(core, record))
                 core->yields_until = 0;
         if (record->exists) {
-                core->saw_lease = true;
+                core->lease_existed = true;
                 core->last_renew_us = record->renew_us;
                 if (record->holder[0])
                         strcpy(core->last_holder, record->holder);
         }
         if (!record->exists && core->observed_once && core->observed.exists) {
-                /* A Lease created after the deletion goes on with the count of transitions. */
+                /* If the Lease is created again, its count of transitions continues. */
                 core->observed = *record;
                 core->observed.transitions = next_count(transitions);
         } else if (record->exists || !core->observed_once) {
@@ -95,16 +100,18 @@ static void remember(struct hf__core *core, const struct hf__record *record, hf_
         core->observed_once = true;
 }
 
-bool hf__core_learn(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+bool hf__core_observe(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         if (is_older(core, record))
                 return false;
-        remember(core, record, now);
+        store_observed(core, record, now);
         return true;
 }
 
-bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+bool hf__core_observe_read(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         struct hf__record absent;
 
+        /* The watch reported a change after the read was sent, so the response may be older than
+         * what is known. */
         if (core->event_since_send) {
                 if (!record || record->rv_number == 0 || core->observed.rv_number == 0) {
                         core->must_read = true;
@@ -115,23 +122,24 @@ bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record,
         }
         if (!record) {
                 memset(&absent, 0, sizeof absent);
-                /* Watch events of the deleted Lease that are still to come are older. */
+                /* Keep the revision, so that late watch events of the deleted Lease count as
+                 * older. */
                 absent.rv_number = core->observed.rv_number;
                 record = &absent;
         }
-        remember(core, record, now);
+        store_observed(core, record, now);
         return true;
 }
 
-/* ---- what may be done ---- */
+/* ---- whether the Lease may be acquired ---- */
 
 bool hf__core_may_still_apply(const struct hf__core *core) {
-        if (!core->op_record.exists)
+        if (!core->op_record.exists) /* it was to create the Lease */
                 return !core->observed.exists;
         return core->observed.exists && strcmp(core->observed.rv, core->op_record.rv) == 0;
 }
 
-static hf_nsec duration_of(const struct hf__record *record) {
+static hf_nsec recorded_duration(const struct hf__record *record) {
         int64_t seconds = record->duration_s < DURATION_MAX_S ? record->duration_s : DURATION_MAX_S;
 
         return seconds * HF_NSEC_PER_SEC;
@@ -142,7 +150,7 @@ bool hf__core_is_named(const struct hf__core *core, hf_nsec now) {
 
         return record->exists && !record->preferred &&
                strcmp(record->holder, core->config.identity) == 0 && record->duration_s > 0 &&
-               now < core->observed_at + duration_of(record);
+               now < core->observed_at + recorded_duration(record);
 }
 
 bool hf__core_is_other_preferred(const struct hf__core *core) {
@@ -152,31 +160,33 @@ bool hf__core_is_other_preferred(const struct hf__core *core) {
 hf_nsec hf__core_free_at(const struct hf__core *core) {
         const struct hf__record *record = &core->observed;
 
-        if (!record->exists || hf__core_is_own(core, record))
+        if (!record->exists || hf__core_is_written_by_us(core, record))
                 return 0;
+        /* Released. Only a named successor may acquire it within the next retry period. */
         if (record->holder[0] == '\0') {
                 if (record->successor[0] == '\0' ||
                     strcmp(record->successor, core->config.identity) == 0)
                         return 0;
                 return core->observed_at + core->config.timing.retry_period;
         }
-        if (record->duration_s <= 0) /* absent: assume the duration that we would record */
+        if (record->duration_s <= 0) /* absent: assume our own lease duration */
                 return core->observed_at + core->config.timing.lease_duration;
-        return core->observed_at + duration_of(record);
+        return core->observed_at + recorded_duration(record);
 }
 
-/* ---- what is written ---- */
+/* ---- records to write ---- */
 
 /*
- * The acquire time of the next attempt. It grows even when real time is set back, so no two terms
- * share one. Attempts at the same revision do share it: at most one of them can ever be applied,
- * and the ring of own_acquires does not lose older times however many attempts fail.
+ * Chooses the acquire time of the next attempt. It increases even if real time is set back, so that
+ * no two terms have the same one. Attempts at the same revision share one acquire time, because at
+ * most one of them can be applied. So however many attempts fail, own_acquires keeps the older
+ * times.
  */
-static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
+static int64_t next_acquire_time(struct hf__core *core, struct hf__core_time now) {
         const struct hf__record *last = &core->op_record;
 
         if (core->n_own_acquires && last->acquire_us == core->last_acquire_us &&
-            core->mine.acquire_us != core->last_acquire_us && last->holder[0] != '\0' &&
+            core->term_record.acquire_us != core->last_acquire_us && last->holder[0] != '\0' &&
             hf__core_may_still_apply(core))
                 return core->last_acquire_us;
         core->last_acquire_us =
@@ -185,25 +195,25 @@ static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
         return core->last_acquire_us;
 }
 
-static enum hf__cause cause_of(const struct hf__core *core) {
+static enum hf__cause find_cause(const struct hf__core *core) {
         const struct hf__record *seen = &core->observed;
 
         if (!seen->exists)
-                return core->saw_lease ? HF__CAUSE_DELETED : HF__CAUSE_CREATED;
+                return core->lease_existed ? HF__CAUSE_DELETED : HF__CAUSE_CREATED;
         if (seen->holder[0] == '\0') {
                 if (strcmp(seen->successor, core->config.identity) == 0)
                         return HF__CAUSE_HANDED_OVER;
                 return seen->renew_us ? HF__CAUSE_RELEASED : HF__CAUSE_CREATED;
         }
-        if (hf__core_is_own(core, seen))
+        if (hf__core_is_written_by_us(core, seen))
                 return HF__CAUSE_REGAINED;
         return core->config.coordinated ? HF__CAUSE_CHOSEN : HF__CAUSE_EXPIRED;
 }
 
-/* For the history that people read: what ended the previous term, and how long ago. The gap is the
- * difference of two machines' clocks, and only as good as they agree. Nothing decides by it. */
+/* Records for the history, which people read, what ended the previous term and how long ago. The
+ * gap is the difference between two machines' clocks, so it is inexact. No decision uses it. */
 static void set_cause(const struct hf__core *core, int64_t real_us, struct hf__record *record) {
-        record->cause = cause_of(core);
+        record->cause = find_cause(core);
         record->gap_us = 0;
         if (record->cause != HF__CAUSE_CREATED && core->last_renew_us > 0 &&
             real_us > core->last_renew_us)
@@ -220,7 +230,7 @@ static void clear_cause(struct hf__record *record) {
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record) {
         struct hf__record *record = ret_record;
-        int64_t acquire_us = acquire_time(core, now);
+        int64_t acquire_us = next_acquire_time(core, now);
 
         assert(core->state == HF_FOLLOWING && core->observed_once);
         *record = core->observed;
@@ -241,8 +251,8 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
         *ret_record = core->observed;
         ret_record->hand_over_to[0] = '\0';
         clear_cause(ret_record);
-        /* Standbys see by a changed renew time that the holder is alive, so it changes with every
-         * renewal, also when real time stands still or is set back. */
+        /* A changed renew time shows the standbys that the holder is alive. So it must change with
+         * every renewal, even if real time is set back. */
         ret_record->renew_us =
                 now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
 }
@@ -258,6 +268,6 @@ void hf__core_make_release(const struct hf__core *core, struct hf__core_time now
         ret_record->acquire_us = now.real_us;
         ret_record->renew_us = now.real_us;
         ret_record->successor[0] = '\0';
-        if (core->hand_over_asked)
+        if (core->hand_over_requested)
                 strcpy(ret_record->successor, core->successor);
 }

@@ -7,12 +7,13 @@
 #include "leader/elector_core.h"
 
 /*
- * Starts the operation that is due, if any. Returns the boot time at which one will be due:
- * HF_NSEC_NEVER when that depends on an event or on the operation under way.
+ * Starts the operation that is due, if any. Returns the boot time at which the next one will be
+ * due, or HF_NSEC_NEVER if that depends on an event or on the operation under way.
  */
 hf_nsec hf__core_start_due_op(struct hf__core *core, struct hf__core_time now,
                               struct hf__core_actions *actions);
-/* HF__EV_READ_DONE, HF__EV_WRITE_DONE. A reply to an operation that was given up is ignored. */
+/* Handles HF__EV_READ_DONE and HF__EV_WRITE_DONE. A reply to an operation that was given up is
+ * ignored. */
 void hf__core_op_done(struct hf__core *core, const struct hf__core_event *event,
                       struct hf__core_time now, struct hf__core_actions *actions);
 /* Gives up the operation under way if its deadline has passed. */

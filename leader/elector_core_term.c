@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transitions of the elector's core. Only the functions of this file, and the step to STUCK in
+ * The transitions between the states of the elector's core. Only this file, and enter_stuck in
  * elector_core.c, change `state`.
  *
  * Invariants:
  *  - validity counts from the moment at which the acquire was sent, not from its reply;
- *  - when a term ends without a plan, the gate is shut before any other action of the step;
+ *  - when a term is lost (aborted), the gate is shut before any other action of the step;
  *  - no release, and no new term, before the controllers of the last term have returned (`joined`).
  */
 #include "leader/elector_core_term.h"
@@ -16,7 +16,7 @@
 
 #include "leader/elector_core_lease.h"
 
-/* splitmix64: any seed will do, and the same seed gives the same run. */
+/* splitmix64. It accepts every seed, and a test that repeats a seed repeats the run. */
 static uint64_t next_random(struct hf__core *core) {
         uint64_t z = core->rng += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -30,12 +30,12 @@ hf_nsec hf__core_jittered(struct hf__core *core, hf_nsec duration) {
         return duration + (hf_nsec)(next_random(core) % (uint64_t)(duration / 5 + 1));
 }
 
-struct hf__core_action *hf__core_push(struct hf__core_actions *actions,
-                                      enum hf__core_action_type type) {
+struct hf__core_action *hf__core_push_action(struct hf__core_actions *actions,
+                                             enum hf__core_action_type type) {
         struct hf__core_action *action = &actions->list[0];
 
         assert(actions->n < HF__CORE_MAX_ACTIONS);
-        /* The gate shuts before anything else of the step is carried out. */
+        /* The gate must be shut before any other action of the step is carried out. */
         if (type == HF__ACT_GATE_SHUT)
                 memmove(&actions->list[1], &actions->list[0], actions->n * sizeof actions->list[0]);
         else
@@ -52,17 +52,18 @@ void hf__core_start_term(struct hf__core *core, hf_nsec now, const struct hf__re
                          struct hf__core_actions *actions) {
         struct hf__core_action *action;
 
-        assert(!hf__core_leads(core) && core->joined);
+        assert(!hf__core_has_valid_term(core) && core->joined);
         core->state = HF_LEADING;
         core->n_terms++;
         core->term = record->term ? record->term : record->rv_number;
-        /* A foreign server's revision may be no number. It makes no fence, so a count will do. */
+        /* A foreign server's revision may not be a number. Such a server has no fences, so any
+         * number that grows will do. */
         if (core->term == 0)
                 core->term = core->n_terms;
         core->term_started_at = now;
         core->joined = false;
         core->valid_until = core->op_sent_at + hf__core_timing(core)->renew_deadline;
-        action = hf__core_push(actions, HF__ACT_TERM_START);
+        action = hf__core_push_action(actions, HF__ACT_TERM_START);
         action->term = core->term;
         action->valid_until = core->valid_until;
         action->record = *record;
@@ -72,13 +73,14 @@ void hf__core_start_term(struct hf__core *core, hf_nsec now, const struct hf__re
 
 void hf__core_abort_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions) {
-        assert(hf__core_leads(core) && !core->joined);
-        hf__core_push(actions, HF__ACT_GATE_SHUT);
-        hf__core_push(actions, HF__ACT_TERM_ABORT)->text = why;
+        assert(hf__core_has_valid_term(core) && !core->joined);
+        hf__core_push_action(actions, HF__ACT_GATE_SHUT);
+        hf__core_push_action(actions, HF__ACT_TERM_ABORT)->text = why;
         core->state = HF_ABORTING;
         core->abort_at = now;
         core->valid_until = 0;
         core->last_end = why;
+        /* A leader that cannot keep the Lease must not keep others from it (rule 9). */
         if (now - core->term_started_at < hf__core_timing(core)->lease_duration)
                 core->n_short_terms++;
         else
@@ -96,7 +98,7 @@ void hf__core_lose_lease(struct hf__core *core, hf_nsec now, bool exists,
 void hf__core_drain_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions) {
         assert(core->state == HF_LEADING && !core->joined);
-        hf__core_push(actions, HF__ACT_TERM_DRAIN);
+        hf__core_push_action(actions, HF__ACT_TERM_DRAIN);
         core->state = HF_DRAINING;
         core->drain_until = now + hf__core_timing(core)->drain_deadline;
         core->last_end = why;
@@ -108,15 +110,15 @@ static void enter_following(struct hf__core *core, hf_nsec contend_at) {
         assert(core->joined);
         core->state = HF_FOLLOWING;
         core->contend_at = contend_at;
-        core->hand_over_asked = false;
+        core->hand_over_requested = false;
         core->successor[0] = '\0';
         core->n_failures = 0;
-        core->poll_at = core->heard_at;
+        core->poll_at = core->heard_at; /* a time in the past: without a watch, poll at once */
 }
 
-/* After n short terms in a row: retry_period x 2^(n-1), at most a lease duration. After a long
- * term: none. */
-static hf_nsec backoff(struct hf__core *core) {
+/* How long to wait before contending again: retry_period x 2^(n-1) after n short terms in a row, at
+ * most a lease duration, plus jitter; 0 after a long term. */
+static hf_nsec contend_backoff(struct hf__core *core) {
         hf_nsec delay = hf__core_timing(core)->retry_period;
 
         if (core->n_short_terms == 0)
@@ -133,10 +135,10 @@ void hf__core_term_joined(struct hf__core *core, hf_nsec now) {
         core->joined = true;
         core->term = 0;
         core->valid_until = 0;
-        if (core->stop_asked || core->hand_over_asked)
+        if (core->stop_requested || core->hand_over_requested)
                 hf__core_enter_releasing(core, now);
         else
-                enter_following(core, now + backoff(core));
+                enter_following(core, now + contend_backoff(core));
 }
 
 /* ---- the release and the stop ---- */
@@ -147,8 +149,8 @@ void hf__core_enter_releasing(struct hf__core *core, hf_nsec now) {
         core->release_until = now + 2 * hf__core_timing(core)->request_timeout;
         core->next_op_at = now;
         core->n_failures = 0;
-        /* Wait for the operation under way, but not for long: if it hangs, half of the time must be
-         * left to read the Lease and to release it. */
+        /* The release waits for the operation under way. If that hangs, enough of the time limit
+         * must be left to read the Lease and to release it. */
         if (core->op_kind != HF__OP_NONE)
                 core->op_deadline = hf__earlier(core->op_deadline,
                                                 now + hf__core_timing(core)->request_timeout / 2);
@@ -159,21 +161,22 @@ void hf__core_stop(struct hf__core *core, bool released, struct hf__core_actions
         core->state = HF_STOPPED;
         core->op_kind = HF__OP_NONE;
         if (core->watching)
-                hf__core_push(actions, HF__ACT_UNWATCH);
+                hf__core_push_action(actions, HF__ACT_UNWATCH);
         core->watching = false;
-        hf__core_push(actions, HF__ACT_STOPPED)->released = released;
+        hf__core_push_action(actions, HF__ACT_STOPPED)->released = released;
 }
 
 void hf__core_end_release(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         assert(core->state == HF_RELEASING);
         core->op_kind = HF__OP_NONE;
-        if (core->stop_asked) {
+        if (core->stop_requested) {
                 bool released = !core->in_doubt && !core->observed.unsettled &&
-                                !hf__core_is_own(core, &core->observed);
+                                !hf__core_is_written_by_us(core, &core->observed);
                 hf__core_stop(core, released, actions);
                 return;
         }
-        /* Handed over: let the successor try first, then the other standbys, then this process. */
+        /* After a hand-over the successor may acquire first, then the other standbys, and this
+         * process only after them (rule 10). */
         enter_following(core, now);
         core->yields_until = now + 2 * hf__core_timing(core)->retry_period;
 }

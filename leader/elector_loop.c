@@ -2,24 +2,24 @@
 /*
  * The elector loop: one thread that runs the cores of all electors of a process.
  *
- * All input reaches the loop as a message in its mailbox, as a flag together with a wake-up, or
- * through its timer: replies of the lock, watch events, requests of the embedder, the return of the
- * controllers, and deadlines. The loop turns each input into an event, steps the elector's core,
- * and carries out the core's actions at once (elector_actions.c).
+ * The inputs of the loop are replies of the lock, watch events, requests of the embedder, the
+ * return of controllers, and deadlines. They arrive as a message in the mailbox, as a flag together
+ * with a wake-up, or through the timer. The loop turns each input into an event, steps the
+ * elector's core, and carries out the core's actions at once (elector_actions.c).
  *
  * Invariants:
  *  - The loop blocks only in epoll_wait. Lock operations are asynchronous, the threads of a term
- * are joined only after they have reported their end, and the embedder's callbacks must not block.
- *    (One exception: when all electors have stopped, it waits 25 ms before it sends the last
+ *    are joined only after they have reported their end, and the embedder's callbacks must not
+ *    block. (One exception: when all electors have stopped, it waits 25 ms before it sends the last
  *    Events.)
  *  - The clock is read immediately before each step. The core uses this time as the send time of
- * the step's operation, and a term's validity counts from there. A pause between reading the clock
- *    and sending can therefore only shorten the validity.
+ *    the step's operation, and a term's validity counts from there. A pause between reading the
+ *    clock and sending can therefore only shorten the validity.
  *
- * Input about the present term is a flag, not a message, because a message could be read after that
- * term has ended. The client of the present term sets term_is_stale, and the start of a term clears
- * it. The embedder sets end_asked. For the return of the controllers, the loop checks the present
- * term itself (hf__term_is_joined).
+ * An input that concerns the current term is a flag, not a message, because a message could be read
+ * after that term has ended, and would then end the next one. The client of the current term sets
+ * term_is_stale, and the start of a term clears it. The embedder sets end_requested. To see whether
+ * the controllers have returned, the loop calls hf__term_is_joined for the current term.
  *
  * The loop runs an elector when a message for it arrives or when its wake-up time has come. It runs
  * all electors when a flag was set, and once a second.
@@ -42,8 +42,8 @@
 #include "leader/elector_actions.h"
 #include "leader/elector_core_lease.h"
 
-#define COMPONENT       "elector"
-#define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC) /* a few times the duration of a hand-over */
+#define COMPONENT         "elector"
+#define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* several times as long as a hand-over takes */
 
 static const struct hf_clock *clock_of(const struct hf_elector *elector) {
         return hf_host_clock(elector->electors->host);
@@ -55,7 +55,7 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 /* ---- messages from other threads ---- */
 
-static void post(struct hf_elector *elector, const struct hf__elector_message *from) {
+static void post_message(struct hf_elector *elector, const struct hf__elector_message *from) {
         struct hf__elector_message *message = malloc(sizeof *message);
         if (message) {
                 *message = *from;
@@ -63,8 +63,8 @@ static void post(struct hf_elector *elector, const struct hf__elector_message *f
                 hf__mailbox_post(&elector->electors->mailbox, &message->message);
                 return;
         }
-        /* Out of memory. After a lost reply the core gives the operation up at its deadline. A lost
-         * event counts as a lost watch, so that the core reads the Lease. */
+        /* Out of memory. A dropped reply does no harm: the core gives the operation up at its
+         * deadline. A dropped event counts as a lost watch, so that the core reads the Lease. */
         if (!from->is_reply)
                 atomic_store(&elector->event_lost, true);
         hf__electors_wake(elector->electors);
@@ -79,7 +79,7 @@ void hf__elector_loop_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_
                 message.event.record = reply->record;
         else
                 message.status = reply->status;
-        post(ctx, &message);
+        post_message(ctx, &message);
 }
 
 void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
@@ -87,13 +87,13 @@ void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
         message.event.type = record ? HF__EV_WATCHED : HF__EV_WATCH_LOST;
         if (record)
                 message.event.record = *record;
-        post(ctx, &message);
+        post_message(ctx, &message);
 }
 
-/* ---- state for other threads ---- */
+/* ---- state that other threads read ---- */
 
 /* Copies the core's state into `info`, and counts changes of the holder. */
-static void publish(struct hf_elector *elector, hf_nsec now) {
+static void publish_info(struct hf_elector *elector, hf_nsec now) {
         const struct hf__core *core = &elector->core;
         bool leads = core->state == HF_LEADING || core->state == HF_DRAINING;
         bool is_new_holder, is_new_collision;
@@ -105,7 +105,7 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
                 info->since = now;
         info->state = core->state;
         memcpy(info->holder, core->observed.holder, sizeof info->holder);
-        info->term = leads ? core->term : 0;
+        info->term = leads ? core->term : 0; /* 0 while aborting: it may not act any more */
         info->n_terms = core->n_terms;
         info->free_at = hf__core_free_at(core);
         info->heard_at = core->heard_at;
@@ -124,20 +124,20 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
                 hf_metric_add(elector->metrics.collisions, 1);
 }
 
-/* The boot time until which some process leads, as far as this process knows. */
-static hf_nsec led_until(const struct hf__core *core) {
+/* Returns the boot time until which some process leads, as far as this process knows. */
+static hf_nsec known_leader_until(const struct hf__core *core) {
         if (!core->observed_once)
-                return HF_NSEC_NEVER; /* the Lease was never read: count nothing */
+                return HF_NSEC_NEVER; /* the Lease was never read, so nothing is counted yet */
         if (core->state == HF_LEADING || core->state == HF_DRAINING)
                 return core->valid_until;
         return core->observed.exists && core->observed.holder[0] ? hf__core_free_at(core) : 0;
 }
 
-/* Adds the time without a leader up to now to the metric. Must be called before each step, because
- * the step may change what is known of the leader. */
+/* Adds to the metric the time without a leader since the previous call. Must be called before each
+ * step, because the step may change the known leader. */
 static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
         hf_nsec from = elector->leaderless_from;
-        hf_nsec until = led_until(&elector->core);
+        hf_nsec until = known_leader_until(&elector->core);
 
         if (from != 0 && until > from)
                 from = until;
@@ -148,7 +148,7 @@ static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
 
 /* ---- steps ---- */
 
-static void step(struct hf_elector *elector, const struct hf__core_event *event) {
+static void step_core(struct hf_elector *elector, const struct hf__core_event *event) {
         struct hf__core_actions actions;
         const struct hf_clock *clock = clock_of(elector);
         struct hf__core_time now = {.boot = hf_now(clock),
@@ -158,17 +158,17 @@ static void step(struct hf_elector *elector, const struct hf__core_event *event)
         hf__core_step(&elector->core, event, now, &actions);
         elector->wake_at = actions.wake_at;
         elector->stepped = true;
-        publish(elector, now.boot);
+        publish_info(elector, now.boot);
         hf__elector_actions_carry_out(elector, &actions, now);
 }
 
-static void step_plain(struct hf_elector *elector, enum hf__core_event_type type) {
+static void step_core_simple(struct hf_elector *elector, enum hf__core_event_type type) {
         struct hf__core_event event = {.type = type};
-        step(elector, &event);
+        step_core(elector, &event);
 }
 
-/* Sets the event type of a lock's reply, and records the outcome for health, metrics and log. */
-static void note_reply(struct hf_elector *elector, struct hf__elector_message *message) {
+/* Sets the event type of a lock's reply, and reports the outcome to health, metrics and log. */
+static void report_reply(struct hf_elector *elector, struct hf__elector_message *message) {
         bool write = message->event.op_id == elector->write_id;
         int result = message->event.result;
         bool failed = result != 0 && (write || result != HF_E_NOT_FOUND);
@@ -194,14 +194,14 @@ static void note_reply(struct hf_elector *elector, struct hf__elector_message *m
         }
 }
 
-static void take_messages(struct hf_electors *electors) {
+static void handle_messages(struct hf_electors *electors) {
         struct hf__message *posted = hf__mailbox_take(&electors->mailbox);
         while (posted) {
                 struct hf__elector_message *message = (struct hf__elector_message *)posted;
                 posted = posted->next;
                 if (message->is_reply)
-                        note_reply(message->elector, message);
-                step(message->elector, &message->event);
+                        report_reply(message->elector, message);
+                step_core(message->elector, &message->event);
                 free(message);
         }
 }
@@ -215,46 +215,48 @@ static bool is_term_joined(const struct hf_elector *elector) {
 }
 
 static void join_term(struct hf_elector *elector) {
-        /* This joins threads, but only for a moment: they are about to exit. */
+        /* This joins threads. They have returned from all controller code, so it takes no time. */
         elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
-        step_plain(elector, HF__EV_JOINED);
+        step_core_simple(elector, HF__EV_JOINED);
 }
 
-/* Turns the elector's flags, its wake-up time and the end of its controllers into events. */
-static void iterate(struct hf_elector *elector) {
+/* Turns the elector's flags, its wake-up time and the return of its controllers into events. */
+static void iterate_elector(struct hf_elector *elector) {
         elector->stepped = false;
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->event_lost, false))
-                step_plain(elector, HF__EV_WATCH_LOST);
+                step_core_simple(elector, HF__EV_WATCH_LOST);
         bool is_stale = atomic_exchange(&elector->term_is_stale, false);
-        bool end_asked = atomic_exchange(&elector->end_asked, false);
-        if (is_stale || end_asked)
-                step_plain(elector, HF__EV_STALE_TERM);
-        if (atomic_load(&elector->electors->stop_asked) && !elector->stop_sent) {
+        bool end_requested = atomic_exchange(&elector->end_requested, false);
+        if (is_stale || end_requested)
+                step_core_simple(elector, HF__EV_STALE_TERM);
+        if (atomic_load(&elector->electors->stop_requested) && !elector->stop_sent) {
                 elector->stop_sent = true;
-                step_plain(elector, HF__EV_STOP);
+                step_core_simple(elector, HF__EV_STOP);
         }
         if (hf_now(clock_of(elector)) >= elector->wake_at)
-                step_plain(elector, HF__EV_TICK);
+                step_core_simple(elector, HF__EV_TICK);
         if (is_term_joined(elector))
                 join_term(elector);
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }
 
-/* Skips the electors without input, because with a thousand electors most wake-ups are for one. */
-static void iterate_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec *all_seen_at) {
+/* Skips the electors without input: a process may have a thousand electors, and most wake-ups
+ * concern one of them. Once a second it includes all, which sends the Events that are due and
+ * updates the leaderless time. *all_iterated_at: boot time at which it last included all. */
+static void iterate_electors(struct hf_electors *electors, hf_nsec now, hf_nsec *all_iterated_at) {
         bool all = atomic_exchange(&electors->attention, false) ||
-                   now - *all_seen_at >= HF_NSEC_PER_SEC;
+                   now - *all_iterated_at >= HF_NSEC_PER_SEC;
 
         if (all)
-                *all_seen_at = now;
+                *all_iterated_at = now;
         for (size_t i = 0; i < electors->n; i++)
                 if (all || electors->list[i]->stepped || now >= electors->list[i]->wake_at)
-                        iterate(electors->list[i]);
+                        iterate_elector(electors->list[i]);
 }
 
 /* Sets the timer to the earliest wake-up time of all electors, at most a second from now. */
@@ -270,17 +272,17 @@ static void arm_timer(struct hf_electors *electors, hf_nsec now) {
         (void)timerfd_settime(electors->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-static bool is_over(const struct hf_electors *electors) {
+static bool have_all_ended(const struct hf_electors *electors) {
         for (size_t i = 0; i < electors->n; i++) {
                 enum hf_leader_state state = electors->list[i]->core.state;
                 if (!electors->list[i]->stop_sent || (state != HF_STOPPED && state != HF_STUCK))
                         return false;
         }
-        return atomic_load(&electors->stop_asked);
+        return atomic_load(&electors->stop_requested);
 }
 
-/* Sends the Events about the terms that the stop ended, which would be lost otherwise. Waits a
- * moment first, so that the successor's first writes do not queue behind them at the server. */
+/* Sends the Events that are still waiting when the loop ends. Waits a moment first, so that the
+ * successor's first writes do not queue behind them at the server. */
 static void write_last_events(struct hf_electors *electors) {
         bool waited = false;
 
@@ -291,7 +293,7 @@ static void write_last_events(struct hf_electors *electors) {
                 if (!waited)
                         (void)hf_cancel_wait(hf_cancel_never(),
                                              hf_now(hf_host_clock(electors->host)) +
-                                                     SUCCESSOR_FIRST);
+                                                     LAST_EVENTS_DELAY);
                 waited = true;
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
         }
@@ -302,17 +304,17 @@ static void start_elector(struct hf_elector *elector) {
         elector->lock->on_reply = hf__elector_loop_on_reply;
         elector->lock->on_record = hf__elector_loop_on_record;
         elector->lock->ctx = elector;
-        step_plain(elector, HF__EV_TICK);
+        step_core_simple(elector, HF__EV_TICK);
 }
 
 void *hf__elector_loop_run(void *ctx) {
         struct hf_electors *electors = ctx;
         const struct hf_clock *clock = hf_host_clock(electors->host);
-        hf_nsec all_seen_at = 0;
+        hf_nsec all_iterated_at = 0;
 
         for (size_t i = 0; i < electors->n; i++)
                 start_elector(electors->list[i]);
-        while (!is_over(electors)) {
+        while (!have_all_ended(electors)) {
                 struct epoll_event events[2];
                 uint64_t expirations;
                 arm_timer(electors, hf_now(clock));
@@ -321,8 +323,8 @@ void *hf__elector_loop_run(void *ctx) {
                 for (int i = 0; i < n; i++)
                         if (events[i].data.fd == electors->timer_fd)
                                 (void)!read(electors->timer_fd, &expirations, sizeof expirations);
-                take_messages(electors);
-                iterate_concerned(electors, hf_now(clock), &all_seen_at);
+                handle_messages(electors);
+                iterate_electors(electors, hf_now(clock), &all_iterated_at);
         }
         write_last_events(electors);
         pthread_mutex_lock(&electors->mu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of electors: the embedder adds electors, starts them and stops them here. The election
- * itself is in elector_loop.c (when) and elector_core.c (what).
+ * The set of electors: the embedder adds, starts and stops electors with these functions. The
+ * election itself is in elector_loop.c (the thread) and elector_core.c (the decisions).
  *
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
  *       +--stop--------------------------------------------------->
@@ -17,7 +17,7 @@
  *    under way, and a start after a stop is refused.
  *  - A stop always ends, because each stage has a time limit. First the loop drains, joins and
  *    releases every elector, then the controllers of class HF_EVERY_INSTANCE are drained and
- * joined, then the loop's thread is joined.
+ *    joined, then the loop's thread is joined.
  *  - If a controller has not returned, the memory that it may still use is never freed.
  */
 #include "leader/electors.h"
@@ -37,8 +37,8 @@
 #include "leader/elector_loop.h"
 #include "leader/leader_health.h"
 
-#define COMPONENT "elector"
-#define SLACK     (2 * HF_NSEC_PER_SEC) /* for a busy machine, in addition to stop_bound */
+#define COMPONENT   "elector"
+#define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
 
 /* ---- adding ---- */
 
@@ -73,10 +73,9 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
                     struct hf_elector **ret_elector, struct hf_status *reterr_status) {
         struct hf_elector_config config;
         struct hf_elector *elector = NULL;
-        if (!given ||
-            hf__sized_config_take(&config, sizeof config,
-                                  HF__SIZED_CONFIG_LEAST(struct hf_elector_config, client),
-                                  given) != 0)
+        if (!given || hf__sized_config_copy(&config, sizeof config,
+                                            HF__SIZED_CONFIG_MIN(struct hf_elector_config, client),
+                                            given) != 0)
                 return hf_fail(reterr_status, -EINVAL,
                                "the size of the elector's configuration is wrong, or it sets "
                                "members that this library does not know");
@@ -100,7 +99,7 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
 /* ---- starting ---- */
 
 /* The HF_EVERY_INSTANCE controllers of one elector have returned. Called on a controller's thread,
- * so it takes the mutex: otherwise a stop between its test and its wait would miss the broadcast.
+ * so it takes the mutex: otherwise a stop could miss the broadcast between its test and its wait.
  */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;
@@ -197,10 +196,10 @@ static void log_timing(const struct hf_elector *elector) {
         hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace,
                             overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
-               "%s: contending as %s; after a leader's death another leads within %s at worst; a "
-               "leader that is cut off acts for %s after its last renewal, and its controllers "
-               "have ended %s before another can lead (no overlap while clocks differ by less "
-               "than that)",
+               "%s: contending as %s; if a leader dies, another process leads at most %s later; a "
+               "leader without a connection acts for at most %s after its last renewal; its "
+               "controllers return at least %s before another process can lead, so terms do not "
+               "overlap if clocks differ by less than that",
                elector->label, elector->identity, takeover, act, overlap);
 }
 
@@ -246,7 +245,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
 
 /* ---- stopping ---- */
 
-/* How long the slowest of the electors may take to drain, join and release. */
+/* Returns how long the slowest elector may take to drain, join and release. */
 static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -269,10 +268,10 @@ static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
         return over;
 }
 
-/* The stop's result: the worst result of all electors. A stuck controller is worse than a Lease
- * that was not released. */
-static int outcome(struct hf_electors *electors, bool instances_joined,
-                   struct hf_status *reterr_status) {
+/* Returns the result of the stop, which is the worst result of any elector. A stuck controller is
+ * worse than a Lease that was not released, because then no memory may be freed. */
+static int collect_result(struct hf_electors *electors, bool instances_joined,
+                          struct hf_status *reterr_status) {
         int r = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -283,13 +282,12 @@ static int outcome(struct hf_electors *electors, bool instances_joined,
                         hf__term_stuck_name(elector->instance, name, sizeof name);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK,
-                                       "controller %s of %s does not return although it was told "
-                                       "to: its Lease is not released",
+                                       "controller %s of %s did not return within its deadline: "
+                                       "its Lease is not released",
                                        info.stuck_controller, elector->label);
                 if (!instances_joined && name[0])
                         return hf_fail(reterr_status, HF_E_STUCK,
-                                       "controller %s of %s does not return although it was told "
-                                       "to",
+                                       "controller %s of %s did not return within its deadline",
                                        name, elector->label);
                 if (!elector->released && r == 0)
                         r = hf_fail(reterr_status, HF_E_TIMEOUT,
@@ -301,16 +299,16 @@ static int outcome(struct hf_electors *electors, bool instances_joined,
 }
 
 /* True: the caller must stop the electors. False: they do not run, and *ret_result is the result of
- * the stop that ended them; 0 if they never ran. */
+ * an earlier stop, or 0 if they never ran. */
 static bool begin_stop(struct hf_electors *electors, int *ret_result,
                        struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
-        /* This wait ends without a limit of its own, because a start and a stop always end. */
+        /* This wait needs no time limit, because every start and every stop ends. */
         while (electors->state == HF__ELECTORS_STARTING || electors->state == HF__ELECTORS_STOPPING)
                 (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, HF_NSEC_NEVER);
-        bool mine = electors->state == HF__ELECTORS_RUNNING;
-        if (mine)
+        bool must_stop = electors->state == HF__ELECTORS_RUNNING;
+        if (must_stop)
                 electors->state = HF__ELECTORS_STOPPING;
         else if (electors->state == HF__ELECTORS_NEW)
                 electors->state = HF__ELECTORS_STOPPED;
@@ -318,7 +316,7 @@ static bool begin_stop(struct hf_electors *electors, int *ret_result,
         if (*ret_result && reterr_status)
                 *reterr_status = electors->stop_status;
         pthread_mutex_unlock(&electors->mu);
-        return mine;
+        return must_stop;
 }
 
 static void end_stop(struct hf_electors *electors, enum hf__electors_state state, int result,
@@ -338,14 +336,14 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         if (!begin_stop(electors, &r, reterr_status))
                 return r;
 
-        hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + SLACK;
-        atomic_store(&electors->stop_asked, true);
+        hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + STOP_MARGIN;
+        atomic_store(&electors->stop_requested, true);
         hf__electors_wake(electors);
         bool loop_over = wait_for_loop(electors, until);
         bool instances_joined = stop_instances(electors, until);
         if (loop_over) {
                 pthread_join(electors->thread, NULL);
-                r = outcome(electors, instances_joined, &status);
+                r = collect_result(electors, instances_joined, &status);
         } else {
                 state = HF__ELECTORS_HUNG;
                 r = hf_fail(&status, HF_E_STUCK,
@@ -358,7 +356,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
 }
 
 /* Whether no thread runs any more that could use the electors' memory. */
-static bool is_quiet(const struct hf_electors *electors) {
+static bool has_no_threads(const struct hf_electors *electors) {
         if (electors->state != HF__ELECTORS_NEW && electors->state != HF__ELECTORS_STOPPED)
                 return false;
         for (size_t i = 0; i < electors->n; i++) {
@@ -374,8 +372,8 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         if (!electors)
                 return NULL;
         hf__leader_health_remove(electors);
-        if (!is_quiet(electors))
-                return NULL; /* leaked on purpose: a stuck thread may use all of it */
+        if (!has_no_threads(electors))
+                return NULL; /* leaked on purpose: a stuck thread may still use the memory */
         for (size_t i = 0; i < electors->n; i++) {
                 electors->list[i]->term = hf__term_free(electors->list[i]->term);
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
@@ -421,7 +419,8 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .after = after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* The electors limit their own stop. This longer limit only catches a bug there. */
+                /* hf_electors_stop limits its own duration. This longer limit only catches a bug in
+                 * it. */
                 .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
                 .ctx = electors,
         };
@@ -432,9 +431,9 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
 
 /* ---- requests to the loop ---- */
 
-/* Asks the loop to end the term and release the Lease. successor "" = any standby. If the term ends
- * before the loop reads the message, the core ignores it. */
-static int give_up_lease(struct hf_elector *elector, const char *successor) {
+/* Sends the loop a request to end the term and release the Lease. successor "" = any standby. If
+ * the term ends before the loop reads the message, the core ignores it. */
+static int request_hand_over(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
         hf_elector_info(elector, &info);
         if (info.state != HF_LEADING)
@@ -450,13 +449,13 @@ static int give_up_lease(struct hf_elector *elector, const char *successor) {
 }
 
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
-        return hf__elector_is_identity(identity) ? give_up_lease(elector, identity) : -EINVAL;
+        return hf__elector_is_identity(identity) ? request_hand_over(elector, identity) : -EINVAL;
 }
 
-int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elector, ""); }
+int hf_elector_step_down(struct hf_elector *elector) { return request_hand_over(elector, ""); }
 
 void hf_elector_end_term(struct hf_elector *elector) {
-        atomic_store(&elector->end_asked, true);
+        atomic_store(&elector->end_requested, true);
         hf__electors_wake(elector->electors);
 }
 

@@ -29,8 +29,9 @@ struct hf_electors {
 
         /* any thread */
         struct hf__mailbox mailbox;
-        atomic_bool stop_asked;
-        atomic_bool attention; /* a flag of some elector was set: the loop must run all of them */
+        atomic_bool stop_requested;
+        atomic_bool attention; /* a flag of some elector was set: the next iteration includes
+                                  all electors */
         _Atomic uint64_t iterations;
 
         pthread_mutex_t mu;
@@ -43,7 +44,7 @@ struct hf_electors {
         struct hf_status stop_status; /* its message */
 };
 
-/* Call it after setting a flag of the set or of an elector. Thread: any. */
+/* Wakes the loop. Must be called after setting a flag of the set or of an elector. Thread: any. */
 static inline void hf__electors_wake(struct hf_electors *electors) {
         atomic_store(&electors->attention, true);
         hf__mailbox_wake(&electors->mailbox);

@@ -5,7 +5,7 @@
  *      before sending   Is the gate open, and is the term not aborted? Else the write is refused.
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
- *      response         Did the server compare the fence? If it reports that the term is stale, or
+ *      response         Did the server check the fence? If it reports that the term is stale, or
  *                       does not confirm the fence, the term ends.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
@@ -38,9 +38,9 @@ struct write {
         bool dry_run; /* commits nothing, so the server neither compares nor confirms the fence */
 
         /* guarded by client->mu */
-        struct write *next, **at; /* the list */
+        struct write *next, **at; /* the list; at: the pointer that points here */
         uint64_t inner_id;        /* the inner client's id of the request; 0 = not known yet */
-        bool answered, cancel_wanted;
+        bool has_response, cancel_wanted;
         int refs; /* one for send_write, one for the callback */
 };
 
@@ -58,10 +58,10 @@ struct leader_client {
 static void client_unref(struct leader_client *client) {
         pthread_mutex_lock(&client->mu);
         assert(client->refs > 0);
-        bool gone = --client->refs == 0;
-        assert(!gone || (client->released && !client->writes));
+        bool is_last_ref = --client->refs == 0;
+        assert(!is_last_ref || (client->released && !client->writes));
         pthread_mutex_unlock(&client->mu);
-        if (gone) {
+        if (is_last_ref) {
                 pthread_mutex_destroy(&client->mu);
                 free(client);
         }
@@ -71,10 +71,10 @@ static void write_unref(struct write *write) {
         struct leader_client *client = write->client;
         pthread_mutex_lock(&client->mu);
         assert(write->refs > 0);
-        bool gone = --write->refs == 0;
-        assert(!gone || write->answered);
+        bool is_last_ref = --write->refs == 0;
+        assert(!is_last_ref || write->has_response);
         pthread_mutex_unlock(&client->mu);
-        if (gone) {
+        if (is_last_ref) {
                 free(write);
                 client_unref(client);
         }
@@ -82,8 +82,8 @@ static void write_unref(struct write *write) {
 
 static void write_end_locked(struct write *write) {
         hf__mutex_assert_held(&write->client->mu);
-        assert(!write->answered);
-        write->answered = true;
+        assert(!write->has_response);
+        write->has_response = true;
         *write->at = write->next;
         if (write->next)
                 write->next->at = write->at;
@@ -105,7 +105,7 @@ static struct write *write_new(struct leader_client *client, hf_response_fn done
         return write;
 }
 
-static void refuse(hf_response_fn done, void *ctx, int error, const char *why) {
+static void complete_with_error(hf_response_fn done, void *ctx, int error, const char *why) {
         struct hf_response reply = {.error = error};
         (void)hf_fail(&reply.status, error, "%s", why);
         done(ctx, &reply);
@@ -141,8 +141,8 @@ static void on_written(void *ctx, const struct hf_response *from) {
         write_unref(write);
 }
 
-/* 0: the write may be sent, and request->deadline is capped. Otherwise the error for its response,
- * with the reason in *ret_why. */
+/* Returns 0 if the write may be sent, and limits request->deadline to the validity. Otherwise
+ * returns the error for its response, and the reason in *ret_why. */
 static int admit_write(struct leader_client *client, struct hf_request *request,
                        const char **ret_why) {
         pthread_mutex_lock(&client->mu);
@@ -151,8 +151,8 @@ static int admit_write(struct leader_client *client, struct hf_request *request,
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
         pthread_mutex_unlock(&client->mu);
-        /* gate_off is for tests of the fence. Late writes must reach the server, even after the
-         * abort, because the server must refuse them. */
+        /* gate_off exists only for tests of the fence. They send late writes, even after the abort,
+         * to check that the server refuses them. */
         if (client->config.gate_off)
                 return 0;
         if (!may_act || !valid_until) {
@@ -198,7 +198,7 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
                 r = hf_client_request(client->config.inner, &request, on_written, write, &id);
         pthread_mutex_lock(&client->mu);
         write->inner_id = id;
-        bool cancel = r == 0 && write->cancel_wanted && !write->answered;
+        bool cancel = r == 0 && write->cancel_wanted && !write->has_response;
         if (r != 0)
                 write_end_locked(write);
         pthread_mutex_unlock(&client->mu);
@@ -208,7 +208,7 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         if (r != 0)
                 write_unref(write); /* the callback's reference: there will be no callback */
         if (refused) {
-                refuse(done, ctx, r, why);
+                complete_with_error(done, ctx, r, why);
                 r = 0;
         }
         if (r == 0 && ret_id)
@@ -232,7 +232,7 @@ static int leader_request(struct hf_client *self, const struct hf_request *reque
                 return hf_client_request(client->config.inner, request, done, ctx, ret_id);
         if (ret_id)
                 *ret_id = 0;
-        refuse(done, ctx, HF_E_CANCELED, "the term is over");
+        complete_with_error(done, ctx, HF_E_CANCELED, "the term is over");
         return 0;
 }
 
@@ -254,8 +254,8 @@ static void leader_watch_cancel(struct hf_client *self, uint64_t id) {
         hf_client_watch_cancel(((struct leader_client *)self)->config.inner, id);
 }
 
-/* Each pass cancels one write, and unlocks before it calls the inner client. If a write's id is not
- * known yet, send_write cancels it. */
+/* Each pass cancels one write, and unlocks before it calls the inner client. If the id of a write
+ * is not known yet, send_write cancels the write itself. */
 void hf__leader_client_abort(struct hf_client *self) {
         struct leader_client *client = (struct leader_client *)self;
         for (;;) {

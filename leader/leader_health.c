@@ -40,7 +40,7 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
                 return false;
         }
         /* The loop shuts the gate when the validity ends. If the gate is still open when the Lease
-         * has expired, the loop hangs. (client-go's check returns the same text.) */
+         * has expired, the loop hangs. (The text is that of client-go's check.) */
         hf_nsec lease_end =
                 info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
         if (info.valid_until && now_of(elector) > lease_end) {
@@ -51,8 +51,8 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
         return true;
 }
 
-/* Without news of the Lease the core reads it after half a lease duration. If that read has timed
- * out too, the check fails. */
+/* If nothing is reported about the Lease, the core reads it after half a lease duration. The check
+ * fails if that read has timed out too. */
 static hf_nsec silence_allowed(const struct hf_elector *elector) {
         return elector->timing.lease_duration / 2 + elector->timing.request_timeout;
 }
@@ -98,6 +98,7 @@ static bool check_can_lead(void *ctx, char *reason, size_t max_reason) {
         return check_all(ctx, can_lead, reason, max_reason);
 }
 
+/* Sets the metrics that change with time alone. Called before the metrics are written out. */
 static void collect_metrics(void *ctx) {
         struct hf_electors *electors = ctx;
         for (size_t i = 0; i < electors->n; i++) {

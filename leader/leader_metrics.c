@@ -11,7 +11,7 @@
 #include <holdfast/fence.h>
 
 enum reason { CONFLICT, TIMEOUT, UNAVAILABLE, REFUSED, TOO_MANY, OTHER };
-/* The label's values, by enum reason. */
+/* The values of the label `reason`, indexed by enum reason. */
 static const char *const reasons[] = {"conflict", "timeout",  "unavailable",
                                       "refused",  "too_many", "other"};
 _Static_assert(sizeof reasons / sizeof *reasons ==
@@ -32,16 +32,19 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                 hf_metrics_get(registry, HF_METRIC_COUNTER, "leader_election_slowpath_total",
                                "Renewals that needed a read of the Lease", labels);
 
+        /* Leases of two namespaces may have the same name, so our own metrics have both. */
         (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\"", ns, name);
         metrics->term = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_term",
-                                       "The term this process leads, 0 = it does not", labels);
+                                       "Number of the term in which this process leads, 0 = it "
+                                       "does not lead",
+                                       labels);
         metrics->transitions =
                 hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_transitions_total",
                                "Changes of the Lease's holder that this process saw", labels);
         metrics->gap_seconds =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_handover_gap_seconds",
-                               "From the former holder's release or last renewal to the acquire of "
-                               "this process's last term",
+                               "Seconds from the previous holder's release or last renewal to the "
+                               "acquire that began this process's last term",
                                labels);
         metrics->remaining = hf_metrics_get(
                 registry, HF_METRIC_GAUGE, "holdfast_leader_lease_remaining_seconds",
@@ -53,32 +56,36 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
         metrics->stop_seconds =
                 hf_metrics_get(registry, HF_METRIC_HISTOGRAM,
                                "holdfast_leader_stop_duration_seconds",
-                               "From the order to stop until a term's work had joined", labels);
+                               "Seconds from drain or abort until all controllers of the term had "
+                               "returned",
+                               labels);
         metrics->stale_writes = hf_metrics_get(registry, HF_METRIC_COUNTER,
                                                "holdfast_leader_fenced_writes_refused_total",
-                                               "Writes of a term that the fence refused or that "
-                                               "came back without its echo",
+                                               "Writes of a term that the fence refused, or whose "
+                                               "response did not confirm the fence",
                                                labels);
         metrics->is_stuck =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_stuck",
-                               "1 when a controller has ignored its tokens past the stop grace",
+                               "1 when a controller has not returned within the stop grace",
                                labels);
         metrics->silence =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lock_silence_seconds",
-                               "Seconds since the Lease was last read, written or heard of by this "
-                               "process",
+                               "Seconds since this process last read or wrote the Lease, or got a "
+                               "watch event of it",
                                labels);
         metrics->leaderless =
                 hf_metrics_get(registry, HF_METRIC_COUNTER,
                                "holdfast_leader_leaderless_seconds_total",
-                               "Seconds in which, as far as this process could see, nobody led",
+                               "Seconds in which no process led, as far as this process knows",
                                labels);
         metrics->collisions =
                 hf_metrics_get(registry, HF_METRIC_COUNTER,
                                "holdfast_leader_identity_collisions_total",
-                               "Times the Lease was found under this process's identity "
-                               "but not taken by it",
+                               "Times another process held the Lease under this process's "
+                               "identity",
                                labels);
+        /* Create all series at once: a rate over a series that appears later misses its first
+         * increment. */
         for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
                 (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name,
                                reasons[i]);
@@ -90,6 +97,7 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
         }
 }
 
+/* Few reasons, because each is one series per Lease. An error without its own reason is OTHER. */
 void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error) {
         enum reason reason = OTHER;
 

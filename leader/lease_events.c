@@ -2,17 +2,17 @@
 /*
  * Writes Events about the beginning and the end of terms, without delaying the election.
  *
- *      FREE --noted--> WAITING --due--> UNDER_WAY --written or given up--> FREE
+ *      FREE --added--> WAITING --due--> UNDER_WAY --written or given up--> FREE
  *                         ^                 |
  *                         +-----failed------+
  *
- * A note is an Event to be written; there is a fixed number of notes. The owner (the elector loop)
- * fills and sends them. The response, on any thread, frees a note or sets it back to WAITING with a
- * later time. If no note is free, a new Event replaces the oldest waiting one.
+ * An entry holds one Event that must be written. The number of entries is fixed. The owner (the
+ * elector loop) fills and sends them. The response, on any thread, frees an entry or sets it back
+ * to WAITING with a later time. If no entry is free, a new Event replaces the oldest waiting one.
  *
  * Invariants:
- *  - Only the response of its request changes a note UNDER_WAY. The note holds a reference, so the
- *    owner may free the events at any time.
+ *  - Only the response to its request changes an entry that is UNDER_WAY. The entry then holds a
+ *    reference, so the owner may free the struct hf__lease_events at any time.
  *  - The number of Event objects per Lease is bounded, even on a server that never deletes Events:
  *    an Event's name consists of the Lease's name and its transitions modulo KEPT_TERMS, so the
  *    newest Event overwrites the oldest. Therefore an Event is written with PUT. If the server does
@@ -30,21 +30,21 @@
 #include "base/thread.h"
 #include "base/time_format.h"
 
-#define MAX_NOTES       8
+#define MAX_ENTRIES     8
 #define MAX_ATTEMPTS    12
 #define RETRY_AFTER     (5 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
 #define KEPT_TERMS      16 /* terms of a Lease whose Events are kept; a power of two */
 
-enum note_state { FREE, WAITING, UNDER_WAY };
+enum entry_state { FREE, WAITING, UNDER_WAY };
 
-struct note {
+struct entry {
         struct hf__lease_events *events; /* borrowed; while UNDER_WAY a reference is held */
         /* guarded by events->mu */
-        enum note_state state;
+        enum entry_state state;
         hf_nsec due; /* boot time */
         unsigned n_attempts;
-        bool create; /* POST, because the object does not exist and PUT does not create it */
+        bool create; /* send a POST, because the object does not exist and PUT does not create it */
         /* immutable while UNDER_WAY, else guarded by events->mu */
         bool began;
         int64_t real_us, transitions;
@@ -59,8 +59,8 @@ struct hf__lease_events {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs; /* one for the owner, one for each note under way */
-        struct note notes[MAX_NOTES];
+        int refs; /* one for the owner, one for each entry under way */
+        struct entry entries[MAX_ENTRIES];
 };
 
 int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, const char *ns,
@@ -80,18 +80,18 @@ int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, c
         (void)snprintf(events->ns, sizeof events->ns, "%s", ns);
         (void)snprintf(events->name, sizeof events->name, "%s", name);
         (void)snprintf(events->identity, sizeof events->identity, "%s", identity);
-        for (size_t i = 0; i < MAX_NOTES; i++)
-                events->notes[i].events = events;
+        for (size_t i = 0; i < MAX_ENTRIES; i++)
+                events->entries[i].events = events;
         *ret_events = events;
         return 0;
 }
 
-static void unref(struct hf__lease_events *events) {
+static void unref_events(struct hf__lease_events *events) {
         pthread_mutex_lock(&events->mu);
         assert(events->refs > 0);
-        bool gone = --events->refs == 0;
+        bool is_last_ref = --events->refs == 0;
         pthread_mutex_unlock(&events->mu);
-        if (gone) {
+        if (is_last_ref) {
                 pthread_mutex_destroy(&events->mu);
                 free(events);
         }
@@ -99,37 +99,37 @@ static void unref(struct hf__lease_events *events) {
 
 struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events) {
         if (events)
-                unref(events);
+                unref_events(events);
         return NULL;
 }
 
-/* A free note, else the waiting note with the oldest Event, else NULL. */
-static struct note *find_slot_locked(struct hf__lease_events *events) {
+/* Returns a free entry, else the waiting entry with the oldest Event, else NULL. */
+static struct entry *find_slot_locked(struct hf__lease_events *events) {
         hf__mutex_assert_held(&events->mu);
-        struct note *place = NULL;
-        for (size_t i = 0; i < MAX_NOTES; i++) {
-                struct note *note = &events->notes[i];
-                if (note->state == FREE)
-                        return note;
-                if (note->state == WAITING && (!place || note->real_us < place->real_us))
-                        place = note;
+        struct entry *oldest = NULL;
+        for (size_t i = 0; i < MAX_ENTRIES; i++) {
+                struct entry *entry = &events->entries[i];
+                if (entry->state == FREE)
+                        return entry;
+                if (entry->state == WAITING && (!oldest || entry->real_us < oldest->real_us))
+                        oldest = entry;
         }
-        return place;
+        return oldest;
 }
 
-void hf__lease_events_note(struct hf__lease_events *events, bool began,
-                           const struct hf__record *lease, int64_t real_us, hf_nsec due) {
+void hf__lease_events_add(struct hf__lease_events *events, bool began,
+                          const struct hf__record *lease, int64_t real_us, hf_nsec due) {
         pthread_mutex_lock(&events->mu);
-        struct note *note = find_slot_locked(events);
-        if (note) {
-                *note = (struct note){.events = events,
-                                      .state = WAITING,
-                                      .due = due,
-                                      .began = began,
-                                      .real_us = real_us,
-                                      .transitions = lease->transitions};
-                memcpy(note->uid, lease->uid, sizeof note->uid);
-                memcpy(note->rv, lease->rv, sizeof note->rv);
+        struct entry *entry = find_slot_locked(events);
+        if (entry) {
+                *entry = (struct entry){.events = events,
+                                        .state = WAITING,
+                                        .due = due,
+                                        .began = began,
+                                        .real_us = real_us,
+                                        .transitions = lease->transitions};
+                memcpy(entry->uid, lease->uid, sizeof entry->uid);
+                memcpy(entry->rv, lease->rv, sizeof entry->rv);
         }
         pthread_mutex_unlock(&events->mu);
 }
@@ -137,8 +137,8 @@ void hf__lease_events_note(struct hf__lease_events *events, bool began,
 bool hf__lease_events_waiting(struct hf__lease_events *events) {
         bool waiting = false;
         pthread_mutex_lock(&events->mu);
-        for (size_t i = 0; i < MAX_NOTES; i++)
-                waiting |= events->notes[i].state == WAITING;
+        for (size_t i = 0; i < MAX_ENTRIES; i++)
+                waiting |= events->entries[i].state == WAITING;
         pthread_mutex_unlock(&events->mu);
         return waiting;
 }
@@ -148,12 +148,12 @@ static void put_member(struct hf__strbuf *out, const char *key, const char *valu
         hf__strbuf_json(out, value, strlen(value));
 }
 
-static void print_event(const struct note *note, const char *event_name, struct hf__strbuf *out) {
-        const struct hf__lease_events *events = note->events;
+static void print_event(const struct entry *entry, const char *event_name, struct hf__strbuf *out) {
+        const struct hf__lease_events *events = entry->events;
         char at[HF__MICROTIME_MAX], message[HF_IDENTITY_MAX + 32];
-        hf__time_format(note->real_us / 1000000, at);
+        hf__time_format(entry->real_us / 1000000, at);
         (void)snprintf(message, sizeof message, "%s %s", events->identity,
-                       note->began ? "became leader" : "stopped leading");
+                       entry->began ? "became leader" : "stopped leading");
         hf__strbuf_puts(out, "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
         hf__strbuf_json(out, event_name, strlen(event_name));
         put_member(out, "namespace", events->ns);
@@ -161,10 +161,10 @@ static void print_event(const struct note *note, const char *event_name, struct 
                              "\"coordination.k8s.io/v1\"");
         put_member(out, "namespace", events->ns);
         put_member(out, "name", events->name);
-        if (note->uid[0])
-                put_member(out, "uid", note->uid);
-        if (note->rv[0])
-                put_member(out, "resourceVersion", note->rv);
+        if (entry->uid[0])
+                put_member(out, "uid", entry->uid);
+        if (entry->rv[0])
+                put_member(out, "resourceVersion", entry->rv);
         hf__strbuf_puts(out, "},\"type\":\"Normal\",\"reason\":\"LeaderElection\",\"count\":1");
         put_member(out, "message", message);
         put_member(out, "firstTimestamp", at);
@@ -176,76 +176,78 @@ static void print_event(const struct note *note, const char *event_name, struct 
         hf__strbuf_puts(out, "}}");
 }
 
-/* Handles the end of an attempt. PUT and POST replace each other if the object is missing or exists
- * already. False: the note is given up. */
-static bool note_done_locked(struct note *note, int error) {
-        hf__mutex_assert_held(&note->events->mu);
-        hf_nsec now = hf_now(hf_host_clock(note->events->host));
-        assert(note->state == UNDER_WAY);
-        bool other_verb = error == (note->create ? HF_E_EXISTS : HF_E_NOT_FOUND);
-        bool in_vain = error == HF_E_INVALID || error == HF_E_CLOSED || error == HF_E_TOO_LARGE;
-        note->n_attempts++;
-        note->create ^= other_verb;
-        note->state = error == 0 || in_vain || note->n_attempts == MAX_ATTEMPTS ? FREE : WAITING;
-        note->due = other_verb ? now : now + RETRY_AFTER;
-        return error == 0 || note->state == WAITING;
+/* Handles the result of an attempt. After "not found" the next attempt is a POST, after "already
+ * exists" a PUT. False: the Event is given up. */
+static bool finish_attempt_locked(struct entry *entry, int error) {
+        hf__mutex_assert_held(&entry->events->mu);
+        hf_nsec now = hf_now(hf_host_clock(entry->events->host));
+        assert(entry->state == UNDER_WAY);
+        bool other_verb = error == (entry->create ? HF_E_EXISTS : HF_E_NOT_FOUND);
+        bool is_permanent =
+                error == HF_E_INVALID || error == HF_E_CLOSED || error == HF_E_TOO_LARGE;
+        entry->n_attempts++;
+        entry->create ^= other_verb;
+        entry->state =
+                error == 0 || is_permanent || entry->n_attempts == MAX_ATTEMPTS ? FREE : WAITING;
+        entry->due = other_verb ? now : now + RETRY_AFTER;
+        return error == 0 || entry->state == WAITING;
 }
 
-static void note_done(struct note *note, int error) {
-        struct hf__lease_events *events = note->events;
+static void finish_attempt(struct entry *entry, int error) {
+        struct hf__lease_events *events = entry->events;
         pthread_mutex_lock(&events->mu);
-        bool ok = note_done_locked(note, error);
+        bool ok = finish_attempt_locked(entry, error);
         pthread_mutex_unlock(&events->mu);
         if (!ok)
                 hf_log(&events->host->log, HF_LOG_DEBUG, "elector",
-                       "%s/%s: giving up an Event about who leads: %s", events->ns, events->name,
-                       hf_strerror(error));
-        unref(events);
+                       "%s/%s: giving up an Event about a change of leader: %s", events->ns,
+                       events->name, hf_strerror(error));
+        unref_events(events);
 }
 
 static void on_response(void *ctx, const struct hf_response *reply) {
-        note_done(ctx, reply->error);
+        finish_attempt(ctx, reply->error);
 }
 
-/* The note is UNDER_WAY: it belongs to this thread until the request is sent, then to the
+/* Requires UNDER_WAY. The entry belongs to this thread until the request is sent, then to the
  * response. */
-static void send_note(struct note *note) {
-        struct hf__lease_events *events = note->events;
+static void send_entry(struct entry *entry) {
+        struct hf__lease_events *events = entry->events;
         struct hf__strbuf body = {0};
         char name[HF_NAME_MAX + 1];
         (void)snprintf(name, sizeof name, "%.200s.leader-%u-%s", events->name,
-                       (unsigned)(note->transitions & (KEPT_TERMS - 1)),
-                       note->began ? "became" : "stopped");
-        print_event(note, name, &body);
+                       (unsigned)(entry->transitions & (KEPT_TERMS - 1)),
+                       entry->began ? "became" : "stopped");
+        print_event(entry, name, &body);
         int r = body.error;
         if (r == 0) {
-                const struct hf_request request = {.verb = note->create ? HF_VERB_CREATE
-                                                                        : HF_VERB_UPDATE,
+                const struct hf_request request = {.verb = entry->create ? HF_VERB_CREATE
+                                                                         : HF_VERB_UPDATE,
                                                    .resource = {"", "v1", "events"},
                                                    .ns = events->ns,
-                                                   .name = note->create ? NULL : name,
+                                                   .name = entry->create ? NULL : name,
                                                    .body = body.data,
                                                    .n_body = body.n,
                                                    .deadline = hf_now(hf_host_clock(events->host)) +
                                                                REQUEST_TIMEOUT};
-                r = hf_client_request(events->client, &request, on_response, note, NULL);
+                r = hf_client_request(events->client, &request, on_response, entry, NULL);
         }
         hf__strbuf_done(&body);
         if (r != 0)
-                note_done(note, r);
+                finish_attempt(entry, r);
 }
 
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
-        unsigned is_due = 0;
+        unsigned due_set = 0;
         pthread_mutex_lock(&events->mu);
-        for (unsigned i = 0; i < MAX_NOTES; i++)
-                if (events->notes[i].state == WAITING && events->notes[i].due <= now) {
-                        events->notes[i].state = UNDER_WAY;
+        for (unsigned i = 0; i < MAX_ENTRIES; i++)
+                if (events->entries[i].state == WAITING && events->entries[i].due <= now) {
+                        events->entries[i].state = UNDER_WAY;
                         events->refs++;
-                        is_due |= 1u << i;
+                        due_set |= 1u << i;
                 }
         pthread_mutex_unlock(&events->mu);
-        for (unsigned i = 0; is_due; i++, is_due >>= 1)
-                if (is_due & 1)
-                        send_note(&events->notes[i]);
+        for (unsigned i = 0; due_set; i++, due_set >>= 1)
+                if (due_set & 1)
+                        send_entry(&events->entries[i]);
 }

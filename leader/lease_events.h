@@ -20,15 +20,15 @@ int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, c
                          const char *name, const char *identity,
                          struct hf__lease_events **ret_events);
 /*
- * Notes that a term began or ended. lease: the record of the term. The Event is sent by the first
- * hf__lease_events_iterate at or after boot time `due`. Thread: owner only. Never blocks.
+ * Adds an Event about a term that began or ended. lease: the record of the term; real_us: the time
+ * of the Event, microseconds since 1970. The Event is sent by the first hf__lease_events_iterate at
+ * or after boot time `due`. Thread: owner only. Never blocks.
  */
-void hf__lease_events_note(struct hf__lease_events *events, bool began,
-                           const struct hf__record *lease, int64_t real_us, hf_nsec due);
+void hf__lease_events_add(struct hf__lease_events *events, bool began,
+                          const struct hf__record *lease, int64_t real_us, hf_nsec due);
 /* Sends the Events that are due. Thread: owner only. Never blocks. */
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now);
 /* Whether an Event still has to be sent or retried. Thread: any. */
 bool hf__lease_events_waiting(struct hf__lease_events *events);
-/* Requests under way continue, and the last response frees the memory. Accepts NULL, returns NULL.
- */
+/* Requests under way continue; the last response frees the memory. Accepts NULL, returns NULL. */
 struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events);

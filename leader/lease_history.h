@@ -5,7 +5,7 @@
  * itself. Pure.
  *
  * The process that acquires the Lease adds one entry in the same write. So the history costs no
- * write of its own, and never reports a term that did not begin. It is for people to read; no
+ * separate write, and never reports a term that did not begin. It is for people to read; no
  * decision depends on it. Its size is bounded. A history that cannot be parsed (edited by hand,
  * written by other software) is replaced by a new one.
  */

@@ -17,7 +17,7 @@
  * Invariants:
  *  - no lock is held while the client or the elector is called;
  *  - a write is reported as failed only if the server certainly did not apply it. Every other
- *    failure (cancelled, a local failure after sending, an unreadable response) is reported as
+ *    failure (canceled, a local failure after sending, an unreadable response) is reported as
  *    HF_E_TIMEOUT: outcome unknown.
  */
 #include "leader/lease_lock.h"
@@ -38,14 +38,14 @@ struct op {
         /* immutable */
         struct lease_lock *lock; /* holds a reference */
         enum op_kind kind;
-        uint32_t id; /* the elector's op_id */
+        uint32_t id; /* the elector's op_id; 0 for a watch */
 
         /* guarded by lock->mu */
         struct op *next;
         uint64_t client_id; /* the client's id of the request; 0 = not known yet */
-        bool over;          /* no callback follows; it is off the list */
+        bool over;          /* no callback will follow, and it is not on the list any more */
         bool cancel_wanted;
-        bool superseded; /* a watch that was closed or replaced: its events are dropped */
+        bool superseded; /* a watch that was closed or replaced, so its events are dropped */
         int refs;        /* one for the starting function, one for the callback */
 };
 
@@ -85,9 +85,9 @@ static void lock_destroy(struct lease_lock *lock) {
 static void lock_unref(struct lease_lock *lock) {
         pthread_mutex_lock(&lock->mu);
         assert(lock->refs > 0);
-        bool gone = --lock->refs == 0;
+        bool is_last_ref = --lock->refs == 0;
         pthread_mutex_unlock(&lock->mu);
-        if (gone)
+        if (is_last_ref)
                 lock_destroy(lock);
 }
 
@@ -108,10 +108,10 @@ static void op_unref(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
         assert(op->refs > 0);
-        bool gone = --op->refs == 0;
-        assert(!gone || op->over);
+        bool is_last_ref = --op->refs == 0;
+        assert(!is_last_ref || op->over);
         pthread_mutex_unlock(&lock->mu);
-        if (gone) {
+        if (is_last_ref) {
                 free(op);
                 lock_unref(lock);
         }
@@ -134,8 +134,8 @@ static void cancel_at_client(struct lease_lock *lock, enum op_kind kind, uint64_
                 hf_client_cancel(lock->client, client_id);
 }
 
-/* The client has accepted the request. Stores its id, and cancels it if cancel_ops found the op
- * before the id was known. Drops the starting function's reference. */
+/* Handles a request that the client has accepted: stores its id, and cancels it if cancel_ops found
+ * the op before the id was known. Drops the starting function's reference. */
 static void op_started(struct op *op, uint64_t client_id) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
@@ -147,7 +147,8 @@ static void op_started(struct op *op, uint64_t client_id) {
         op_unref(op);
 }
 
-/* The client did not accept the request: there will be no callback. Drops both references. */
+/* Handles a request that the client did not accept, so that no callback follows. Drops both
+ * references. */
 static void op_not_started(struct op *op) {
         pthread_mutex_lock(&op->lock->mu);
         op_end_locked(op);
@@ -157,12 +158,12 @@ static void op_not_started(struct op *op) {
 }
 
 /*
- * Stores a Lease in `last` and takes ownership of it. A watch may lag behind a response, so its
- * event does not replace a newer object. A response always replaces it, because after the restore
- * of a backup the current revision may be smaller.
+ * Stores a Lease in `last` and takes ownership of it. A watch may lag behind a response, so a watch
+ * event never replaces a newer object. A response always replaces it, because the current revision
+ * may be smaller after a backup was restored.
  */
-static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
-                            const struct hf__record *record, bool watched) {
+static void store_last_locked(struct lease_lock *lock, struct hf__json *lease,
+                              const struct hf__record *record, bool watched) {
         hf__mutex_assert_held(&lock->mu);
         bool older = record->rv_number && lock->last_record.rv_number &&
                      record->rv_number < lock->last_record.rv_number;
@@ -175,10 +176,10 @@ static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
         lock->last_record = *record;
 }
 
-/* Parses an object into a record and stores it in `last`. deleted: it is the last state of a
- * deleted Lease, and the record gets exists = false. */
-static int take_object(struct lease_lock *lock, const char *text, size_t n, bool watched,
-                       bool deleted, struct hf__record *ret_record) {
+/* Parses an object into a record and stores both as the last ones. deleted: the object is the last
+ * state of a deleted Lease, so the record gets exists = false. */
+static int store_object(struct lease_lock *lock, const char *text, size_t n, bool watched,
+                        bool deleted, struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
         int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
         if (r == 0)
@@ -188,18 +189,18 @@ static int take_object(struct lease_lock *lock, const char *text, size_t n, bool
                 return r;
         }
         if (deleted) {
-                struct hf__record gone = {.rv_number = ret_record->rv_number};
-                memcpy(gone.rv, ret_record->rv, sizeof gone.rv);
-                *ret_record = gone;
+                struct hf__record absent = {.rv_number = ret_record->rv_number};
+                memcpy(absent.rv, ret_record->rv, sizeof absent.rv);
+                *ret_record = absent;
         }
         pthread_mutex_lock(&lock->mu);
-        remember_locked(lock, lease, ret_record, watched);
+        store_last_locked(lock, lease, ret_record, watched);
         pthread_mutex_unlock(&lock->mu);
         return 0;
 }
 
-/* True: the elector may be called for op, and leave_callback must follow. False: the lock is closed
- * or the watch was replaced. */
+/* True: the caller may call the elector for op, and must then call leave_callback. False: the lock
+ * is closed, or the watch was replaced. */
 static bool enter_callback(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
@@ -217,8 +218,8 @@ static void leave_callback(struct op *op) {
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* Whether the error proves that the server wrote nothing. (HF_E_UNAVAILABLE does not quite prove
- * it, but the core treats it as an unknown outcome anyway.) */
+/* Whether the error proves that the server wrote nothing. (HF_E_UNAVAILABLE does not prove it, but
+ * the elector's core treats that error as an unknown outcome anyway.) */
 static bool is_nothing_written(int error) {
         switch (error) {
         case HF_E_CONFLICT:
@@ -252,7 +253,7 @@ static void on_response(void *ctx, const struct hf_response *from) {
         struct hf__lock_reply reply = {.result = from->error};
         if (from->error == 0) {
                 reply.result =
-                        take_object(lock, from->body, from->n_body, false, false, &reply.record);
+                        store_object(lock, from->body, from->n_body, false, false, &reply.record);
                 if (reply.result != 0)
                         (void)hf_fail(&reply.status, reply.result,
                                       "lease %s/%s: the server's response is not a Lease", lock->ns,
@@ -261,12 +262,12 @@ static void on_response(void *ctx, const struct hf_response *from) {
                 reply.status = from->status;
                 reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
         }
-        /* The outcome is unknown; only a read can settle it. */
+        /* HF_E_TIMEOUT means that the outcome is unknown, so that the elector reads the Lease. */
         if (op->kind == OP_WRITE && reply.result != 0 &&
             (from->error == 0 || !is_nothing_written(reply.result)))
                 reply.result = HF_E_TIMEOUT;
         pthread_mutex_lock(&lock->mu);
-        if (from->error == HF_E_NOT_FOUND) /* keep `last` itself for its history */
+        if (from->error == HF_E_NOT_FOUND) /* `last` is kept, because it has the history */
                 lock->last_record = (struct hf__record){0};
         op_end_locked(op);
         pthread_mutex_unlock(&lock->mu);
@@ -290,7 +291,7 @@ static void start_request(struct lease_lock *lock, struct op *op, struct hf_requ
                 return;
         }
         op_not_started(op);
-        fail_op(lock, id, r, "cannot ask the server");
+        fail_op(lock, id, r, "cannot send a request");
 }
 
 static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
@@ -300,13 +301,13 @@ static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         if (op)
                 start_request(lock, op, &request);
         else
-                fail_op(lock, op_id, -ENOMEM, "cannot ask the server");
+                fail_op(lock, op_id, -ENOMEM, "cannot send a request");
 }
 
 /* Prints the Lease to write, based on `last`. HF_E_CONFLICT: `last` has another revision than
  * record. */
-static int compose(struct lease_lock *lock, const struct hf__record *record,
-                   struct hf__strbuf *out) {
+static int print_lease(struct lease_lock *lock, const struct hf__record *record,
+                       struct hf__strbuf *out) {
         const char *const *labels = (const char *const *)lock->labels;
         struct hf__json *last = NULL;
         int r = 0;
@@ -329,7 +330,7 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
                        hf_nsec deadline) {
         struct lease_lock *lock = (struct lease_lock *)base;
         struct hf__strbuf text = {0};
-        int r = compose(lock, record, &text);
+        int r = print_lease(lock, record, &text);
         struct op *op = r == 0 ? op_new(lock, OP_WRITE, op_id) : NULL;
         if (op) {
                 struct hf_request request = {.verb = record->exists ? HF_VERB_UPDATE
@@ -351,15 +352,15 @@ static void on_event(void *ctx, const struct hf_event *event) {
                 return;
         /* An event may fail to parse, for example when memory runs out. Then the watch counts as
          * lost, because a new watch begins with the current Lease. */
-        bool seen = take_object(op->lock, event->object, event->n_object, true,
-                                event->type == HF_EVENT_DELETED, &record) == 0;
+        bool seen = store_object(op->lock, event->object, event->n_object, true,
+                                 event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter_callback(op)) {
                 op->lock->base.on_record(op->lock->base.ctx, seen ? &record : NULL);
                 leave_callback(op);
         }
 }
 
-static void on_end(void *ctx, int error, const struct hf_status *status) {
+static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct op *op = ctx;
         pthread_mutex_lock(&op->lock->mu);
         op_end_locked(op);
@@ -408,7 +409,7 @@ static void lock_watch(struct hf__lock *base) {
                                      .lane = HF_LANE_LEASE};
         uint64_t client_id = 0;
         struct op *op = op_new(lock, OP_WATCH, 0);
-        int r = op ? hf_client_watch(lock->client, &spec, on_event, on_end, op, &client_id)
+        int r = op ? hf_client_watch(lock->client, &spec, on_event, on_watch_end, op, &client_id)
                    : -ENOMEM;
         if (r == 0) {
                 op_started(op, client_id);

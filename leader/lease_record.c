@@ -55,7 +55,7 @@ static int64_t read_time(const struct hf__json *spec, const char *key) {
         return hf__time_parse(text, &sec) == 0 ? sec * 1000000 : 0;
 }
 
-static uint64_t number_of(const char *rv) {
+static uint64_t parse_revision(const char *rv) {
         char *end;
         if (*rv < '0' || *rv > '9')
                 return 0;
@@ -84,14 +84,14 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         copy_text(record.successor, sizeof record.successor,
                   annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
         const char *hand_over_to = annotation_of(lease, HF__HAND_OVER_ANNOTATION);
-        /* A longer string cannot be a valid identity. Ignore it, because it must not be cut. */
+        /* A longer string is no valid identity. Ignore it, because a cut one might be another's. */
         if (hand_over_to && strlen(hand_over_to) < sizeof record.hand_over_to)
                 strcpy(record.hand_over_to, hand_over_to);
         record.preferred = spec && hf__json_string(spec, "preferredHolder") &&
                            *hf__json_string(spec, "preferredHolder");
         copy_text(record.uid, sizeof record.uid, hf__json_string(lease, "metadata.uid"));
         copy_text(record.rv, sizeof record.rv, hf__json_string(lease, "metadata.resourceVersion"));
-        record.rv_number = number_of(record.rv);
+        record.rv_number = parse_revision(record.rv);
         *ret_record = record;
         return 0;
 }
@@ -108,8 +108,8 @@ static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
         return hf__json_set_string(spec, key, text);
 }
 
-/* Returns the member `key` of object. If it is not an object, it is replaced by an empty one. NULL
- * = out of memory. */
+/* Returns the member `key` of object. A missing member, or one that is not an object, is replaced
+ * by an empty object. NULL = out of memory. */
 static struct hf__json *member_object(struct hf__json *object, const char *key) {
         if (!hf__json_is_object(hf__json_get(object, key)) &&
             hf__json_put(object, key, hf__json_object()) != 0)

@@ -16,8 +16,8 @@
 struct hf__lock;
 
 struct hf__lock_reply {
-        int result;               /* as in HF__EV_READ_DONE and HF__EV_WRITE_DONE */
-        hf_nsec retry_after;      /* 0 = the server did not ask for one */
+        int result;               /* as for HF__EV_READ_DONE and HF__EV_WRITE_DONE */
+        hf_nsec retry_after;      /* the server's Retry-After; 0 = none */
         struct hf__record record; /* if result is 0 */
         struct hf_status status;  /* if result is not 0 */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock types of Kubernetes configurations. client-go once had five and kept one, leases. A
- * configuration that still names another one gets an error that says what to do.
+ * The lock types of Kubernetes configurations. client-go has removed all but one of them, leases. A
+ * configuration that still names another type gets an error that says what to do.
  */
 #include <string.h>
 

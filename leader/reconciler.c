@@ -2,11 +2,11 @@
 /*
  * The reconcile loop of one controller in one term.
  *
- * Threads: an informer's thread only adds keys. Workers take keys and reconcile them. Drain and
- * abort reach the queue through wakers, which only close it.
+ * Threads: an informer's thread only adds keys to the queue. Workers remove keys and reconcile
+ * them. The wakers of drain and abort only close the queue.
  *
- * The number of workers follows the load. The calling thread is a worker from beginning to end. Up
- * to the configured maximum, one worker always waits for keys, so that a slow key does not delay
+ * The number of workers depends on the load. The calling thread is a worker from beginning to end.
+ * Up to the configured maximum, one worker always waits for keys, so that a slow key does not delay
  * the others: a worker that takes a key while no other worker waits starts a new one. A worker
  * leaves when it has waited for LINGER and another worker waits too. Without keys only the calling
  * thread remains.
@@ -46,9 +46,9 @@ struct run {
         /* guarded by mu */
         struct worker
                 workers[HF_RECONCILER_WORKERS_MAX - 1]; /* in addition to the calling thread */
-        unsigned n_waiting;                             /* workers in take_key, or about to be */
-        bool ending;                                    /* no further worker is started */
-        bool has_warned;                                /* logged that no thread could be created */
+        unsigned n_waiting; /* workers in wait_for_key, or about to call it */
+        bool ending;        /* no further worker is started */
+        bool has_warned;    /* logged that no thread could be created */
 };
 
 struct feed {
@@ -107,20 +107,20 @@ static int wait_for_caches(struct run *run) {
 
 static void reconcile_key(struct run *run, const char *key) {
         const struct hf_reconciler *reconciler = &run->reconciler;
-        hf_nsec look_again_after = 0;
+        hf_nsec requeue_after = 0;
 
-        int r = reconciler->reconcile(reconciler->ctx, run->term, key, &look_again_after);
+        int r = reconciler->reconcile(reconciler->ctx, run->term, key, &requeue_after);
         if (r == 0) {
                 hf_workqueue_forget(run->queue, key);
-                if (look_again_after > 0)
-                        (void)hf_workqueue_add_after(run->queue, key, look_again_after);
+                if (requeue_after > 0)
+                        (void)hf_workqueue_add_after(run->queue, key, requeue_after);
         } else {
-                /* A conflict is normal: another process wrote first. The other three are caused by
-                 * the term's end, when the queue accepts no more keys. */
+                /* A conflict is normal: another process wrote first. The other three errors are
+                 * caused by the end of the term. */
                 bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER ||
                              r == HF_E_STALE_TERM;
                 hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING,
-                       reconciler->name, "%s: %s; will be retried", key, hf_strerror(r));
+                       reconciler->name, "%s: %s; the key will be retried", key, hf_strerror(r));
                 (void)hf_workqueue_retry(run->queue, key);
         }
 }
@@ -129,8 +129,8 @@ static void reconcile_key(struct run *run, const char *key) {
 
 static void *worker_main(void *ctx);
 
-/* Starts another worker, if the limit allows it. Called with mu held, so that join_workers sees
- * every worker. A failure to create a thread only makes the work slower. */
+/* Starts another worker, if the limit allows it. mu is held, so that join_workers sees every
+ * worker. If the thread cannot be created, the work only becomes slower. */
 static void start_worker_locked(struct run *run) {
         hf__mutex_assert_held(&run->mu);
         const struct hf_host *host = hf_term_host(run->term);
@@ -157,8 +157,8 @@ static void start_worker_locked(struct run *run) {
         run->n_waiting++; /* counted from here, because it begins by waiting */
 }
 
-/* Waits for a key. lingers: for at most LINGER, then HF_E_CANCELED. */
-static int take_key(struct run *run, const char **ret_key, bool lingers) {
+/* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. */
+static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
         struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 
         if (lingers && hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &linger) == 0)
@@ -172,19 +172,19 @@ static int take_key(struct run *run, const char **ret_key, bool lingers) {
 /* The caller has counted this worker in n_waiting. The worker removes itself from the count before
  * it returns. lingers: it may leave before the term ends. */
 static void run_worker(struct run *run, bool lingers) {
-        bool goes_on = true;
+        bool stays = true;
 
-        while (goes_on) {
+        while (stays) {
                 const char *key = NULL;
-                int r = take_key(run, &key, lingers);
+                int r = wait_for_key(run, &key, lingers);
                 (void)pthread_mutex_lock(&run->mu);
                 assert(run->n_waiting > 0);
                 if (r != 0) {
                         /* LINGER has passed, or the term ends. The last waiting worker stays. */
-                        goes_on = lingers && r == HF_E_CANCELED &&
-                                  !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
-                                  run->n_waiting == 1;
-                        run->n_waiting -= !goes_on;
+                        stays = lingers && r == HF_E_CANCELED &&
+                                !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
+                                run->n_waiting == 1;
+                        run->n_waiting -= !stays;
                 } else if (--run->n_waiting == 0) {
                         start_worker_locked(run);
                 }
@@ -250,11 +250,11 @@ static int run_term(struct run *run) {
         return r == HF_E_CANCELED ? 0 : r;
 }
 
-static int prepare(struct run *run, const struct hf_reconciler *given) {
+static int prepare_run(struct run *run, const struct hf_reconciler *given) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
-        if (hf__sized_config_take(reconciler, sizeof *reconciler,
-                                  HF__SIZED_CONFIG_LEAST(struct hf_reconciler, n_sources),
+        if (hf__sized_config_copy(reconciler, sizeof *reconciler,
+                                  HF__SIZED_CONFIG_MIN(struct hf_reconciler, n_sources),
                                   given) != 0)
                 return -EINVAL;
         if (!reconciler->name || !reconciler->reconcile || !reconciler->sources ||
@@ -285,7 +285,7 @@ int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *te
         int r = hf__mutex_init(&run.mu);
         if (r != 0)
                 return r;
-        r = prepare(&run, reconciler);
+        r = prepare_run(&run, reconciler);
         if (r == 0)
                 r = run_term(&run);
         hf_workqueue_free(run.queue);

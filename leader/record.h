@@ -28,7 +28,7 @@ enum hf__cause {
 struct hf__record {
         bool exists;
 
-        /* ---- of the Lease's spec and annotations ---- */
+        /* ---- from the Lease's spec and annotations ---- */
         char holder[HF_IDENTITY_MAX + 1]; /* "" = none. A foreign name that is too long is cut so
                                              that it equals no identity of ours */
         int64_t duration_s;               /* leaseDurationSeconds; 0 = absent */
@@ -40,16 +40,16 @@ struct hf__record {
         char hand_over_to[HF_IDENTITY_MAX + 1];
         bool preferred; /* spec.preferredHolder is set: a coordinator ends the holder's term */
 
-        /* ---- of the object ---- */
+        /* ---- from the Lease's metadata ---- */
         char uid[40];              /* only for references to the object; "" = unknown */
         char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
         uint64_t rv_number;        /* rv as a number; 0 = rv is not a number */
 
         /* ---- only for a lock of two Leases; false and 0 otherwise ---- */
-        bool unsettled; /* one of the two is ours or may become ours, without the other: only a
-                           release settles that */
-        uint64_t beat;  /* changes with any change of either Lease, even if no other field shows
-                           it */
+        bool unsettled; /* one of the two Leases is ours, or may become ours, without the other.
+                           Only a release ends that */
+        uint64_t change_count; /* changes with any change of either Lease, even if no other field
+                                  shows it */
 
         /* ---- only in a record returned by the write that began a term ---- */
         uint64_t term; /* the term's number; 0 = it is rv_number */
@@ -65,6 +65,6 @@ struct hf__record {
 static inline bool hf__record_same_fields(const struct hf__record *a, const struct hf__record *b) {
         return a->exists == b->exists && a->duration_s == b->duration_s &&
                a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&
-               a->transitions == b->transitions && a->beat == b->beat &&
+               a->transitions == b->transitions && a->change_count == b->change_count &&
                strcmp(a->holder, b->holder) == 0 && strcmp(a->successor, b->successor) == 0;
 }

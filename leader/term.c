@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The running controllers of one term. Each controller has a part of the term (struct hf_term) with
- * a thread and a drain token of its own. The thread waits until the controllers named in `after`
+ * a thread and a drain token. The thread waits until the controllers named in `after`
  * have started, then calls run(). If run() fails while the term goes on, it is called again after a
  * growing pause.
  *
  *      WAITING --all before it have started--> RUNNING --returned 0, or drained--> RETURNED
  *         +---------------------drained------------------------------------------>
  *
- * Order. Each part has two counters:
- *  - n_not_started: the parts before it that have not started. The thread that decrements it to
- * zero fires the part's `begin` token.
- *  - n_after_alive: the parts after it that have not returned. In a planned end the part is drained
- *    when this is zero, either by hf__term_fire_drain or by the part that decrements it to zero.
+ * "Before" and "after" are meant in the order that the `after` members define. Each part has two
+ * counters:
+ *  - n_not_started: the number of parts before it that have not started. The thread that decrements
+ *    it to zero fires the part's `begin` token.
+ *  - n_after_alive: the number of parts after it that have not returned. In a planned end the part
+ *    is drained when this is zero, either by hf__term_fire_drain or by the part that decrements it
+ *    to zero.
  *
  * hf__term_fire_drain sets `draining` before it reads the counters, and a part that returns
  * decrements them before it reads `draining`. So at least one of the two threads drains the part. A
@@ -21,8 +23,9 @@
  *
  * Invariants:
  *  - `joined` is reported exactly once, only after a drain or an abort, and only when no thread
- *    runs controller code any more. n_alive is the number of threads plus one hold. The first drain
- *    or abort drops the hold. The thread that decrements n_alive to zero reports.
+ *    runs controller code any more. n_alive is the number of threads, plus one for the term
+ *    itself (the hold) until its first drain or abort. The thread that decrements n_alive to zero
+ *    reports.
  *  - An abort reaches all controllers at once, in any order: all drain tokens are children of the
  *    abort token, and each begin token is a child of its part's drain token. A thread that waits
  *    for begin is therefore woken by drain and by abort too.
@@ -54,7 +57,7 @@ struct hf_term {
         struct hf_term **before;                /* borrowed from term->edges; n_before of them */
         size_t n_before;
 
-        /* the owner's thread only */
+        /* only the owner's thread */
         pthread_t thread;
         bool has_thread;
 
@@ -79,7 +82,7 @@ struct hf__term {
         struct hf_term **edges; /* owned; each part's `before` points into it */
 
         /* any thread */
-        atomic_bool ending;    /* a drain or an abort has dropped the hold */
+        atomic_bool ending;    /* the first drain or abort has dropped the hold */
         atomic_bool draining;  /* a planned end: a part is drained once no part after it runs */
         atomic_size_t n_alive; /* number of threads, plus one hold */
 };
@@ -136,12 +139,11 @@ static void run_until_drained(struct hf_term *part) {
                 hf_nsec began = hf_now(clock);
                 int r = controller->run(part, controller->ctx);
                 if (r == 0)
-                        hf_term_started(
-                                part); /* it has finished: the parts after it need not wait */
+                        hf_term_started(part); /* the parts after it need not wait any more */
                 if (r == 0 || hf_cancel_fired(part->drain))
                         return;
                 if (hf_now(clock) - began >= RESTART_MAX)
-                        pause = RESTART_MIN; /* it ran well for a while, so this is a new failure */
+                        pause = RESTART_MIN; /* it ran for so long that this is a new failure */
                 hf_log(&part->term->host->log, HF_LOG_WARNING, "controller",
                        "%s: controller %s failed (%s), restarting in %lld ms", part->term->label,
                        controller->name, hf_strerror(r), (long long)(pause / HF_NSEC_PER_MSEC));
@@ -151,8 +153,8 @@ static void run_until_drained(struct hf_term *part) {
         }
 }
 
-/* The thread of one part. After drop_alive the term may be freed as soon as the thread is joined.
- */
+/* The thread of one part. drop_alive must come last: after it the loop may join the thread and free
+ * the term. */
 static void *part_main(void *ctx) {
         struct hf_term *part = ctx;
         if (part->n_before)
@@ -165,7 +167,7 @@ static void *part_main(void *ctx) {
 
 /* ---- construction ---- */
 
-static void destroy(struct hf__term *term) {
+static void destroy_term(struct hf__term *term) {
         if (term->gate)
                 hf__leader_client_release(term->client);
         for (size_t i = 0; i < term->n_parts; i++) {
@@ -185,7 +187,8 @@ static struct hf_term *find_part(struct hf__term *term, const char *name) {
         return NULL;
 }
 
-/* Resolves the names in `after`. They exist: hf__controller_set_copy refuses unknown ones. */
+/* Finds the parts that `after` names. They exist, because hf__controller_set_copy refuses unknown
+ * names. */
 static int link_parts(struct hf__term *term) {
         size_t n_edges = 0;
         for (size_t i = 0; i < term->n_parts; i++)
@@ -235,7 +238,7 @@ static int make_parts(struct hf__term *term, const struct hf__term_config *confi
         return r;
 }
 
-static int prepare(struct hf__term *term, const struct hf__term_config *config) {
+static int prepare_term(struct hf__term *term, const struct hf__term_config *config) {
         int r = hf_cancel_new(NULL, clock_of(term), &term->abort);
         r = r != 0 ? r : make_parts(term, config);
         if (r != 0)
@@ -267,7 +270,7 @@ static void start_threads(struct hf__term *term) {
         for (size_t i = 0; i < term->n_parts; i++)
                 if (!term->parts[i].has_thread) {
                         part_returned(&term->parts[i]);
-                        atomic_fetch_sub(&term->n_alive, 1); /* never to zero: the hold remains */
+                        atomic_fetch_sub(&term->n_alive, 1); /* not to zero: the hold remains */
                 }
 }
 
@@ -283,9 +286,9 @@ int hf__term_new(const struct hf_host *host, const struct hf__term_config *confi
         term->ctx = config->ctx;
         (void)snprintf(term->acquired_at, sizeof term->acquired_at, "%s",
                        config->acquired_at ? config->acquired_at : "");
-        int r = prepare(term, config);
+        int r = prepare_term(term, config);
         if (r != 0) {
-                destroy(term);
+                destroy_term(term);
                 return r;
         }
         atomic_store(&term->n_alive, term->n_parts + 1);
@@ -315,7 +318,7 @@ void hf__term_fire_drain(struct hf__term *term) {
 }
 
 void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason) {
-        /* The client first: a controller that sees the abort must not be able to write any more. */
+        /* Abort the client first, so that no controller that sees the abort can still write. */
         if (term->gate)
                 hf__leader_client_abort(term->client);
         hf_cancel_fire(term->abort, reason);
@@ -347,7 +350,7 @@ struct hf__term *hf__term_free(struct hf__term *term) {
         for (size_t i = 0; i < term->n_parts; i++)
                 if (term->parts[i].has_thread)
                         pthread_join(term->parts[i].thread, NULL);
-        destroy(term);
+        destroy_term(term);
         return NULL;
 }
 

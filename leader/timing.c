@@ -4,9 +4,9 @@
  * behave:
  *
  *  - The lease duration, which a standby waits for, must cover three things: the time for which the
- *    leader acts after it sent its last successful renewal (renew_deadline), the time its
- *    controllers may then need to return (stop_grace), and a difference of a twentieth in the speed
- *    of the two clocks.
+ *    leader acts after it sent its last successful renewal (renew_deadline), the time that its
+ *    controllers may then need to return (stop_grace), and a margin of lease_duration / 20, because
+ *    the two machines' clocks may run at different speeds.
  *  - Within the renew deadline one renewal may hang for a whole request timeout, and there must be
  *    time for another.
  */
@@ -17,7 +17,8 @@
 
 #include "base/time_format.h"
 
-/* Seconds. leaseDurationSeconds is 32 bits, and no sum of such times overflows. */
+/* Limit of each time, in seconds: leaseDurationSeconds has 32 bits, and no sum of such times
+ * overflows. */
 #define LONGEST (INT64_C(1) << 31)
 
 static hf_nsec skew_margin(const struct hf_leader_timing *timing) {

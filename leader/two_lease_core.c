@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decisions of the lock with two Leases. The rules are in the header.
+ * The decisions of the lock with two Leases. two_lease_core.h has the rules.
  *
  * One operation is under way at a time. The elector's core starts reads and writes. A watch event
  * can start another operation: it gives the old Lease back, and no reply follows (op_id 0).
@@ -12,14 +12,14 @@
  *      IDLE --event, half-held for too long--> GIVING_BACK --> IDLE
  *
  * Invariants:
- *  - Both Leases are written at the revisions that were known when the write was decided. While the
- *    old Lease is being written, the watch may report that another process has taken the new one.
- *    Then the server must refuse the second write, so the write keeps the old revision.
+ *  - Both Leases are written at the revisions that were known when the elector's write began. While
+ *    the old Lease is being written, the watch may report that another process has acquired the new
+ *    one. The second write keeps the earlier revision, so that the server then refuses it.
  *  - The state of each Lease is tracked separately. A response replaces it whatever its revision (a
  *    restored backup makes revisions go back), unless the watch has reported a change since the
  *    request was sent.
- *  - The sum of the two revisions orders the states of the pair: every change makes one of them
- *    greater and none smaller.
+ *  - The sum of the two revisions orders the states of the pair, because every change increases one
+ *    of them and decreases neither.
  */
 #include "leader/two_lease_core.h"
 
@@ -32,12 +32,13 @@
 
 /* The acquire time distinguishes our records from those of another process with our identity. */
 static bool is_written_by_us(const struct hf__two_lease *two, const struct hf__record *record) {
-        unsigned n = two->n_taken < HF__TWO_LEASE_TAKEN ? two->n_taken : HF__TWO_LEASE_TAKEN;
+        unsigned n = two->n_own_acquires < HF__TWO_LEASE_OWN_ACQUIRES ? two->n_own_acquires
+                                                                      : HF__TWO_LEASE_OWN_ACQUIRES;
 
         if (!record->exists || strcmp(record->holder, two->identity) != 0)
                 return false;
         for (unsigned i = 0; i < n; i++)
-                if (two->taken[i] == record->acquire_us)
+                if (two->own_acquires[i] == record->acquire_us)
                         return true;
         return false;
 }
@@ -46,13 +47,13 @@ static bool is_ours(const struct hf__two_lease *two, enum hf__two_lease_side sid
         return two->part[side].known && is_written_by_us(two, &two->part[side].record);
 }
 
-/* Stores the newest state of one Lease and updates what the pair derives from it. */
-static void note(struct hf__two_lease *two, enum hf__two_lease_side side,
-                 const struct hf__record *record, hf_nsec now) {
+/* Stores the newest state of one Lease and updates the state of the pair that depends on it. */
+static void store_record(struct hf__two_lease *two, enum hf__two_lease_side side,
+                         const struct hf__record *record, hf_nsec now) {
         struct hf__record *known = &two->part[side].record;
 
         if (!two->part[side].known || !hf__record_same_fields(known, record))
-                two->beat++;
+                two->change_count++;
         if (!two->part[side].known || known->exists != record->exists ||
             strcmp(known->rv, record->rv) != 0) {
                 two->version++;
@@ -61,9 +62,9 @@ static void note(struct hf__two_lease *two, enum hf__two_lease_side side,
         two->part[side].known = true;
         *known = *record;
         if (!is_ours(two, HF__TWO_LEASE_OLD) || is_ours(two, HF__TWO_LEASE_NEW))
-                two->half_since = 0;
-        else if (two->half_since == 0)
-                two->half_since = now;
+                two->half_held_since = 0;
+        else if (two->half_held_since == 0)
+                two->half_held_since = now;
 }
 
 static bool is_older(const struct hf__record *record, const struct hf__record *known) {
@@ -73,20 +74,20 @@ static bool is_older(const struct hf__record *record, const struct hf__record *k
                (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
-/* record NULL: the Lease does not exist. The deletion has increased the revision by at least one,
- * so the pair's revision increases too. */
-static void note_response(struct hf__two_lease *two, enum hf__two_lease_side side,
-                          const struct hf__record *record, hf_nsec now) {
+/* Stores the record in a response. record NULL: the Lease does not exist. Its deletion increased
+ * the revision by at least one, so the pair's revision must increase too. */
+static void store_response(struct hf__two_lease *two, enum hf__two_lease_side side,
+                           const struct hf__record *record, hf_nsec now) {
         const struct hf__record *known = &two->part[side].record;
         struct hf__record absent = {.rv_number = known->rv_number +
                                                  (known->exists && known->rv_number != 0)};
 
         if (two->part[side].event_since_send && (record ? is_older(record, known) : known->exists))
                 return;
-        note(two, side, record ? record : &absent, now);
+        store_record(two, side, record ? record : &absent, now);
 }
 
-/* ---- the two as one record ---- */
+/* ---- combining the two records ---- */
 
 static int64_t longer_duration(const struct hf__two_lease *two, const struct hf__record *a,
                                const struct hf__record *b) {
@@ -104,60 +105,67 @@ static void copy_holder(struct hf__record *to, const struct hf__record *from) {
         to->acquire_us = from->acquire_us;
 }
 
-static void compose_holder(const struct hf__two_lease *two, const struct hf__record *old,
-                           const struct hf__record *new, struct hf__record *record) {
-        bool whole = old->exists && new->exists &&strcmp(old->holder, new->holder) == 0 &&
-                     old->acquire_us == new->acquire_us && old->duration_s == new->duration_s;
+static void compose_holder(const struct hf__two_lease *two, const struct hf__record *old_record,
+                           const struct hf__record *new_record, struct hf__record *record) {
+        bool agree = old_record->exists && new_record->exists &&
+                     strcmp(old_record->holder, new_record->holder) == 0 &&
+                     old_record->acquire_us == new_record->acquire_us &&
+                     old_record->duration_s == new_record->duration_s;
 
-        copy_holder(record, old->holder[0] ? old : new);
-        if (old->holder[0] && new->holder[0]) {
-                record->duration_s = whole ? old->duration_s : longer_duration(two, old, new);
-                if (strcmp(old->holder, new->holder) != 0) {
+        copy_holder(record, old_record->holder[0] ? old_record : new_record);
+        if (old_record->holder[0] && new_record->holder[0]) {
+                record->duration_s = agree ? old_record->duration_s
+                                           : longer_duration(two, old_record, new_record);
+                if (strcmp(old_record->holder, new_record->holder) != 0) {
                         strcpy(record->holder, HF__TWO_LEASE_UNKNOWN);
                         record->acquire_us = 0;
                         return;
                 }
         }
-        /* No record that we write has a duration of 0, so the core never takes a half-held pair for
-         * its own term. */
-        if (!whole && strcmp(record->holder, two->identity) == 0)
+        /* A half-held pair must not look like our own term. A duration of 0 ensures that, because
+         * we never write one. */
+        if (!agree && strcmp(record->holder, two->identity) == 0)
                 record->duration_s = 0;
 }
 
 static int64_t greater_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void compose_pair(const struct hf__two_lease *two, struct hf__record *ret_record) {
-        const struct hf__record *old = &two->part[HF__TWO_LEASE_OLD].record,
-                                *new = &two->part[HF__TWO_LEASE_NEW].record;
+        const struct hf__record *old_record = &two->part[HF__TWO_LEASE_OLD].record,
+                                *new_record = &two->part[HF__TWO_LEASE_NEW].record;
 
-        *ret_record = (struct hf__record){.exists = old->exists || new->exists, .beat = two->beat};
+        *ret_record = (struct hf__record){.exists = old_record->exists || new_record->exists,
+                                          .change_count = two->change_count};
         ret_record->unsettled = two->part[HF__TWO_LEASE_OLD].doubtful ||
                                 two->part[HF__TWO_LEASE_NEW].doubtful ||
                                 is_ours(two, HF__TWO_LEASE_OLD) != is_ours(two, HF__TWO_LEASE_NEW);
-        if ((!old->exists || old->rv_number) && (!new->exists || new->rv_number))
-                ret_record->rv_number = old->rv_number + new->rv_number;
+        if ((!old_record->exists || old_record->rv_number) &&
+            (!new_record->exists || new_record->rv_number))
+                ret_record->rv_number = old_record->rv_number + new_record->rv_number;
         if (!ret_record->exists)
                 return;
         (void)snprintf(ret_record->rv, sizeof ret_record->rv, "pair-%" PRIu64, two->version);
-        ret_record->transitions = greater_of(old->transitions, new->transitions);
-        ret_record->renew_us = greater_of(old->renew_us, new->renew_us);
-        strcpy(ret_record->successor, old->successor[0] ? old->successor : new->successor);
+        ret_record->transitions = greater_of(old_record->transitions, new_record->transitions);
+        ret_record->renew_us = greater_of(old_record->renew_us, new_record->renew_us);
+        strcpy(ret_record->successor,
+               old_record->successor[0] ? old_record->successor : new_record->successor);
         strcpy(ret_record->hand_over_to,
-               new->hand_over_to[0] ? new->hand_over_to : old->hand_over_to);
-        strcpy(ret_record->uid, new->uid);
-        ret_record->preferred = old->preferred || new->preferred;
-        compose_holder(two, old, new, ret_record);
+               new_record->hand_over_to[0] ? new_record->hand_over_to : old_record->hand_over_to);
+        strcpy(ret_record->uid, new_record->uid);
+        ret_record->preferred = old_record->preferred || new_record->preferred;
+        compose_holder(two, old_record, new_record, ret_record);
 }
 
 /* ---- commands ---- */
 
-/* Whether the result proves that the write was not applied. */
+/* Whether the result proves that the write was not applied. A negative result is a local error,
+ * possibly after the request was sent. */
 static bool is_refusal(int result) {
         return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED;
 }
 
-static struct hf__two_lease_command *push(struct hf__two_lease_commands *commands,
-                                          enum hf__two_lease_command_type type) {
+static struct hf__two_lease_command *push_command(struct hf__two_lease_commands *commands,
+                                                  enum hf__two_lease_command_type type) {
         assert(commands->n < sizeof commands->list / sizeof commands->list[0]);
         struct hf__two_lease_command *command = &commands->list[commands->n++];
 
@@ -168,10 +176,10 @@ static struct hf__two_lease_command *push(struct hf__two_lease_commands *command
 
 static void start_request(struct hf__two_lease *two, enum hf__two_lease_command_type type,
                           enum hf__two_lease_side side, struct hf__two_lease_commands *commands) {
-        struct hf__two_lease_command *command = push(commands, type);
+        struct hf__two_lease_command *command = push_command(commands, type);
 
-        assert(two->stage != HF__TWO_LEASE_IDLE && two->part[side].asked == 0);
-        two->part[side].asked = ++two->next_id;
+        assert(two->stage != HF__TWO_LEASE_IDLE && two->part[side].request_id == 0);
+        two->part[side].request_id = ++two->next_id;
         two->part[side].event_since_send = false;
         command->side = side;
         command->op_id = two->next_id;
@@ -182,7 +190,8 @@ static void start_request(struct hf__two_lease *two, enum hf__two_lease_command_
 static void reply_to_elector(struct hf__two_lease *two, int result, hf_nsec retry_after,
                              struct hf__two_lease_commands *commands) {
         if (two->op_id) {
-                struct hf__two_lease_command *command = push(commands, HF__TWO_LEASE_RESPONSE);
+                struct hf__two_lease_command *command =
+                        push_command(commands, HF__TWO_LEASE_RESPONSE);
                 command->op_id = two->op_id;
                 command->result = result;
                 command->retry_after = retry_after;
@@ -190,7 +199,7 @@ static void reply_to_elector(struct hf__two_lease *two, int result, hf_nsec retr
         }
         two->stage = HF__TWO_LEASE_IDLE;
         two->op_id = 0;
-        two->part[HF__TWO_LEASE_OLD].asked = two->part[HF__TWO_LEASE_NEW].asked = 0;
+        two->part[HF__TWO_LEASE_OLD].request_id = two->part[HF__TWO_LEASE_NEW].request_id = 0;
 }
 
 /* Begins an operation of the elector. An operation that is still under way is given up. */
@@ -213,7 +222,7 @@ static void end_read(struct hf__two_lease *two, struct hf__two_lease_commands *c
         reply_to_elector(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
 }
 
-/* Releases the old Lease: writes our record without a holder. */
+/* Releases the old Lease: writes its record without a holder. */
 static void give_back(struct hf__two_lease *two, enum hf__two_lease_stage stage,
                       struct hf__core_time now, struct hf__two_lease_commands *commands) {
         assert(stage == HF__TWO_LEASE_UNDOING || stage == HF__TWO_LEASE_GIVING_BACK);
@@ -227,8 +236,8 @@ static void give_back(struct hf__two_lease *two, enum hf__two_lease_stage stage,
 }
 
 /* Whether the pair has been half-held for so long that no controller of a term can still run. */
-static bool is_half_for_long(const struct hf__two_lease *two, hf_nsec now) {
-        return two->half_since && now - two->half_since >= two->lease_duration;
+static bool is_half_held_too_long(const struct hf__two_lease *two, hf_nsec now) {
+        return two->half_held_since && now - two->half_held_since >= two->lease_duration;
 }
 
 void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
@@ -245,9 +254,9 @@ static void on_read(struct hf__two_lease *two, int result, hf_nsec retry_after,
                 reply_to_elector(two, result, retry_after, commands);
                 return;
         }
-        if (two->part[HF__TWO_LEASE_OLD].asked || two->part[HF__TWO_LEASE_NEW].asked)
+        if (two->part[HF__TWO_LEASE_OLD].request_id || two->part[HF__TWO_LEASE_NEW].request_id)
                 return;
-        if (is_half_for_long(two, now.boot) && now.boot < two->deadline)
+        if (is_half_held_too_long(two, now.boot) && now.boot < two->deadline)
                 give_back(two, HF__TWO_LEASE_GIVING_BACK, now, commands);
         else
                 end_read(two, commands);
@@ -275,9 +284,8 @@ static void write_side(struct hf__two_lease *two, enum hf__two_lease_side side,
 
         two->stage =
                 side == HF__TWO_LEASE_OLD ? HF__TWO_LEASE_WRITING_OLD : HF__TWO_LEASE_WRITING_NEW;
-        /* Until the response arrives, the acquire may be applied at any time. But if another
-         * process is known to have changed the Lease, the write will be refused, and there is no
-         * doubt. */
+        /* Until the response arrives, the acquire may be applied at any time. But if the Lease is
+         * known to have changed, the server will refuse the write, so its outcome is certain. */
         if (is_acquire(two) && known->exists == two->part[side].record.exists &&
             strcmp(known->rv, two->part[side].record.rv) == 0)
                 two->part[side].doubtful = true;
@@ -287,13 +295,14 @@ static void write_side(struct hf__two_lease *two, enum hf__two_lease_side side,
         record->exists = known->exists;
         strcpy(record->rv, known->rv);
         record->rv_number = known->rv_number;
-        record->beat = 0;
+        record->change_count = 0;
         record->unsettled = false;
 }
 
-/* Continues a write with this side. A release skips a Lease that is neither ours nor in doubt. */
-static void write_from(struct hf__two_lease *two, enum hf__two_lease_side side,
-                       struct hf__core_time now, struct hf__two_lease_commands *commands) {
+/* Continues a write with this side. A release skips a Lease that is not ours and cannot become ours
+ * by an acquire of unknown outcome. */
+static void write_from_side(struct hf__two_lease *two, enum hf__two_lease_side side,
+                            struct hf__core_time now, struct hf__two_lease_commands *commands) {
         while (side < HF__TWO_LEASE_SIDES && is_release(two) && !is_ours(two, side) &&
                !two->part[side].doubtful)
                 side++;
@@ -316,13 +325,16 @@ void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct
                 reply_to_elector(two, HF_E_CONFLICT, 0, ret_commands);
                 return;
         }
+        /* Repeated attempts share one acquire time, which is stored once. */
         if (is_acquire(two) &&
-            (two->n_taken == 0 ||
-             two->taken[(two->n_taken - 1) % HF__TWO_LEASE_TAKEN] != record->acquire_us))
-                two->taken[two->n_taken++ % HF__TWO_LEASE_TAKEN] = record->acquire_us;
+            (two->n_own_acquires == 0 ||
+             two->own_acquires[(two->n_own_acquires - 1) % HF__TWO_LEASE_OWN_ACQUIRES] !=
+                     record->acquire_us))
+                two->own_acquires[two->n_own_acquires++ % HF__TWO_LEASE_OWN_ACQUIRES] =
+                        record->acquire_us;
         two->part[HF__TWO_LEASE_OLD].expected = two->part[HF__TWO_LEASE_OLD].record;
         two->part[HF__TWO_LEASE_NEW].expected = two->part[HF__TWO_LEASE_NEW].record;
-        write_from(two, HF__TWO_LEASE_OLD, now, ret_commands);
+        write_from_side(two, HF__TWO_LEASE_OLD, now, ret_commands);
 }
 
 static void on_old_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
@@ -334,16 +346,16 @@ static void on_old_written(struct hf__two_lease *two, int result, hf_nsec retry_
         }
         if (is_acquire(two))
                 two->old_term = record->rv_number;
-        write_from(two, HF__TWO_LEASE_NEW, now, commands);
+        write_from_side(two, HF__TWO_LEASE_NEW, now, commands);
 }
 
-/* The old Lease has already been written. If the new one refuses an acquire, the old one is given
- * back. If it clearly refuses another write, the elector gets that result. After any other failure
- * only a read can settle the outcome: HF_E_TIMEOUT. */
+/* The old Lease has already been written. If the server refuses to acquire the new one, the old one
+ * is given back. If it definitely refuses a renewal or a release, the elector gets that result. Any
+ * other failure is reported as HF_E_TIMEOUT (outcome unknown), so that the elector reads both. */
 static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
                            const struct hf__record *record, struct hf__core_time now,
                            struct hf__two_lease_commands *commands) {
-        bool is_clear = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
+        bool is_definite = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
 
         if (result == 0) {
                 reply_to_elector(two, 0, 0, commands);
@@ -357,7 +369,7 @@ static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_
                 two->refusal_retry_after = retry_after;
                 give_back(two, HF__TWO_LEASE_UNDOING, now, commands);
         } else {
-                reply_to_elector(two, !is_acquire(two) && is_clear ? result : HF_E_TIMEOUT,
+                reply_to_elector(two, !is_acquire(two) && is_definite ? result : HF_E_TIMEOUT,
                                  retry_after, commands);
         }
 }
@@ -368,13 +380,13 @@ void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side s
                             int result, hf_nsec retry_after, const struct hf__record *record,
                             struct hf__core_time now, struct hf__two_lease_commands *ret_commands) {
         ret_commands->n = 0;
-        if (two->part[side].asked != op_id || op_id == 0)
+        if (two->part[side].request_id != op_id || op_id == 0)
                 return; /* the request was given up */
-        two->part[side].asked = 0;
+        two->part[side].request_id = 0;
         if (two->stage != HF__TWO_LEASE_READING && (result == 0 || is_refusal(result)))
                 two->part[side].doubtful = false;
         if (result == 0 || (result == HF_E_NOT_FOUND && two->stage == HF__TWO_LEASE_READING))
-                note_response(two, side, result == 0 ? record : NULL, now.boot);
+                store_response(two, side, result == 0 ? record : NULL, now.boot);
         switch (two->stage) {
         case HF__TWO_LEASE_READING: on_read(two, result, retry_after, now, ret_commands); break;
         case HF__TWO_LEASE_WRITING_OLD:
@@ -399,12 +411,12 @@ void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side si
         if (two->part[side].known && is_older(record, &two->part[side].record))
                 return;
         two->part[side].event_since_send = true;
-        note(two, side, record, now.boot);
+        store_record(two, side, record, now.boot);
         if (two->part[HF__TWO_LEASE_OLD].known && two->part[HF__TWO_LEASE_NEW].known)
-                compose_pair(two, &push(ret_commands, HF__TWO_LEASE_EVENT)->record);
-        /* As in on_read: a follower with working watches hardly ever reads, so check it here too.
-         */
-        if (two->stage == HF__TWO_LEASE_IDLE && is_half_for_long(two, now.boot)) {
+                compose_pair(two, &push_command(ret_commands, HF__TWO_LEASE_EVENT)->record);
+        /* The same check as in on_read, because a follower with working watches hardly ever
+         * reads. */
+        if (two->stage == HF__TWO_LEASE_IDLE && is_half_held_too_long(two, now.boot)) {
                 two->deadline = now.boot + two->lease_duration / 3;
                 give_back(two, HF__TWO_LEASE_GIVING_BACK, now, ret_commands);
         }

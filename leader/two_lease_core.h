@@ -25,9 +25,9 @@
  *  2. If the new Lease refuses the acquire, the old one is given back within the same operation. No
  *     controller has begun, so that is safe.
  *
- *  3. A pair may become half-held later (a reply was lost, or another process took the new Lease).
- * It is not renewed. The old Lease is given back a lease duration later, when the controllers of
- * any term have certainly ended.
+ *  3. A pair may become half-held later (a reply was lost, or another process acquired the new
+ *     Lease). Then it is not renewed. The old Lease is given back a lease duration later, when the
+ *     controllers of any term have certainly ended.
  *
  *  4. A release writes only the Leases that are ours, and those to which an acquire of ours may
  *     still be applied: the write uses up the revision that the acquire expects.
@@ -37,8 +37,8 @@
 #include "leader/elector_core.h"
 
 /* client-go's MultiLock uses this name for holders that differ. */
-#define HF__TWO_LEASE_UNKNOWN "leaderelection.k8s.io/unknown"
-#define HF__TWO_LEASE_TAKEN   8
+#define HF__TWO_LEASE_UNKNOWN      "leaderelection.k8s.io/unknown"
+#define HF__TWO_LEASE_OWN_ACQUIRES 8
 
 enum hf__two_lease_side { HF__TWO_LEASE_OLD, HF__TWO_LEASE_NEW, HF__TWO_LEASE_SIDES };
 
@@ -78,36 +78,39 @@ struct hf__two_lease {
         char identity[HF_IDENTITY_MAX + 1];
         hf_nsec lease_duration;
 
-        /* each Lease */
+        /* the state of each Lease */
         struct {
                 bool known;
                 bool event_since_send;      /* the watch reported a change while a request was under
                                                way */
                 struct hf__record record;   /* the newest seen */
                 struct hf__record expected; /* the state that the write under way expects */
-                bool doubtful;              /* an acquire may still be applied at this revision */
-                uint32_t asked;             /* id of the request under way; 0 = none */
+                bool doubtful;       /* an acquire of unknown outcome may still be applied at this
+                                        revision */
+                uint32_t request_id; /* id of the request under way; 0 = none */
         } part[HF__TWO_LEASE_SIDES];
         uint32_t next_id;
 
-        /* the pair */
-        uint64_t version;   /* changes with either Lease's revision: the pair's resourceVersion */
-        uint64_t beat;      /* changes with either Lease's fields: shows that the holder is alive */
-        hf_nsec half_since; /* boot time since which the pair is known to be half-held: the old
-                               Lease is ours, the new one is not; 0 = it is not half-held */
+        /* the state of the pair */
+        uint64_t version; /* changes with either Lease's revision: the pair's resourceVersion */
+        uint64_t change_count;   /* increases when a field of either Lease changes, which shows that
+                                    a holder is alive */
+        hf_nsec half_held_since; /* boot time since which the pair is known to be half-held: the old
+                                    Lease is ours, the new one is not; 0 = it is not half-held */
 
         /* ring of acquire times that this process wrote: distinguishes our records from those of
          * another process with the same identity */
-        int64_t taken[HF__TWO_LEASE_TAKEN];
-        unsigned n_taken;
+        int64_t own_acquires[HF__TWO_LEASE_OWN_ACQUIRES];
+        unsigned n_own_acquires;
 
         /* the operation under way */
         enum hf__two_lease_stage stage;
         uint32_t op_id; /* the elector's; 0 = the elector does not wait for it */
         hf_nsec deadline;
         struct hf__record record; /* to be written */
-        int refusal; /* the new Lease's result, reported after the old one is given back */
-        hf_nsec refusal_retry_after; /* likewise */
+        /* UNDOING: the result of the new Lease's write, reported after the old one is given back */
+        int refusal;
+        hf_nsec refusal_retry_after;
 
         /* the last acquire that succeeded */
         uint64_t old_term;                  /* the old Lease's term */

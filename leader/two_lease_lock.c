@@ -47,7 +47,8 @@ struct two_lease_lock {
         pthread_cond_t quiet;
         /* guarded by mu */
         bool closed;
-        unsigned n_carrying_out;
+        unsigned n_carrying_out; /* threads between enter_locking and the end of
+                                    carry_out_unlocking */
         struct hf__two_lease two;
 };
 
@@ -57,7 +58,8 @@ static struct hf__core_time now_of(const struct two_lease_lock *lock) {
                                                  HF_NSEC_PER_USEC};
 }
 
-/* False: closed, and mu is not held. True: mu is held, and carry_out_unlocking must follow. */
+/* True: mu is held, and the caller must call carry_out_unlocking. False: the lock is closed, and mu
+ * is not held. */
 static bool enter_locking(struct two_lease_lock *lock) {
         pthread_mutex_lock(&lock->mu);
         if (!lock->closed) {
@@ -84,8 +86,8 @@ static void reply_to_elector(struct two_lease_lock *lock,
         lock->base.on_reply(lock->base.ctx, command->op_id, &reply);
 }
 
-/* Unlocks mu and carries out the commands. why: the status of the reply that caused them, or NULL.
- */
+/* Unlocks mu and carries out the commands. why: the status of the failed reply that caused them, or
+ * NULL. */
 static void carry_out_unlocking(struct two_lease_lock *lock,
                                 const struct hf__two_lease_commands *commands,
                                 const struct hf_status *why) {
@@ -142,7 +144,7 @@ static void on_record(void *ctx, const struct hf__record *record) {
                 return;
         }
         pthread_mutex_unlock(&lock->mu);
-        /* The pair needs both watches: report the loss, and the elector reopens both. */
+        /* The pair needs both watches. The elector reopens both when one is reported as lost. */
         lock->base.on_record(lock->base.ctx, NULL);
         pthread_mutex_lock(&lock->mu);
         carry_out_unlocking(lock, &commands, NULL);
@@ -199,7 +201,7 @@ static void lock_grant(struct hf__lock *base, struct hf_fence *fence,
         pthread_mutex_unlock(&lock->mu);
 }
 
-static void destroy(struct two_lease_lock *lock) {
+static void destroy_lock(struct two_lease_lock *lock) {
         assert(lock->n_carrying_out == 0);
         for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 if (lock->sides[i].lease)
@@ -217,7 +219,7 @@ static void lock_free(struct hf__lock *base) {
         while (lock->n_carrying_out)
                 pthread_cond_wait(&lock->quiet, &lock->mu);
         pthread_mutex_unlock(&lock->mu);
-        destroy(lock);
+        destroy_lock(lock);
 }
 
 static int init_side(const struct hf_host *host, const struct hf_elector_config *config,
@@ -268,7 +270,7 @@ int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_c
         if (r == 0)
                 r = init_side(host, config, lock, HF__TWO_LEASE_NEW);
         if (r != 0) {
-                destroy(lock);
+                destroy_lock(lock);
                 return r;
         }
         *ret_lock = &lock->base;

@@ -38,7 +38,7 @@
 
 /* ---- the process: identity, locks, certificates ---- */
 
-/* Everything else reports to metrics and health, and uses the identity. */
+/* These come first, because the other objects use them. */
 static int make_basics(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hf_metrics_new(&server->host.metrics);
 
@@ -72,16 +72,17 @@ static int make_data_dir(const char *path, struct hf_status *reterr_status) {
                        strerrordesc_np(errno));
 }
 
-/* Nothing is written before the locks are taken, because another process may be using the files. */
-static int take_locks(struct hfd_server *server, struct hf_status *reterr_status) {
+/* Locks the data directory and the run file. No file is written before, because another process may
+ * be using the files. */
+static int lock_directories(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         int r = make_data_dir(config->data_dir, reterr_status);
 
         if (r == 0)
-                r = hfd_runfile_take(config->data_dir, "holdfastd", &server->data_lock,
+                r = hfd_runfile_lock(config->data_dir, "holdfastd", &server->data_lock,
                                      reterr_status);
         if (r == 0)
-                r = hfd_runfile_take(config->runtime_dir, config->instance, &server->runfile,
+                r = hfd_runfile_lock(config->runtime_dir, config->instance, &server->runfile,
                                      reterr_status);
         return r;
 }
@@ -95,8 +96,8 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 
 /* ---- the API ---- */
 
-/* Cacher, registry and their helpers, which execute requests. They do nothing before
- * hfd_boot_run. */
+/* The cacher, the registry and their helpers, which execute requests. They send nothing to the
+ * store before hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
@@ -158,8 +159,8 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         return 0;
 }
 
-/* Sets the URL that clients and other instances connect to. With --secure-port=0 the port is known
- * only now. */
+/* Sets the URL that clients and other instances connect to. It needs the HTTP server, because with
+ * --secure-port=0 the kernel chooses the port. */
 static void set_endpoint(struct hfd_server *server) {
         const char *address = server->config->bind_address;
         bool v6 = strchr(address, ':') != NULL;
@@ -169,8 +170,8 @@ static void set_endpoint(struct hfd_server *server) {
                        hfd_http_port(server->http));
 }
 
-/* listen_fd is a socket from the service manager, which the HTTP server owns on success. -1 = there
- * is none: binds the address. */
+/* listen_fd: a socket from the service manager, which the HTTP server owns on success. -1 = there
+ * is none, and the HTTP server binds --bind-address. */
 static int make_http(struct hfd_server *server, int listen_fd, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         struct hfd_http_config http = {.bind_address = config->bind_address,
@@ -197,8 +198,8 @@ static bool is_selected(void *ctx, const char *name) {
         return hfd_config_runs_controller(server->config, name);
 }
 
-/* The controllers get the resources as plain rows: they use the API as clients do, and not the
- * server's table. */
+/* The controllers get a copy of the resource table in a type of their own, because they are clients
+ * of the API and must not depend on the server's types. */
 static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hfd_kind_row rows[HFD_KINDS_MAX];
         size_t n;
@@ -226,9 +227,9 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
         return 0;
 }
 
-/* Returns the new number of controllers. */
-static size_t append(struct hf_controller *all, size_t n, const struct hf_controller *more,
-                     size_t n_more) {
+/* Appends n_more controllers to the n that are in `all`. Returns the new number. */
+static size_t append_controllers(struct hf_controller *all, size_t n,
+                                 const struct hf_controller *more, size_t n_more) {
         assert(n + n_more <= CONTROLLERS_MAX);
         if (n_more > 0)
                 memcpy(all + n, more, n_more * sizeof *more);
@@ -236,29 +237,31 @@ static size_t append(struct hf_controller *all, size_t n, const struct hf_contro
 }
 
 /*
- * Collects all controllers. Leader-only controllers wait for the bootstrap: directly if they do not
- * wait for another controller, otherwise through that one. after_bootstrap must live until the
- * elector has copied it.
+ * Collects all controllers. Leader-only controllers start after the bootstrap: directly if they do
+ * not start after another controller, otherwise because that one does. after_bootstrap must live
+ * until the elector has copied it.
  */
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {
         const struct hfd_extra *extra = server->extra;
-        size_t n_bootstrap, n_own;
+        size_t n_bootstrap, n_built_in;
         const struct hf_controller *bootstrap =
                 hf_bootstrap_controllers(server->bootstrap, &n_bootstrap);
-        const struct hf_controller *own = hfd_controllers_table(server->controllers, &n_own);
-        size_t n = append(all, 0, bootstrap, n_bootstrap);
+        const struct hf_controller *built_in =
+                hfd_controllers_table(server->controllers, &n_built_in);
+        size_t n = append_controllers(all, 0, bootstrap, n_bootstrap);
 
-        n = append(all, n, own, n_own);
-        n = append(all, n, extra->controllers, extra->n_controllers);
+        n = append_controllers(all, n, built_in, n_built_in);
+        n = append_controllers(all, n, extra->controllers, extra->n_controllers);
         for (size_t i = n_bootstrap; i < n; i++)
                 if (all[i].class == HF_LEADER_ONLY && !all[i].after)
                         all[i].after = after_bootstrap;
         return n;
 }
 
-/* With --leader-elect=false the elector exists too, because status and health read it, but no hook
- * starts it. The flags of the election are unchecked in this case and must not be used. */
+/* With --leader-elect=false the elector exists too, because the status line and the health checks
+ * read it, but no hook starts it. hfd_config_check does not check the flags of the election then,
+ * so they must not be used. */
 static int make_elector(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server), NULL};
@@ -303,7 +306,7 @@ static int make_election(struct hfd_server *server, struct hf_status *reterr_sta
         return r;
 }
 
-/* Last: the hooks start and stop everything else. */
+/* The hooks are created last, because they start and stop the other objects. */
 static int make_hooks(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hf_hooks_new(&server->host, server->loopback, &server->hooks);
 
@@ -312,7 +315,7 @@ static int make_hooks(struct hfd_server *server, struct hf_status *reterr_status
         return hfd_server_hooks_add(server, reterr_status);
 }
 
-/* ---- all of it ---- */
+/* ---- all objects ---- */
 
 static int make_objects(struct hfd_server *server, int *listen_fd,
                         struct hf_status *reterr_status) {
@@ -321,7 +324,7 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         if (r == 0)
                 r = make_bootstrap(server, reterr_status);
         if (r == 0)
-                r = take_locks(server, reterr_status);
+                r = lock_directories(server, reterr_status);
         if (r == 0)
                 r = hfd_certificates_read(server, reterr_status);
         /* This changes the environment, so it must happen before the store, which starts the first
@@ -359,8 +362,8 @@ int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status
 }
 
 void hfd_assembly_free(struct hfd_server *server) {
-        /* Ends requests that wait for a hanging store, so that the objects which wait for them can
-         * be freed. */
+        /* Ends requests that wait for a store which does not respond. Otherwise the objects that
+         * wait for these requests could not be freed. */
         if (server->store)
                 server->store->ops->stop(server->store);
         server->hooks = hf_hooks_free(server->hooks);
@@ -382,7 +385,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->router = hfd_router_free(server->router);
         server->auth = hfd_auth_free(server->auth);
         hfd_certificates_done(server);
-        /* Last: once the locks are free, another process of the instance may start. */
+        /* Last, because another process of this instance may start as soon as the locks are
+         * free. */
         server->runfile = hfd_runfile_free(server->runfile);
         server->data_lock = hfd_runfile_free(server->data_lock);
         server->host.health = hf_health_free(server->host.health);

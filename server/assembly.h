@@ -10,7 +10,7 @@ struct hfd_server;
 
 /*
  * Creates every object of server, which hfd_server_init has filled, and listens on the port. It
- * does not yet accept connections, send requests to the store or begin an election: hfd_boot_run
+ * does not accept connections, send requests to the store or begin an election yet; hfd_boot_run
  * does. Blocks on files, and up to 30 s on the lock of --cert-dir.
  *
  * 0 or an error; the message is one line that names the flag or file. server->exit_status is then 2

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The boot. The server accepts connections before the store is reachable, so that health checks and
- * the status line can report what it waits for. Hooks run only after the cache has been filled
- * once, so they see the contents of the store.
+ * the status line can report that it waits. Hooks run only after the cache has been filled once, so
+ * that they see the contents of the store.
  *
  * Invariant: every wait here ends soon after the stop token fires.
  */
@@ -16,9 +16,10 @@
 #include "server/auth/admin_kubeconfig.h"
 #include "server/server.h"
 
-#define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC) /* how long etcd may be unreachable at start */
-#define STORE_REPORT                                                                               \
-        (2 * HF_NSEC_PER_SEC) /* how often to check whether the reason to log has changed */
+/* How long etcd may be unreachable at start. */
+#define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
+/* How often to check whether the reason has changed, and to log a new one. */
+#define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
         char path[PATH_MAX];
@@ -35,9 +36,9 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
         return r;
 }
 
-/* Waits until the cache is filled. HF_E_CANCELED: `until` has passed, or the stop token has fired.
- * *ret_why is the latest failure of the store. */
-static int wait_synced(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
+/* Waits until the cache is filled, or until boot time `until`. HF_E_CANCELED: `until` has passed,
+ * or the stop token has fired. *ret_why is the latest failure of the store. */
+static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
 
@@ -49,22 +50,23 @@ static int wait_synced(struct hfd_server *server, hf_nsec until, struct hf_statu
         return r;
 }
 
-/* Waits in steps of STORE_REPORT, and logs each new reason once. Returns like wait_synced. */
-static int wait_and_report(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
-        struct hf_status reported = {0};
+/* As wait_for_sync, but in steps of STORE_LOG_INTERVAL, and logs each new reason once. */
+static int wait_and_log(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
+        struct hf_status logged = {0};
 
         for (;;) {
                 hf_nsec now = hfd_server_now(server);
-                hf_nsec step_end = now + STORE_REPORT < until ? now + STORE_REPORT : until;
-                int r = wait_synced(server, step_end, ret_why);
+                hf_nsec step_end =
+                        now + STORE_LOG_INTERVAL < until ? now + STORE_LOG_INTERVAL : until;
+                int r = wait_for_sync(server, step_end, ret_why);
 
                 if (r != HF_E_CANCELED || hf_cancel_fired(server->stop))
                         return r;
-                if (strcmp(ret_why->message, reported.message) != 0) {
+                if (strcmp(ret_why->message, logged.message) != 0) {
                         hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
                                "waiting for etcd at %s: %s", server->config->etcd_servers[0],
                                ret_why->message);
-                        reported = *ret_why;
+                        logged = *ret_why;
                 }
                 if (hfd_server_now(server) >= until)
                         return r;
@@ -76,7 +78,7 @@ static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_st
 
         atomic_store(&server->waiting_for_store, true);
         hfd_server_wake(server);
-        int r = wait_and_report(server, hfd_server_now(server) + STORE_TIMEOUT, &why);
+        int r = wait_and_log(server, hfd_server_now(server) + STORE_TIMEOUT, &why);
         atomic_store(&server->waiting_for_store, false);
         if (r == HF_E_CANCELED && !hf_cancel_fired(server->stop))
                 r = hf_fail(reterr_status, HF_E_UNAVAILABLE,

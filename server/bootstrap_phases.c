@@ -16,8 +16,8 @@
 #include "server/resources/resource.h"
 #include "server/server.h"
 
-/* How long an instance that is not yet ready waits for phase-1. The leader continues with the phase
- * afterwards. */
+/* How long the start of an instance waits for phase-1. The leader continues with the phase after
+ * that. */
 #define PHASE_1_PATIENCE (5 * HF_NSEC_PER_SEC)
 
 #define API_VERSION_MAX 128
@@ -85,7 +85,7 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
         int r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
         if (r == -ENOMEM)
                 return hf_fail(reterr_status, r, "cannot read the manifests: %s", hf_strerror(r));
-        /* Tests cover the built-in manifests, so the mistake must be in the user's directories. */
+        /* Tests parse the built-in manifests, so the mistake must be in the user's directories. */
         if (r != 0)
                 return hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message);
         return 0;

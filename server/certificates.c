@@ -2,7 +2,7 @@
 /*
  * Reads the certificates at start and on reloads.
  *
- * Invariant: the server's members change all together or not at all. If one file is broken, a
+ * Invariant: the server's members change all together or not at all. If one file is invalid, a
  * reload keeps the whole previous set, so that key and certificate always match.
  */
 #include "server/certificates.h"
@@ -27,19 +27,19 @@ static void free_key(char *key) {
         free(key);
 }
 
-static void drop(struct certificates *set) {
+static void free_set(struct certificates *set) {
         free(set->cert);
         free_key(set->key);
         free(set->client_ca);
         hfd_pki_done(&set->pki);
 }
 
-/* Reads the file at path. path "" = the flag was not given: copies self_made instead. */
-static int read_or_copy(const char *path, const char *self_made, char **ret_text,
+/* Reads the file at path. If path is "", the flag was not given: copies the generated PEM text. */
+static int read_or_copy(const char *path, const char *generated, char **ret_text,
                         struct hf_status *reterr_status) {
         if (path[0])
                 return hfd_read_file(path, ret_text, reterr_status);
-        *ret_text = strdup(self_made);
+        *ret_text = strdup(generated);
         return *ret_text ? 0 : hf_fail(reterr_status, -ENOMEM, "out of memory");
 }
 
@@ -60,7 +60,7 @@ int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_st
                 r = read_or_copy(config->client_ca_file, set.pki.ca_pem, &set.client_ca,
                                  reterr_status);
         if (r != 0) {
-                drop(&set);
+                free_set(&set);
                 return r;
         }
         hfd_certificates_done(server);
@@ -77,7 +77,7 @@ void hfd_certificates_done(struct hfd_server *server) {
                                    .key = server->server_key_pem,
                                    .client_ca = server->client_ca_pem};
 
-        drop(&set);
+        free_set(&set);
         server->pki = (struct hfd_pki){0};
         server->server_cert_pem = NULL;
         server->server_key_pem = NULL;

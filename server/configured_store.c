@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the store that the command line names. The PEM texts include a private key, so they are
- * freed as soon as the store has copied them.
+ * Creates the store that the command line names.
+ *
+ * Invariant: the private key is overwritten before its memory is freed, as soon as the store has
+ * its own copy.
  */
 #include "server/configured_store.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /debug/leader responds with one JSON object for people and tests. Times are in seconds of this
- * instance's boot clock. They can be compared with each other, but not with those of another
+ * /debug/leader responds with one JSON object for people, tests and `holdfastd status`. Times are
+ * in seconds of this machine's boot clock, so they cannot be compared with those of another
  * machine.
  *
- * It reads the elector's snapshot and takes no lock of its own. mayAct is read after the snapshot,
- * so it may not match the state in it.
+ * Invariant: the handler does not block, because it runs on an HTTP worker. It formats a snapshot
+ * of the elector. mayAct is read after the snapshot, so it may contradict the state in the
+ * snapshot.
  */
 #include "server/debug_leader.h"
 

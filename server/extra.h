@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Additions to holdfastd's server by a program that embeds it. The test programs (tests/lib/) use
- * it; holdfastd itself adds nothing.
+ * What a program that embeds holdfastd's server adds to it. The test programs (tests/lib/) add
+ * controllers and manifests; holdfastd itself adds nothing.
  *
  * Everything is borrowed and must not change while the server runs.
  */
@@ -20,8 +20,9 @@ struct hfd_extra {
         const struct hf_controller *controllers;
         size_t n_controllers;
         bool unsafe_gate_off; /* as in hf_elector_config: a shut gate does not block writes */
-        const char *version;  /* the version under which to bootstrap; NULL = the real one */
-        const char *const *phase_0_directories; /* further manifests of phase 0; NULL-terminated */
+        const char *version;  /* hf_bootstrap_config.version; NULL = HFD_VERSION */
+        const char *const
+                *phase_0_directories; /* additional manifests of phase 0; NULL-terminated */
         /* Observes the bootstrap, on the phase's thread. The phase waits until it returns. */
         void (*on_bootstrap)(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
 };

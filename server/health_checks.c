@@ -2,12 +2,12 @@
 /*
  * The health checks of the process itself. Other modules register their own (hooks, electors).
  *
- *      ping        healthz, livez, readyz    always good: the server responds
+ *      ping        healthz, livez, readyz    always passes: the server responds
  *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
  *      shutdown    readyz                    the shutdown has not begun
  *
- * A check runs on an HTTP worker and must not block. Names and texts equal those of kube-apiserver
- * where it has the same check, because probes and people read them.
+ * Invariants. A check runs on an HTTP worker and must not block. Names and texts are those of
+ * kube-apiserver where it has the same check, because probes and people depend on them.
  */
 #include "server/health_checks.h"
 
@@ -17,7 +17,7 @@
 
 #include "server/server.h"
 
-/* After this time without a reply etcd counts as unreachable. */
+/* etcd counts as unreachable when it has not replied for this time. */
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
 
 static bool check_ping(void *ctx, char *reason, size_t max_reason) {
@@ -29,7 +29,7 @@ static bool check_ping(void *ctx, char *reason, size_t max_reason) {
 
 static bool check_store(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
-        hf_nsec heard_at = hfd_cacher_store_heard_at(server->cacher); /* 0 = never */
+        hf_nsec heard_at = hfd_cacher_last_store_contact(server->cacher); /* 0 = never */
         hf_nsec age = hfd_server_now(server) - heard_at;
         bool fresh = heard_at != 0 && age < STORE_STALE_AFTER;
 

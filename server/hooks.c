@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hooks of holdfastd. Post-start, from left to right:
+ * The hooks of holdfastd. The post-start hooks run in this order:
  *
  *      system-namespaces -> start-controllers -> bootstrap-phase-0 -> bootstrap-phase-1 -> ready
  *
@@ -12,8 +12,11 @@
  *
  * The two bootstrap hooks apply nothing. They wait until the ledger shows that a leader, in this or
  * another process, has completed the phase. So they run after start-controllers: the leader that
- * they wait for may be this instance. With --leader-elect=false there is no start-controllers, and
- * the other hooks are the same.
+ * they wait for may be this instance. With --leader-elect=false there is no start-controllers; the
+ * other hooks do not change.
+ *
+ * Invariant: system-namespaces only adds what is missing, because every instance runs it at every
+ * start, several of them at the same time.
  */
 #include "server/hooks.h"
 
@@ -22,7 +25,7 @@
 
 #include "server/server.h"
 
-/* The wait after a failed request. */
+/* How long to wait after a failed request. */
 #define RETRY_INTERVAL (500 * HF_NSEC_PER_MSEC)
 
 /* Creates the namespace unless it exists. Several instances may do this at once. */
@@ -60,8 +63,8 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
                         i++;
                         continue;
                 }
-                /* The store may fail at any time, also at start, so retry until the hook's
-                 * deadline. */
+                /* The store may fail at any time, also during the start. So retry until the token
+                 * fires; a start that exceeds the hook's deadline shuts the server down. */
                 if (hf_cancel_wait(hf_hook_shutting_down(context),
                                    hfd_server_now(server) + RETRY_INTERVAL) == HF_E_CANCELED)
                         return HF_E_CANCELED;

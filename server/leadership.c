@@ -4,7 +4,7 @@
  * status line.
  *
  * Invariant: while this process leads a term, the run file names the Lease, the identity and the
- * term. `holdfastd release` frees exactly that after a crash.
+ * term, because `holdfastd release` frees exactly that term after a crash.
  */
 #include "server/leadership.h"
 
@@ -14,9 +14,9 @@
 
 #include "server/server.h"
 
-/* The record for the run file: what to release after a crash. */
-static struct hf_fence fence_of(const struct hfd_server *server,
-                                const struct hf_leader_info *info) {
+/* Returns what the run file must name. In a migration this includes the old Lease. */
+static struct hf_fence make_fence(const struct hfd_server *server,
+                                  const struct hf_leader_info *info) {
         const struct hfd_config *config = server->config;
         struct hf_fence fence = {.term = info->term};
 
@@ -31,23 +31,24 @@ static struct hf_fence fence_of(const struct hfd_server *server,
         return fence;
 }
 
-/* The elector's loop waits for this function, so it must be fast. The run file has a few hundred
- * bytes on a tmpfs; everything else is a flag and a wake-up. */
+/* The elector's loop waits for this function, so it must be fast: it writes a few hundred bytes to
+ * the run file, which is normally on a tmpfs, sets flags and wakes main. */
 void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
         struct hfd_server *server = ctx;
         bool idle = info->state == HF_FOLLOWING || info->state == HF_STOPPED;
 
         assert(server->runfile);
-        /* info->term is 0 as soon as the term is over. Log lines keep the term until the work of
-         * the term has ended too. */
+        /* info->term is 0 as soon as the term is over. Log lines keep its number until the
+         * controllers of the term have stopped too. */
         if (info->term != 0 || idle)
                 hfd_log_sink_set_term(&server->log_sink, info->term);
-        struct hf_fence fence = fence_of(server, info);
+        struct hf_fence fence = make_fence(server, info);
         int r = hfd_runfile_write(server->runfile, info->term != 0 && !idle ? &fence : NULL);
         if (r != 0)
                 hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
                        "run file in %s: %s; a crash now costs a lease duration",
                        server->config->runtime_dir, hf_strerror(r));
+        /* Never reset: main ends the process even if the controller stops later. */
         if (info->state == HF_STUCK)
                 atomic_store(&server->stuck, true);
         hfd_server_wake(server);

@@ -2,8 +2,8 @@
 /*
  * The signals of a server's lifecycle (lifecycle.h).
  *
- * Invariants: a signal that was given stays given, and its time does not change. The log lines are
- * written without the lock.
+ * Invariants. A signal never becomes unset, and its time never changes, so a waiter cannot miss it.
+ * Log lines are written after the lock is released, because the log sink may block.
  */
 #include "server/lifecycle.h"
 
@@ -45,7 +45,7 @@ void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle) {
         (void)pthread_mutex_destroy(&lifecycle->mu);
 }
 
-/* Only the first caller logs, so each name is logged once. */
+/* Only the first call sets the time and logs, so each name is in the log once. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal) {
         hf_nsec now = hf_now(hf_host_clock(lifecycle->host));
 
@@ -79,7 +79,7 @@ int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, 
         while (lifecycle->at[signal] == 0 && r == 0)
                 r = clock->wait(clock->ctx, &lifecycle->cond, &lifecycle->mu, deadline);
         if (lifecycle->at[signal] != 0)
-                r = 0; /* the signal was given just before the lock was taken again */
+                r = 0; /* the signal was set after the timeout, before this thread had the lock */
         (void)pthread_mutex_unlock(&lifecycle->mu);
         return r;
 }

@@ -23,13 +23,13 @@
  *                watches end, requests in progress end ...... InFlightRequestsDrained
  *                the listener closes ........................ HTTPServerStoppedListening
  *
- *      end     hooks learn that the API is gone; everything is freed; exit status 0
+ *      end     the hooks' token `stopped` fires; everything is freed; exit status 0
  *
  * The API serves while the hooks stop, because the release of the Lease goes through it. A second
  * SIGTERM exits at once. A controller that does not stop ends the process without a release.
  *
- * This type only records the signals; other files give them in that order. A mutex inside guards
- * the times. No other lock is taken while it is held. Thread: any, except for init and done.
+ * This type only records the signals; other files set them in that order. The mutex mu guards the
+ * times. No other lock is taken while it is held. Thread: any, except for init and done.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -52,17 +52,17 @@ struct hfd_lifecycle {
         const struct hf_host *host; /* borrowed */
         pthread_mutex_t mu;
         pthread_cond_t cond;         /* broadcast with each new signal */
-        hf_nsec at[_HFD_SIGNAL_MAX]; /* guarded by mu: boot time of the signal, 0 = not given */
+        hf_nsec at[_HFD_SIGNAL_MAX]; /* guarded by mu: boot time of the signal; 0 = not set */
 };
 
 /* host outlives lifecycle. 0 or -errno; then there is nothing to undo. */
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host);
 /* No thread may use or wait on lifecycle any more. */
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
-/* Gives a signal and logs its name. Further calls with the same signal do nothing. */
+/* Sets a signal and logs its name. Further calls with the same signal do nothing. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
-/* Blocks until the signal is given (0), or until boot time deadline (HF_E_TIMEOUT). */
+/* Blocks until the signal is set (0), or until boot time deadline (HF_E_TIMEOUT). */
 int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, hf_nsec deadline);
 /* The name as in kube-apiserver; static. */
 const char *hfd_signal_name(enum hfd_signal signal);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main thread. It waits in poll for a signal, a wake-up (hfd_server_wake) or the next time at
- * which something is due, and then looks at everything once. sequence.c controls the order of boot
- * and shutdown.
+ * The main thread. It waits in poll for a signal, a call of hfd_server_wake or its next deadline.
+ * Then it checks everything once, because a wake-up does not say what has changed. sequence.c
+ * controls the order of boot and shutdown.
  *
  *      BOOTING --ready--> RUNNING --SIGTERM, SIGINT, a stuck controller--> STOPPING --> exit
  *          +--------SIGTERM, SIGINT, the boot failed--------------------------^
  *
- * Only main talks to the service manager about states (READY, RELOADING, STOPPING), so these
+ * Only main sends the states READY, RELOADING and STOPPING to the service manager, so these
  * messages cannot overtake each other.
  *
- * Invariant: from the start of the sequence thread to its end, main blocks in poll only. Whatever
- * may take long is on another thread: the boot and the shutdown on the sequence thread, the files
- * of a reload on the reload's thread. So signals and the watchdog are served at any time. Before
- * that main creates the objects, which may take up to 30 s (the lock of --cert-dir).
+ * Invariant: while the sequence thread runs, main blocks only in poll, and in sd_notify if the
+ * service manager does not read its socket. So it handles signals and the watchdog at any time.
+ * Work that may take long runs on other threads: the boot and the shutdown on the sequence thread,
+ * reading files for a reload on the reload's thread. Before it starts the sequence thread, main
+ * creates the objects, which may take up to 30 s (the lock of
+ * --cert-dir).
  *
  * A second SIGTERM or SIGINT exits at once, with status 1.
  */
@@ -37,19 +39,20 @@
 #include "server/status_line.h"
 #include "server/systemd/sdnotify.h"
 
-/* How long livez reports a stuck controller before the process ends. */
-#define STUCK_LINGER (5 * HF_NSEC_PER_SEC)
-/* While it boots or stops, the server asks the service manager for this much more time ... */
+/* How long livez fails because of a stuck controller before the process ends, so that probes and
+ * people can see the reason. */
+#define STUCK_GRACE (5 * HF_NSEC_PER_SEC)
+/* While it boots or stops, the server requests this much more time from the service manager ... */
 #define EXTEND_BY (30 * HF_NSEC_PER_SEC)
-/* ... each time this interval has passed. */
+/* ... at this interval. */
 #define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
-/* The longest poll, when nothing is due. */
+/* The longest wait, when there is no earlier deadline. */
 #define IDLE_WAIT (60 * HF_NSEC_PER_SEC)
 
-/* The loops that the watchdog watches. */
+/* The loops of other threads whose progress the watchdog depends on. */
 enum { ELECTOR_LOOP, STORE_LOOP, HTTP_LOOP, N_LOOPS };
 
-/* Only the main thread touches this. Times are boot times. */
+/* Owned and used by the main thread only. Times are boot times. */
 struct main_loop {
         struct hfd_server *server;
         int signal_fd;
@@ -58,13 +61,12 @@ struct main_loop {
         bool stopping_sent;        /* STOPPING=1 was sent */
         hf_nsec watchdog_interval; /* 0 = there is no watchdog */
         hf_nsec watchdog_at;       /* when to feed the watchdog next */
-        hf_nsec extend_at;         /* when to ask for more time next; while booting or stopping */
+        hf_nsec extend_at;         /* when to request more time next; while booting or stopping */
         hf_nsec delay_until;       /* end of the shutdown delay; while stopping */
-        hf_nsec stuck_until; /* when a stuck controller ends the process; 0 = no controller is stuck
-                              */
-        uint64_t iterations[N_LOOPS]; /* at the previous check for the watchdog */
+        hf_nsec stuck_until;       /* when a stuck controller ends the process; 0 = none is stuck */
+        uint64_t iterations[N_LOOPS]; /* counts at the previous check for the watchdog */
         struct hfd_reload reload;
-        char status[HFD_STATUS_LINE_MAX]; /* the previous STATUS= */
+        char status[HFD_STATUS_LINE_MAX]; /* the STATUS= that was sent last */
 };
 
 static bool is_running(const struct main_loop *m) { return m->ready_sent && !m->stopping_sent; }
@@ -84,8 +86,8 @@ static void log_reload(struct hfd_server *server, const char *what, int r,
 }
 
 /*
- * The work of one reload. Thread: the reload's. Certificates and tokens are independent: a mistake
- * in one file must not keep a revoked token or an old certificate in use.
+ * The work of one reload. Certificates and tokens are reloaded independently: a mistake in one file
+ * must not keep a revoked token or an old certificate in use. Thread: the reload's.
  */
 static void reload_files(void *ctx) {
         struct hfd_server *server = ctx;
@@ -113,12 +115,14 @@ static void step_reload(struct main_loop *m) {
         bool stopping = m->stopping_sent || hf_cancel_fired(m->server->stop);
 
         if (stopping)
-                hfd_reload_drop(&m->reload);
+                hfd_reload_disable(&m->reload);
         hfd_reload_step(&m->reload, m->ready_sent && !stopping);
 }
 
 /* ---- what main does in each iteration ---- */
 
+/* Begins the shutdown: the sequence thread waits for the token. Hooks that are still starting are
+ * canceled. */
 static void begin_stop(struct main_loop *m, enum hf_cancel_reason reason) {
         hf_cancel_fire(m->server->stop, reason);
         hf_hooks_shut_down(m->server->hooks);
@@ -140,15 +144,15 @@ static void handle_signals(struct main_loop *m) {
 
         while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
                 switch (info.ssi_signo) {
-                case SIGHUP: hfd_reload_ask(&m->reload); break;
+                case SIGHUP: hfd_reload_request(&m->reload); break;
                 case SIGTERM: handle_stop_signal(m, "SIGTERM"); break;
                 case SIGINT: handle_stop_signal(m, "SIGINT"); break;
-                default: assert(false); /* open_signals has no other signal */
+                default: assert(false); /* open_signals selects no other signal */
                 }
 }
 
 /* Sends READY=1 and STOPPING=1, and starts and ends the shutdown delay. */
-static void report_milestones(struct main_loop *m, hf_nsec now) {
+static void report_state(struct main_loop *m, hf_nsec now) {
         struct hfd_server *server = m->server;
         bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
 
@@ -162,8 +166,8 @@ static void report_milestones(struct main_loop *m, hf_nsec now) {
                 m->stopping_sent = true;
                 hfd_notify_stopping();
                 m->delay_until = now + server->config->shutdown_delay;
-                /* systemd's timeout for the stop has begun: extensions of the start do not count
-                 * for it. */
+                /* The service manager's stop timeout begins now, and extensions of the start
+                 * timeout do not count for it. So the next one is requested at once. */
                 m->extend_at = 0;
         }
         if (stopping && now >= m->delay_until)
@@ -180,13 +184,13 @@ static void report_status(struct main_loop *m) {
         hfd_notify_status("%s", text);
 }
 
-/* If a controller does not stop after its term, livez fails for STUCK_LINGER. Then the process
- * ends, so that the service manager can start another. */
+/* If a controller does not stop after its term, livez fails for STUCK_GRACE. Then the process ends,
+ * so that the service manager can restart it. */
 static void end_when_stuck(struct main_loop *m, hf_nsec now) {
         if (!atomic_load(&m->server->stuck) || hf_cancel_fired(m->server->stop))
                 return;
         if (m->stuck_until == 0)
-                m->stuck_until = now + STUCK_LINGER;
+                m->stuck_until = now + STUCK_GRACE;
         else if (now >= m->stuck_until)
                 begin_stop(m, HF_CANCEL_FAILED);
 }
@@ -208,8 +212,8 @@ static bool have_loops_progressed(struct main_loop *m) {
 }
 
 /* If a loop hangs, the watchdog is no longer fed, and the service manager restarts the process.
- * During boot and shutdown the loops need not run, because the timeouts of the service manager
- * apply. */
+ * During boot and shutdown the loops need not run, so it is always fed; the service manager's start
+ * and stop timeouts apply instead. */
 static void feed_watchdog(struct main_loop *m, hf_nsec now) {
         if (m->watchdog_interval == 0 || now < m->watchdog_at)
                 return;
@@ -223,11 +227,12 @@ static void extend_timeout(struct main_loop *m, hf_nsec now) {
         if (is_running(m) || now < m->extend_at)
                 return;
         m->extend_at = now + EXTEND_INTERVAL;
-        hfd_notify_extend(EXTEND_BY);
+        hfd_notify_extend_timeout(EXTEND_BY);
 }
 
-/* The time at which the next thing is due. A time that has passed is not due again. */
-static hf_nsec next_due(const struct main_loop *m, hf_nsec now) {
+/* When the loop must run again. delay_until and stuck_until keep their value after they have
+ * passed, so they count only while they are in the future. */
+static hf_nsec next_wake_up(const struct main_loop *m, hf_nsec now) {
         hf_nsec at = now + IDLE_WAIT;
 
         if (m->watchdog_interval != 0 && m->watchdog_at < at)
@@ -247,10 +252,10 @@ static void wait_for_events(struct main_loop *m, hf_nsec until, hf_nsec now) {
         hf_nsec wait = until > now ? until - now : 0;
         uint64_t count;
 
-        /* Rounded up, so that poll does not return before the time is due. */
+        /* Rounded up, so that poll does not return shortly before `until` again and again. */
         (void)poll(fds, sizeof fds / sizeof fds[0], (int)(wait / HF_NSEC_PER_MSEC) + 1);
-        /* Reset before the loop checks anything, so that a later wake-up makes poll return
-         * again. */
+        /* Reset the eventfd before the loop checks anything. A wake-up during the checks then makes
+         * the next poll return at once. */
         ssize_t n = read(m->server->event_fd, &count, sizeof count);
         (void)n;
 }
@@ -261,7 +266,7 @@ static void run_loop(struct main_loop *m) {
         while (!atomic_load(&server->sequence_ended)) {
                 hf_nsec now = hfd_server_now(server);
 
-                report_milestones(m, now);
+                report_state(m, now);
                 step_reload(m);
                 report_status(m);
                 end_when_stuck(m, now);
@@ -269,14 +274,15 @@ static void run_loop(struct main_loop *m) {
                 if (is_running(m))
                         hfd_compactor_tick(server->compactor, now);
                 extend_timeout(m, now);
-                wait_for_events(m, next_due(m, now), now);
+                wait_for_events(m, next_wake_up(m, now), now);
                 handle_signals(m);
         }
 }
 
-/* ---- the life of the process ---- */
+/* ---- start and end of the process ---- */
 
-/* Threads that are created later inherit the mask, so only signal_fd receives these signals. */
+/* Blocks the signals. Threads that are created later inherit the mask, so the signals arrive on the
+ * descriptor only. */
 static int open_signals(int *ret_fd) {
         sigset_t set;
 
@@ -319,9 +325,9 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         m.watchdog_interval = hfd_notify_watchdog_interval();
         run_loop(&m);
         (void)pthread_join(sequence, NULL);
-        /* Joining ends soon: either the stop token has fired, which ends the waits of a reload, or
-         * the boot has failed, and no reload ever ran. */
-        hfd_reload_drop(&m.reload);
+        /* The join does not take long. Either the stop token has fired, which cancels the waits of
+         * a reload, or the boot has failed and no reload was ever started. */
+        hfd_reload_disable(&m.reload);
         hfd_reload_join(&m.reload);
         hfd_assembly_free(server);
         return atomic_load(&server->exit_status);

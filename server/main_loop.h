@@ -6,9 +6,9 @@ struct hfd_extra;
 
 /*
  * Creates one server, runs it to its end, and returns the exit status of the process. extra may be
- * NULL. Prints a mistake of the user as one line on stderr.
+ * NULL. Prints a failure of the start as one line on stderr.
  *
- * Blocks SIGTERM, SIGINT and SIGHUP in the calling thread, which must be the only thread of the
- * process, and must not have unblocked or handled them otherwise.
+ * Blocks SIGTERM, SIGINT and SIGHUP in the calling thread and receives them through a descriptor.
+ * The calling thread must be the only thread of the process.
  */
 int hfd_main_loop_run(const struct hfd_config *config, const struct hfd_extra *extra);

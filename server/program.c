@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the command line and chooses the sub-command. Settings of the whole process are made here,
- * once, before any thread exists: SIGPIPE, the number of heaps, libcurl.
+ * Parses the command line and runs the sub-command.
  *
- * Exit status: 2 for a mistake on the command line; the systemd unit does not restart the process
- * then, because the mistake would remain. Otherwise the result of the sub-command.
+ * Invariants. Settings of the whole process (SIGPIPE, the number of heaps, libcurl) are made here,
+ * before any thread exists. Exit status 2 means a mistake that only the user can correct, on the
+ * command line or in a manifest: the systemd unit does not restart the process then.
  */
 #include "server/program.h"
 
@@ -23,20 +23,21 @@
 #include "server/systemd/log_sink.h"
 #include "server/systemd/sdnotify.h"
 
-/* Each heap costs resident memory, and a mapping when a thread allocates first. Two are enough for
- * the few threads that allocate at the same time. */
+/* The maximum number of malloc's heaps (arenas). Each one costs resident memory, and glibc would
+ * create up to eight for each processor. Two are enough for the few threads that allocate at the
+ * same time. */
 #define MAX_HEAPS 2
 
-static int print_help(enum hfd_command about) {
+static int print_help(enum hfd_command command) {
         struct hf__strbuf text = {0};
 
-        hfd_flags_help(about, &text);
+        hfd_flags_help(command, &text);
         bool ok = text.error == 0 && fputs(text.data, stdout) != EOF;
         hf__strbuf_done(&text);
         return ok ? 0 : 1;
 }
 
-/* The first line contains only the version, for scripts. */
+/* The first line contains only the name and the version, so that scripts can parse it. */
 static int print_version(void) {
         const char *libsystemd =
                 hfd_notify_supported()
@@ -48,7 +49,7 @@ static int print_version(void) {
         return ok ? 0 : 1;
 }
 
-/* The command draws on the terminal, so it logs only with --v=2 or more. */
+/* Log lines would disturb the output of --watch on a terminal, so they need --v=2 or more. */
 static int run_status(const struct hfd_config *config) {
         struct hfd_log_sink sink;
         struct hfd_status_options options = {.kubeconfig = config->kubeconfig,
@@ -61,7 +62,7 @@ static int run_status(const struct hfd_config *config) {
 
 static int run_command(const struct hfd_config *config, const struct hfd_extra *extra) {
         switch (config->command) {
-        case HFD_COMMAND_HELP: return print_help(config->help_about);
+        case HFD_COMMAND_HELP: return print_help(config->help_command);
         case HFD_COMMAND_VERSION: return print_version();
         case HFD_COMMAND_RELEASE: return hfd_release_main(config);
         case HFD_COMMAND_STATUS: return run_status(config);
@@ -70,10 +71,10 @@ static int run_command(const struct hfd_config *config, const struct hfd_extra *
         return hfd_main_loop_run(config, extra);
 }
 
-/* Also checks --controllers. hfd_flags_parse cannot, because config/ must not depend on the
- * controllers. */
-static int parse(int argc, char **argv, struct hfd_config *ret_config,
-                 struct hf_status *reterr_status) {
+/* Parses the command line and checks --controllers. hfd_flags_parse cannot check it, because
+ * config/ must not depend on the controllers. */
+static int parse_command_line(int argc, char **argv, struct hfd_config *ret_config,
+                              struct hf_status *reterr_status) {
         int r = hfd_flags_parse(argc, argv, ret_config, reterr_status);
 
         if (r == 0 && ret_config->command == HFD_COMMAND_SERVE) {
@@ -89,7 +90,7 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         struct hfd_config config;
         struct hf_status status = {0};
 
-        int r = parse(argc, argv, &config, &status);
+        int r = parse_command_line(argc, argv, &config, &status);
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;

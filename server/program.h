@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The program holdfastd: the command line and its sub-commands. Test programs run the same program
- * with more controllers. */
+/* The program holdfastd: the command line and its sub-commands. Test programs run the same code
+ * with additional controllers. */
 #include "server/extra.h"
 
 /*
  * Parses the command line and runs the sub-command. extra may be NULL; it is borrowed until the
  * function returns. Call from main, before there are other threads: it ignores SIGPIPE and sets up
- * libcurl for the process. Returns the exit status; 2 = a mistake on the command line.
+ * libcurl for the process. Returns the exit status; 2 = a mistake on the command line
+ * or in a manifest.
  */
 int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra);

@@ -6,14 +6,14 @@
  *
  * Invariants:
  * - The instance is dead. Proof: this process holds the lock of its run file, and the kernel frees
- *   that lock only when its holder dies. If the holder hangs or is stopped, the release is refused.
- *   The lock is kept until the end, so that the instance cannot start meanwhile.
+ *   that lock only when its holder dies. While the holder hangs or is paused, the release
+ *   fails. The lock is held until the end, so that the instance cannot start during the release.
  * - Only what the run file names is released: this Lease, this identity, this term. One transaction
- *   compares the term record and the Lease. The Lease of another incarnation or of a later term is
- *   left alone.
+ *   compares the term record and the Lease. The Lease of another process or of a later term
+ *   does not change.
  *
- * During a migration the run file also names the old Lease, without its term. It is released in any
- * term of the same identity, because an identity belongs to one incarnation, which is dead.
+ * During a migration the run file also names the old Lease, but without its term. The old Lease is
+ * released in any term of the same identity: an identity belongs to one process, which is dead.
  *
  * The command uses the instance's own store directly, because its API server may be gone too.
  */
@@ -36,10 +36,10 @@
 #include "server/storage/term_record.h"
 #include "server/systemd/log_sink.h"
 
-/* The time for all operations of one release. */
+/* The time limit for all operations of one release. */
 #define DEADLINE (5 * HF_NSEC_PER_SEC)
 
-/* One release. It sends its requests to the store one after the other, and waits for each. */
+/* The release of one Lease. It sends one request at a time to the store and waits for the reply. */
 struct release {
         struct hfd_store *store;     /* borrowed */
         const char *prefix;          /* prefix of all keys; borrowed */
@@ -87,17 +87,17 @@ static int wait_done(struct release *release) {
 }
 
 /* Reads a key into release->value, which is NULL if the key does not exist. */
-static int get(struct release *release, const char *key) {
+static int read_key(struct release *release, const char *key) {
         release->value = hf__buf_unref(release->value);
         int r = release->store->ops->get(release->store, key, release->deadline, on_reply, release);
         return r != 0 ? r : wait_done(release);
 }
 
-/* A copy of the Lease without a holder, with a duration of one second and the current time;
- * everything else is unchanged. NULL: identity does not hold it, it is not a Lease, or memory ran
- * out. */
-static struct hf__buf *clear_holder(const struct hf__buf *lease, const char *identity,
-                                    const char *now) {
+/* Returns a copy of the Lease without a holder, with a duration of one second and the current time,
+ * as client-go writes it when it releases. Everything else is unchanged. NULL: identity does not
+ * hold the Lease, it is not a Lease, or out of memory. */
+static struct hf__buf *make_released_lease(const struct hf__buf *lease, const char *identity,
+                                           const char *now) {
         struct hf__json *json;
         struct hf__strbuf text = {0};
         struct hf__buf *buf = NULL;
@@ -118,10 +118,10 @@ static struct hf__buf *clear_holder(const struct hf__buf *lease, const char *ide
         return buf;
 }
 
-/* Writes the cleared Lease and ends the term, in one transaction. HF_E_CONFLICT: Lease or term has
- * changed since it was read. */
-static int commit(struct release *release, const struct hf_fence *fence, const char *lease_key,
-                  struct hf__buf *lease) {
+/* Writes the Lease without its holder and ends the term, in one transaction. HF_E_CONFLICT: the
+ * Lease or the term has changed since it was read. */
+static int commit_release(struct release *release, const struct hf_fence *fence,
+                          const char *lease_key, struct hf__buf *lease) {
         struct hfd_fence_compares fenced;
         struct hf__buf *record = hfd_term_record_value("", release->now);
         int r = record ? hfd_fence_compares(&fenced, release->prefix, fence) : -ENOMEM;
@@ -148,20 +148,21 @@ static int commit(struct release *release, const struct hf_fence *fence, const c
         return r;
 }
 
-/* Sets fence->term to the Lease's current term. HF_E_STALE_TERM: it has no term. */
-static int find_term(struct release *release, struct hf_fence *fence) {
+/* Sets fence->term to the Lease's current term. HF_E_STALE_TERM: the Lease has no term record. */
+static int read_term(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
-        int r = hfd_key_terms(key, release->prefix, fence->ns, fence->name);
+        int r = hfd_key_term_record(key, release->prefix, fence->ns, fence->name);
 
         if (r == 0)
-                r = get(release, key);
+                r = read_key(release, key);
         if (r == 0 && !release->value)
                 r = HF_E_STALE_TERM;
         fence->term = release->mod_revision;
         return r;
 }
 
-static int clear_lease(struct release *release, struct hf_fence *fence) {
+/* Reads and releases the Lease. Results as run_release. */
+static int release_in_store(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
         int n = snprintf(key, sizeof key, "%s/leases/%s/%s", release->prefix, fence->ns,
                          fence->name);
@@ -171,25 +172,25 @@ static int clear_lease(struct release *release, struct hf_fence *fence) {
         if (n < 0 || (size_t)n >= sizeof key)
                 return HF_E_TOO_LARGE;
         if (fence->term == 0)
-                r = find_term(release, fence);
+                r = read_term(release, fence);
         if (r == 0)
-                r = get(release, key);
+                r = read_key(release, key);
         if (r != 0)
                 return r;
         if (release->value)
-                lease = clear_holder(release->value, fence->identity, release->now);
-        r = lease ? commit(release, fence, key, lease) : HF_E_STALE_TERM;
+                lease = make_released_lease(release->value, fence->identity, release->now);
+        r = lease ? commit_release(release, fence, key, lease) : HF_E_STALE_TERM;
         hf__buf_unref(lease);
         return r == HF_E_CONFLICT ? HF_E_STALE_TERM : r;
 }
 
 /*
- * Releases one Lease. fence->term 0 = its current term, which is then set. 0; HF_E_STALE_TERM: the
- * Lease no longer has this identity and term; otherwise the store failed, and *reterr_status has
- * the reason.
+ * Releases one Lease. fence->term 0 = the current term, which is then stored there. Returns 0 or
+ * HF_E_STALE_TERM: the Lease no longer has this identity and term. Otherwise the store failed, and
+ * *reterr_status has the reason.
  */
-static int release_fence(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
-                         struct hf_status *reterr_status) {
+static int run_release(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
+                       struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(store->host);
         struct release release = {.store = store,
                                   .prefix = prefix,
@@ -200,7 +201,7 @@ static int release_fence(struct hfd_store *store, const char *prefix, struct hf_
         if (r != 0)
                 return r;
         hf__microtime_format(clock->real(clock->ctx) / 1000, release.now);
-        r = clear_lease(&release, fence);
+        r = release_in_store(&release, fence);
         *reterr_status = release.status;
         hf__buf_unref(release.value);
         (void)pthread_cond_destroy(&release.cond);
@@ -216,7 +217,7 @@ static void print_failure(const struct hf_fence *fence, int r, const struct hf_s
 /* Releases one Lease and prints the result. Returns the exit status. */
 static int release_lease(struct hfd_store *store, const char *prefix, struct hf_fence *fence) {
         struct hf_status status = {0};
-        int r = release_fence(store, prefix, fence, &status);
+        int r = run_release(store, prefix, fence, &status);
 
         if (r == 0)
                 (void)printf("released the Lease %s/%s of %s, term %llu\n", fence->ns, fence->name,
@@ -234,29 +235,29 @@ static void set_text(char *to, size_t max, const char *from) {
         (void)snprintf(to, max, "%s", from);
 }
 
-/* Releases what the run file names, while its lock is held. Returns the exit status. */
+/* Releases what the run file names; the caller holds its lock. Returns the exit status. */
 static int release_leases(const struct hf_host *host, const struct hfd_config *config,
-                          const struct hf_fence *leads) {
-        struct hf_fence fence = {.term = leads->term};
-        struct hf_fence also = {.term = 0};
+                          const struct hf_fence *leadership) {
+        struct hf_fence fence = {.term = leadership->term};
+        struct hf_fence old_lease = {.term = 0};
         struct hf_status status = {0};
         struct hfd_store *store;
 
         int r = hfd_configured_store_new(host, config, &store, &status);
         if (r != 0) {
-                print_failure(leads, r, &status);
+                print_failure(leadership, r, &status);
                 return 1;
         }
-        /* Each Lease gets its own fence: one that names both would compare the terms of both. */
-        set_text(fence.ns, sizeof fence.ns, leads->ns);
-        set_text(fence.name, sizeof fence.name, leads->name);
-        set_text(fence.identity, sizeof fence.identity, leads->identity);
+        /* One fence for each Lease: a fence that names both would compare the terms of both. */
+        set_text(fence.ns, sizeof fence.ns, leadership->ns);
+        set_text(fence.name, sizeof fence.name, leadership->name);
+        set_text(fence.identity, sizeof fence.identity, leadership->identity);
         int exit_status = release_lease(store, config->etcd_prefix, &fence);
-        if (exit_status == 0 && leads->also_name[0]) {
-                set_text(also.ns, sizeof also.ns, leads->also_ns);
-                set_text(also.name, sizeof also.name, leads->also_name);
-                set_text(also.identity, sizeof also.identity, leads->identity);
-                exit_status = release_lease(store, config->etcd_prefix, &also);
+        if (exit_status == 0 && leadership->also_name[0]) {
+                set_text(old_lease.ns, sizeof old_lease.ns, leadership->also_ns);
+                set_text(old_lease.name, sizeof old_lease.name, leadership->also_name);
+                set_text(old_lease.identity, sizeof old_lease.identity, leadership->identity);
+                exit_status = release_lease(store, config->etcd_prefix, &old_lease);
         }
         store->ops->free(store);
         return exit_status;
@@ -272,7 +273,7 @@ int hfd_release_main(const struct hfd_config *config) {
         int r = hfd_runfile_read_if_dead(config->runtime_dir, config->instance, &fence, &runfile,
                                          &status);
         if (r == HF_E_NOT_FOUND)
-                return 0; /* the process led nothing, as after every clean stop */
+                return 0; /* the process did not lead, as after every clean stop */
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
                 return 1;

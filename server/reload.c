@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Begins and ends reloads (reload.h). The work function decides what a reload reads.
+ * Begins and ends reloads (reload.h). What a reload reads is decided by the work function in
+ * main_loop.c.
  *
- * Invariants: RELOADING=1 is sent before the work begins, and READY=1 once after it has ended. Main
- * sends these messages and STOPPING=1, so that READY=1 never follows STOPPING=1. The systemd unit
- * depends on this.
+ * Invariants. RELOADING=1 is sent before the work begins, and READY=1 once after it has ended, so
+ * that the service manager knows when a reload is complete. READY=1 is never sent after STOPPING=1.
+ * Main sends all three, so their order is certain.
  */
 #include "server/reload.h"
 
@@ -32,8 +33,8 @@ static void *reload_thread(void *ctx) {
 }
 
 static void begin_reload(struct hfd_reload *reload) {
-        assert(!reload->running && !reload->dropped);
-        reload->asked = false;
+        assert(!reload->running && !reload->disabled);
+        reload->requested = false;
         atomic_store(&reload->returned, false);
         hfd_notify_reloading();
         int r = hf__thread_start(reload->host, "hfd-reload", reload_thread, reload,
@@ -47,29 +48,29 @@ static void begin_reload(struct hfd_reload *reload) {
         reload->running = true;
 }
 
-void hfd_reload_ask(struct hfd_reload *reload) { reload->asked = !reload->dropped; }
+void hfd_reload_request(struct hfd_reload *reload) { reload->requested = !reload->disabled; }
 
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin) {
         if (reload->running && atomic_load(&reload->returned)) {
                 hfd_reload_join(reload);
-                if (!reload->dropped)
+                if (!reload->disabled)
                         hfd_notify_ready();
         }
-        if (may_begin && reload->asked && !reload->running)
+        if (may_begin && reload->requested && !reload->running)
                 begin_reload(reload);
 }
 
-void hfd_reload_drop(struct hfd_reload *reload) {
-        reload->asked = false;
-        reload->dropped = true;
+void hfd_reload_disable(struct hfd_reload *reload) {
+        reload->requested = false;
+        reload->disabled = true;
 }
 
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)
                 return;
-        /* Unless the server stops, join only after the work has returned, because main must not
-         * block. */
-        assert(reload->dropped || atomic_load(&reload->returned));
+        /* Main must not block, so it joins only after the work has returned, unless the server
+         * stops. */
+        assert(reload->disabled || atomic_load(&reload->returned));
         (void)pthread_join(reload->thread, NULL);
         reload->running = false;
 }

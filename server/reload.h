@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reloads. SIGHUP requests a reload, a separate thread does the work, and main notifies the service
- * manager.
+ * Reloads of certificates and tokens. SIGHUP requests a reload, a separate thread does the work,
+ * and main notifies the service manager.
  *
- *      IDLE --asked, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
+ *      IDLE --requested, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
- * At most one reload runs at a time. Any number of requests during a reload cause one more reload
- * after it, because the running one may have read the files already. The work has its own thread
+ * At most one reload runs at a time. Requests during a reload cause exactly one more reload after
+ * it, because the running one may have read the files already. The work has its own thread
  * because it may block on a lock or a slow disk, and main must feed the watchdog.
  *
  * Thread: main for all functions. `work` and `wake` are called on the reload's thread.
@@ -25,8 +25,8 @@ struct hfd_reload {
         void (*wake)(void *ctx);
         void *ctx; /* borrowed */
         /* main only */
-        bool asked;       /* a reload is requested and has not begun */
-        bool dropped;     /* the server stops: no reload begins, and READY=1 is not sent */
+        bool requested;   /* a reload is requested and has not begun */
+        bool disabled;    /* the server stops: no reload begins, and READY=1 is not sent */
         bool running;     /* thread exists and has not been joined */
         pthread_t thread; /* valid while running */
         /* shared */
@@ -36,18 +36,18 @@ struct hfd_reload {
 /* wake makes main call hfd_reload_step soon and must not block. host and ctx outlive reload. */
 void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void (*work)(void *ctx),
                      void (*wake)(void *ctx), void *ctx);
-/* Requests a reload. A later hfd_reload_step begins it. Ignored after hfd_reload_drop. */
-void hfd_reload_ask(struct hfd_reload *reload);
+/* Requests a reload. A later hfd_reload_step begins it. Ignored after hfd_reload_disable. */
+void hfd_reload_request(struct hfd_reload *reload);
 /*
  * Ends the reload whose work has returned, and begins the next one if it was requested. While
  * may_begin is false (the server starts), requests are kept. Does not block.
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*
- * To be called when the server stops: drops requests for reloads. A running reload will not send
- * READY=1, which would contradict STOPPING=1. Idempotent.
+ * Call when the server stops. No reload begins afterwards, and a running one will not send READY=1,
+ * which would contradict STOPPING=1. Idempotent.
  */
-void hfd_reload_drop(struct hfd_reload *reload);
+void hfd_reload_disable(struct hfd_reload *reload);
 /* Blocks until the running work, if any, has returned. Call at the end of the process: after
- * hfd_reload_drop, and after the token that ends the waits of the work has fired. */
+ * hfd_reload_disable, and after the token that ends the waits of the work has fired. */
 void hfd_reload_join(struct hfd_reload *reload);

@@ -6,9 +6,9 @@
  *      {"format":1,"pid":N,"lease":{"namespace":...,"name":...,"identity":...,"term":...}}
  *      and during a migration also ,"also":{"namespace":...,"name":...}
  *
- * Invariant: whenever the process dies, the file is empty, or contains one line or the beginning of
- * one, never a mixture of two. A write therefore empties the file first. Only a line that ends in a
- * newline is read; everything else counts as incomplete, and nothing is released.
+ * Invariant: whenever the process dies, the file is empty, or it contains one line or the beginning
+ * of one, but never a mixture of two lines. A write therefore truncates the file first. A content
+ * that does not end in a newline counts as incomplete, and nothing is released then.
  */
 #include "server/runfile.h"
 
@@ -33,7 +33,8 @@ struct hfd_runfile {
         int fd; /* owned; holds the lock */
 };
 
-/* Refuses names that would give a hidden file or a path outside runtime_dir. */
+/* Sets path to the run file's path. Refuses names that would make it a hidden file or a path
+ * outside runtime_dir. */
 static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX],
                      struct hf_status *reterr_status) {
         size_t n = strlen(instance);
@@ -66,7 +67,7 @@ static int read_content(int fd, char *text, size_t *ret_n) {
         return HF_E_INVALID;
 }
 
-/* NULL: the content is empty, incomplete, or not a run file's. */
+/* NULL: the content is empty, incomplete or not that of a run file. */
 static struct hf__json *parse_content(int fd) {
         char text[MAX_BYTES];
         struct hf__json *json = NULL;
@@ -80,11 +81,11 @@ static struct hf__json *parse_content(int fd) {
         return json;
 }
 
-/* The pid that the holder of the lock has recorded; 0 = none. The kernel reports no pid for an OFD
- * lock. */
+/* The pid that the holder of the lock has written to the file; 0 = none. The kernel does not report
+ * the holder of an OFD lock. */
 static long long holder_pid(const char *path) {
         int64_t pid = 0;
-        /* Reading needs no lock: an incomplete line counts as no record. */
+        /* Reading needs no lock: a line that is being written counts as no record. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return 0;
@@ -95,7 +96,7 @@ static long long holder_pid(const char *path) {
         return (long long)pid;
 }
 
-/* Locks the file at path. create: creates it if it is missing. */
+/* Opens and locks the file at path; creates it first if it is missing and create is true. */
 static int lock_path(const char *path, bool create, struct hfd_runfile **ret_runfile,
                      struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = malloc(sizeof *runfile);
@@ -118,7 +119,7 @@ static int lock_path(const char *path, bool create, struct hfd_runfile **ret_run
         return 0;
 }
 
-int hfd_runfile_take(const char *runtime_dir, const char *instance,
+int hfd_runfile_lock(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = NULL;
         char path[PATH_MAX];
@@ -138,36 +139,37 @@ int hfd_runfile_take(const char *runtime_dir, const char *instance,
         return 0;
 }
 
-/* Does not close the object, so that the caller can add members. */
-static void add_name(struct hf__strbuf *line, const char *key, const char *ns, const char *name) {
+/* Begins the object of a Lease. Does not end it, so that the caller can add members. */
+static void add_lease_name(struct hf__strbuf *line, const char *key, const char *ns,
+                           const char *name) {
         hf__strbuf_printf(line, ",\"%s\":{\"namespace\":", key);
         hf__strbuf_json(line, ns, strlen(ns));
         hf__strbuf_puts(line, ",\"name\":");
         hf__strbuf_json(line, name, strlen(name));
 }
 
-static void add_leases(struct hf__strbuf *line, const struct hf_fence *leads) {
-        add_name(line, "lease", leads->ns, leads->name);
+static void add_leases(struct hf__strbuf *line, const struct hf_fence *leadership) {
+        add_lease_name(line, "lease", leadership->ns, leadership->name);
         hf__strbuf_puts(line, ",\"identity\":");
-        hf__strbuf_json(line, leads->identity, strlen(leads->identity));
+        hf__strbuf_json(line, leadership->identity, strlen(leadership->identity));
         /* A string, because a term has 64 bits, and many JSON readers keep only 53 bits of a
          * number. */
-        hf__strbuf_printf(line, ",\"term\":\"%llu\"}", (unsigned long long)leads->term);
-        if (leads->also_name[0]) {
-                add_name(line, "also", leads->also_ns, leads->also_name);
+        hf__strbuf_printf(line, ",\"term\":\"%llu\"}", (unsigned long long)leadership->term);
+        if (leadership->also_name[0]) {
+                add_lease_name(line, "also", leadership->also_ns, leadership->also_name);
                 hf__strbuf_puts(line, "}");
         }
 }
 
-int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads) {
+int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leadership) {
         assert(runfile->fd >= 0);
-        assert(!leads || (leads->term != 0 && leads->name[0]));
+        assert(!leadership || (leadership->term != 0 && leadership->name[0]));
         struct hf__strbuf line = {.max = MAX_BYTES - 1};
         hf__strbuf_printf(&line, "{\"format\":%d,\"pid\":%lld", FORMAT, (long long)getpid());
-        if (leads)
-                add_leases(&line, leads);
+        if (leadership)
+                add_leases(&line, leadership);
         hf__strbuf_puts(&line, "}\n");
-        /* Empty the file first: if the process dies between the two calls, no old record
+        /* Truncate the file first: if the process dies between the two calls, no old record
          * remains. */
         int r = line.error;
         if (ftruncate(runfile->fd, 0) != 0 && r == 0)
@@ -209,36 +211,36 @@ static bool parse_term(const char *text, uint64_t *ret_term) {
         return errno == 0 && *end == '\0';
 }
 
-/* HF_E_NOT_FOUND: the process led nothing. HF_E_INVALID: the record is not complete. json may be
- * NULL. */
-static int parse_leads(const struct hf__json *json, struct hf_fence *ret_leads) {
+/* json may be NULL. HF_E_NOT_FOUND: the process did not lead. HF_E_INVALID: the record is not
+ * complete. */
+static int parse_leadership(const struct hf__json *json, struct hf_fence *ret_leadership) {
         const struct hf__json *lease = hf__json_get(json, "lease"),
                               *also = hf__json_get(json, "also");
         if (!json)
                 return HF_E_INVALID;
         if (!lease)
                 return HF_E_NOT_FOUND;
-        bool ok = copy_text(ret_leads->ns, sizeof ret_leads->ns,
+        bool ok = copy_text(ret_leadership->ns, sizeof ret_leadership->ns,
                             hf__json_string(lease, "namespace")) &&
-                  copy_text(ret_leads->name, sizeof ret_leads->name,
+                  copy_text(ret_leadership->name, sizeof ret_leadership->name,
                             hf__json_string(lease, "name")) &&
-                  copy_text(ret_leads->identity, sizeof ret_leads->identity,
+                  copy_text(ret_leadership->identity, sizeof ret_leadership->identity,
                             hf__json_string(lease, "identity")) &&
-                  parse_term(hf__json_string(lease, "term"), &ret_leads->term);
+                  parse_term(hf__json_string(lease, "term"), &ret_leadership->term);
         if (also)
                 ok = ok &&
-                     copy_text(ret_leads->also_ns, sizeof ret_leads->also_ns,
+                     copy_text(ret_leadership->also_ns, sizeof ret_leadership->also_ns,
                                hf__json_string(also, "namespace")) &&
-                     copy_text(ret_leads->also_name, sizeof ret_leads->also_name,
+                     copy_text(ret_leadership->also_name, sizeof ret_leadership->also_name,
                                hf__json_string(also, "name"));
         return ok ? 0 : HF_E_INVALID;
 }
 
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
-                             struct hf_fence *ret_leads, struct hfd_runfile **ret_runfile,
+                             struct hf_fence *ret_leadership, struct hfd_runfile **ret_runfile,
                              struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = NULL;
-        struct hf_fence leads = {0};
+        struct hf_fence leadership = {0};
         char path[PATH_MAX];
         int r = make_path(runtime_dir, instance, path, reterr_status);
         if (r == 0)
@@ -247,16 +249,16 @@ int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                 return r;
         struct hf__json *json = parse_content(runfile->fd);
         /* The caller's struct is set only if the whole record is valid. */
-        r = parse_leads(json, &leads);
+        r = parse_leadership(json, &leadership);
         hf__json_free(json);
         if (r == 0) {
-                *ret_leads = leads;
+                *ret_leadership = leadership;
                 *ret_runfile = runfile;
                 return 0;
         }
         hfd_runfile_free(runfile);
         if (r == HF_E_NOT_FOUND)
-                return hf_fail(reterr_status, r, "%s: the last process led nothing", path);
+                return hf_fail(reterr_status, r, "%s: the last process was not leading", path);
         return hf_fail(reterr_status, r,
                        "%s is incomplete or not a run file of holdfastd: nothing is released. The "
                        "Lease expires by itself",

@@ -6,11 +6,11 @@
  *
  * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies;
  * no child inherits it, because the descriptor is close-on-exec. After a death `holdfastd release`
- * takes the lock, reads the content and releases exactly that term. It holds the lock meanwhile, so
- * that the instance cannot start again in between. The file is never removed: otherwise a process
- * that still has it open could lock a file that no other process finds.
+ * locks the file, reads it and releases exactly the term in it. It holds the lock until it is done,
+ * so that the instance cannot start during the release. The file is never removed: otherwise a
+ * process that still has it open could lock a file which other processes cannot find.
  *
- * Thread: one at a time per object. Every function blocks on a small file.
+ * Thread: any, but one at a time for one object. Every function blocks on a small file.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,27 +21,29 @@
 struct hfd_runfile;
 
 /*
- * Creates the directory and the file if they are missing, locks the file and empties its record.
- * Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has it; the message names file
- * and process. HF_E_INVALID: the instance's name cannot be a file name. Or -errno.
+ * Creates the directory and the file if they are missing, locks the file and records that this
+ * process leads nothing.
+ * Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has the lock; the message names
+ * file and process. HF_E_INVALID: the instance's name cannot be a file name. Or -errno.
  */
-int hfd_runfile_take(const char *runtime_dir, const char *instance,
+int hfd_runfile_lock(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);
 /*
  * Records what this process leads: the Lease, the identity and the term; in a migration also the
- * second Lease. NULL = nothing. leads is copied. 0 or -errno; after an error the record may be
- * unreadable, and a release then does nothing.
+ * second Lease. NULL: it leads nothing. leadership is copied. 0 or -errno; after an error the
+ * record may be unreadable, and a release then does nothing.
  */
-int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads);
+int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leadership);
 /* Unlocks and closes the file. Its content stays. Accepts NULL, returns NULL. */
 struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);
 
 /*
- * For `holdfastd release`: takes the lock of a dead process and reads what it led. On success
- * *ret_leads is set and *ret_runfile holds the lock until it is freed. Otherwise nothing is held:
- * HF_E_NOT_FOUND (there is no file, or the process led nothing), HF_E_BUSY (the process is alive),
- * HF_E_INVALID (the content is incomplete or not a run file), or -errno.
+ * For `holdfastd release`: locks the run file of a dead process and reads what that process led. On
+ * success
+ * *ret_leadership is set and *ret_runfile holds the lock until it is freed. Otherwise no lock is
+ * held: HF_E_NOT_FOUND (there is no file, or the process did not lead), HF_E_BUSY (the process is
+ * alive), HF_E_INVALID (the content is incomplete or not a run file), or -errno.
  */
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
-                             struct hf_fence *ret_leads, struct hfd_runfile **ret_runfile,
+                             struct hf_fence *ret_leadership, struct hfd_runfile **ret_runfile,
                              struct hf_status *reterr_status);

@@ -7,8 +7,10 @@
  *        +-------------failed or stopped-------------^
  *
  * Exit status: 0 after a requested stop; 1 after a failed boot; 70 if a controller does not stop.
- * With 70 the process ends at once: the controller's thread still uses the objects, so nothing is
- * freed, and the Lease is not released, because the controller may still act.
+ *
+ * Invariant: with status 70 the process ends at once, by _exit. The controller's thread still uses
+ * the objects, so nothing may be freed. And the Lease is not released, because the controller may
+ * still write.
  */
 #include "server/sequence.h"
 
@@ -35,11 +37,14 @@ static int run_sequence(struct hfd_server *server, struct hf_status *reterr_stat
         else
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
                        reterr_status->message);
-        /* Failures of other hooks are in the log already, and do not change the exit status. */
+        /* hfd_shutdown_run has logged the failures of other hooks. They do not change the exit
+         * status, because the process has stopped as requested. */
         if (hfd_shutdown_run(server, &why) == HF_E_STUCK) {
                 *reterr_status = why;
                 return HF_E_STUCK;
         }
+        /* HF_STUCK is final: the Lease was not released, even if the controller has stopped
+         * since. */
         if (r == 0 && atomic_load(&server->stuck))
                 return hf_fail(reterr_status, HF_E_STUCK, "a controller did not stop in time");
         return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Initializes and destroys the server's struct (server.h). assembly.c creates the objects in
- * between.
+ * Initializes and destroys struct hfd_server (server.h). After the initialization assembly.c
+ * creates the objects; it frees them before the struct is destroyed.
  */
 #include "server/server.h"
 
@@ -46,7 +46,8 @@ void hfd_server_wake(struct hfd_server *server) {
         uint64_t one = 1;
 
         assert(server->event_fd >= 0);
-        /* The write fails only if the counter is at its maximum. Then main wakes up anyway. */
+        /* The write fails only if the eventfd's counter is at its maximum, and then main wakes up
+         * anyway. */
         ssize_t written = write(server->event_fd, &one, sizeof one);
         (void)written;
 }

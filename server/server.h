@@ -3,12 +3,12 @@
 /*
  * One server: the struct that holds all objects of a holdfastd process.
  *
- * This header has the struct, and the functions that every part of the process may use. The parts
- * have headers of their own, and each uses only those above it in this list:
+ * This header has the struct, and the functions that every part of the process may use. Each part
+ * has its own header and uses only the parts above it in this list:
  *
  *      server            the struct; init, done, wake
  *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
- *      debug_leader      one concern each
+ *      debug_leader      one task each
  *      assembly          creates all objects, frees all objects
  *      boot, shutdown    start serving; stop gracefully
  *      sequence          boot, wait for the stop, shut down: one thread
@@ -72,7 +72,7 @@ struct hfd_server {
         struct hfd_cacher *cacher;
         struct hfd_registry *registry;
         struct hf_client *loopback;
-        struct hfd_compactor *compactor; /* ticked by main */
+        struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
         struct hfd_metrics_handler *metrics_handler;
@@ -94,8 +94,8 @@ struct hfd_server {
         _Atomic bool ready;             /* set by the boot: all post-start hooks are done */
         _Atomic bool stuck;             /* set by the elector: a controller does not stop */
         _Atomic bool sequence_ended;    /* set by the sequence thread, last */
-        _Atomic int exit_status;        /* valid once sequence_ended is true. After a failed
-                                           hfd_assembly_make: 0 = use 1. */
+        _Atomic int exit_status;        /* valid once sequence_ended is true, and after a failed
+                                           hfd_assembly_make, where 0 means 1 */
 };
 
 /*
@@ -109,8 +109,8 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
 /* After hfd_assembly_free, or when hfd_assembly_make was never called. */
 void hfd_server_done(struct hfd_server *server);
 
-/* Makes the main loop run once more. Call when state has changed that it reports or acts on. Never
- * blocks. Thread: any. */
+/* Makes the main loop run once more. Call when a state that it reports or depends on has changed.
+ * Never blocks. Thread: any. */
 void hfd_server_wake(struct hfd_server *server);
 /* Boot time by the server's clock. Thread: any. */
 hf_nsec hfd_server_now(const struct hfd_server *server);

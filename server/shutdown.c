@@ -13,11 +13,12 @@
 #include "server/server.h"
 
 /*
- * How long this process pauses after a release. Closing and freeing need a processor for some
- * milliseconds. If the successor is on the same machine, they would delay its first writes.
+ * How long this process pauses after it has released its Lease. Closing and freeing use a processor
+ * for some milliseconds. If the successor is on the same machine, this would delay its first
+ * writes.
  */
-#define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC)
-/* How long to wait for requests in progress: kube-apiserver's default request timeout. */
+#define SUCCESSOR_PAUSE (25 * HF_NSEC_PER_MSEC)
+/* How long to wait for requests in progress. Equals kube-apiserver's default request timeout. */
 #define DRAIN_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How long clients may take to read the last bytes of responses and watches. */
 #define CLOSE_TIMEOUT (2 * HF_NSEC_PER_SEC)
@@ -49,8 +50,9 @@ static void drain_requests(struct hfd_server *server) {
         hfd_lifecycle_signal(&server->lifecycle, HFD_IN_FLIGHT_REQUESTS_DRAINED);
 }
 
-/* Refuses, drains and closes. With --shutdown-send-retry-after the listener stays open during the
- * drain, so that new requests get a 429 instead of a refused connection. */
+/* Refuses new requests, waits for those in progress and closes the listener. With
+ * --shutdown-send-retry-after the listener stays open during the drain, so that new requests get a
+ * 429 instead of a refused connection. */
 static void close_api(struct hfd_server *server) {
         hfd_filters_refuse(server->filters);
         hfd_lifecycle_signal(&server->lifecycle, HFD_NOT_ACCEPTING_NEW_REQUEST);
@@ -75,18 +77,18 @@ int hfd_shutdown_run(struct hfd_server *server, struct hf_status *reterr_status)
         assert(server->controllers && server->elector && server->hooks);
         assert(!hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED));
         hfd_lifecycle_signal(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
-        hfd_server_wake(server); /* main starts the shutdown delay, in parallel to the hooks */
+        hfd_server_wake(server); /* main starts the shutdown delay, in parallel with the hooks */
         hfd_controllers_leave(server->controllers);
-        bool led = is_leading(server);
+        bool was_leading = is_leading(server);
         int r = stop_hooks(server, reterr_status);
         if (r == HF_E_STUCK)
                 return r;
-        if (led)
-                (void)hf_cancel_wait(hf_cancel_never(), hfd_server_now(server) + SUCCESSOR_FIRST);
+        if (was_leading)
+                (void)hf_cancel_wait(hf_cancel_never(), hfd_server_now(server) + SUCCESSOR_PAUSE);
         /* The controllers have been joined. Their informers are freed before the API closes:
          * otherwise each would log the end of its watch as an error. */
         server->controllers = hfd_controllers_free(server->controllers);
-        /* Load balancers get the shutdown delay to notice that readyz fails. */
+        /* During the shutdown delay load balancers notice that readyz fails. */
         (void)hfd_lifecycle_wait(&server->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION,
                                  HF_NSEC_NEVER);
         close_api(server);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status line shows the one fact that an operator needs most. In this order: the server stops;
- * it waits for etcd; a controller is stuck; the bootstrap runs, fails or is awaited; the current
- * leader. docs/operating.md lists the texts and what to do about them.
+ * The status line shows the one fact that an operator needs most: the first of these that applies.
+ * The server stops; it waits for etcd; a controller is stuck; the bootstrap runs or fails; the
+ * server waits for the bootstrap; the current leader. docs/operating.md lists the texts and what to
+ * do about them, so both must change together.
  */
 #include "server/status_line.h"
 
@@ -10,7 +11,7 @@
 
 #include "server/server.h"
 
-/* Shows the phase that this instance applies as the leader. False: there is none. */
+/* Formats the phase that this instance applies as the leader. False: there is none. */
 static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         struct hf_bootstrap_info info;
         size_t n = hf_bootstrap_n_phases(bootstrap);
@@ -30,8 +31,8 @@ static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
         return false;
 }
 
-/* Shows that this server, which is not ready, waits for the first phase. A leader, in any process,
- * has to complete it. */
+/* Formats that this server waits for the first phase, which the leader, in any process, must
+ * complete. False: it does not wait. */
 static bool format_awaited_phase(struct hfd_server *server, char *text) {
         struct hf_bootstrap_info info;
 

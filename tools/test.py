@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All tests of Holdfast; run by tools/test, which installs first what they need.
 
-Two things happen at the same time. The main lane runs what keeps the processors busy, one step after the other: builds, unit tests,
-the simulator, and the same under sanitizers. Beside it three workers run integration tests, each one file at a time; those mostly
-wait. Each step prints one line with its duration; if it failed, the end of its log follows. Every test counts once per build that it
+Two activities run at the same time. The main lane runs CPU-heavy steps one after the other: builds, unit tests, the simulator, and
+the same under sanitizers. Meanwhile three workers run integration tests, which mostly wait, each one file at a time. Each step prints one line with its duration; if it failed, the end of its log follows. Every test counts once per build that it
 runs in; a build or a check counts as one test.
 """
 import concurrent.futures
@@ -37,7 +36,7 @@ BUILDS = {
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false"], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
 # The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
-# forbids what that does; test_growth.py measures the processor time, and test_checker.py runs no server. Under the thread sanitizer, these three take a term through all its ways to begin and end.
+# forbids ptrace; test_growth.py measures the processor time, and test_checker.py runs no server. Under the thread sanitizer only these files run: they cover all ways in which a term begins and ends, and reloads.
 SANITIZED = {
     "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),

@@ -7,10 +7,10 @@
 #include "base/mailbox.h"
 
 enum hf__http_command_kind {
-        HF__HTTP_SUBMIT, /* start the exchange that contains the command */
-        HF__HTTP_CANCEL, /* cancel the exchange that contains it */
-        HF__HTTP_TIMER,  /* add the timer that contains it (struct scheduled in engine.c) */
-        HF__HTTP_STOP    /* stop the engine that contains it */
+        HF__HTTP_SUBMIT,   /* start the exchange that contains the command */
+        HF__HTTP_CANCEL,   /* cancel the exchange that contains it */
+        HF__HTTP_SCHEDULE, /* schedule the struct scheduled_call (engine.c) that contains it */
+        HF__HTTP_STOP      /* stop the engine that contains it */
 };
 
 struct hf__http_command {

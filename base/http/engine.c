@@ -31,19 +31,20 @@
 #include "base/http/exchange.h"
 #include "base/thread.h"
 
-#define N_EVENTS    64
+#define N_EVENTS 64
+/* At least one iteration a second, because a watchdog checks that `iterations` grows. */
 #define MAX_WAIT_MS 1000
 
 /* A call that hf__http_schedule has scheduled. The engine owns it. */
-struct scheduled {
-        struct hf__http_command command; /* HF__HTTP_TIMER */
+struct scheduled_call {
+        struct hf__http_command command; /* HF__HTTP_SCHEDULE */
         struct hf__timer timer;
         hf_nsec when;
         void (*fn)(void *ctx);
         void *ctx;
 };
 
-#define CONTAINER(pointer, type, member)                                                           \
+#define CONTAINER_OF(pointer, type, member)                                                        \
         ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* ---- any thread ---- */
@@ -70,18 +71,19 @@ static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t
         return x;
 }
 
-/* Whether a request may be submitted now. again: the id of the request that this one retries; 0 =
- * it is not a retry. */
-static int check_submit_locked(struct hf__http_engine *engine, uint64_t again) {
+/* Returns 0 if a request may be submitted now. previous_id: the id of the request that this one
+ * retries; 0 = it is not a retry. */
+static int check_submit_locked(struct hf__http_engine *engine, uint64_t previous_id) {
         if (engine->closed)
                 return HF_E_CLOSED;
-        const struct hf__exchange *last_try = again ? find_locked(engine, again) : NULL;
+        const struct hf__exchange *last_try = previous_id ? find_locked(engine, previous_id) : NULL;
         return last_try && last_try->cancel_posted ? HF_E_CANCELED : 0;
 }
 
-/* Copies the request outside the lock, because the copy can be large. */
-static int submit(struct hf__http_engine *engine, const struct hf__http_request *request,
-                  uint64_t again, uint64_t *ret_id) {
+/* Submits a request, or a retry if previous_id is not 0. Copies the request outside the lock,
+ * because the copy can be large. */
+static int submit_request(struct hf__http_engine *engine, const struct hf__http_request *request,
+                          uint64_t previous_id, uint64_t *ret_id) {
         if (!request->method || !request->url || !request->on_done ||
             request->lane >= HF__HTTP_N_LANES || (request->n_headers > 0 && !request->headers) ||
             (request->n_body > 0 && !request->body))
@@ -90,9 +92,9 @@ static int submit(struct hf__http_engine *engine, const struct hf__http_request 
         if (!x)
                 return -ENOMEM;
         pthread_mutex_lock(&engine->mu);
-        int r = check_submit_locked(engine, again);
+        int r = check_submit_locked(engine, previous_id);
         if (r == 0) {
-                x->id = again ? again : ++engine->last_id;
+                x->id = previous_id ? previous_id : ++engine->last_id;
                 if (ret_id) /* before the command is posted, because a callback may need the id */
                         *ret_id = x->id;
                 /* Insert in front of the previous try, which stays in the bucket until its on_done
@@ -110,14 +112,14 @@ static int submit(struct hf__http_engine *engine, const struct hf__http_request 
 
 int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
                     uint64_t *ret_id) {
-        return submit(engine, request, 0, ret_id);
+        return submit_request(engine, request, 0, ret_id);
 }
 
 int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request,
                           uint64_t id) {
         hf__engine_assert_thread(engine);
         assert(id != 0);
-        return submit(engine, request, id, NULL);
+        return submit_request(engine, request, id, NULL);
 }
 
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id) {
@@ -133,7 +135,7 @@ void hf__http_cancel(struct hf__http_engine *engine, uint64_t id) {
 int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
                       void *ctx) {
         assert(fn);
-        struct scheduled *scheduled = calloc(1, sizeof *scheduled);
+        struct scheduled_call *scheduled = calloc(1, sizeof *scheduled);
         if (!scheduled)
                 return -ENOMEM;
         scheduled->when = when;
@@ -142,7 +144,7 @@ int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(v
         pthread_mutex_lock(&engine->mu);
         bool closed = engine->closed;
         if (!closed)
-                post_locked(engine, &scheduled->command, HF__HTTP_TIMER);
+                post_locked(engine, &scheduled->command, HF__HTTP_SCHEDULE);
         pthread_mutex_unlock(&engine->mu);
         if (closed)
                 free(scheduled);
@@ -155,7 +157,7 @@ uint64_t hf__http_engine_iterations(struct hf__http_engine *engine) {
 
 /* ---- the engine's thread ---- */
 
-void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x) {
+void hf__engine_remove_exchange(struct hf__http_engine *engine, struct hf__exchange *x) {
         hf__engine_assert_thread(engine);
         assert(!x->ended && !x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
         assert(x->link);
@@ -174,12 +176,12 @@ void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x) {
                 hf__exchange_free(x);
 }
 
-static void run_scheduled(struct scheduled *scheduled) {
+static void run_scheduled_call(struct scheduled_call *scheduled) {
         scheduled->fn(scheduled->ctx);
         free(scheduled);
 }
 
-static void take_submit(struct hf__http_engine *engine, struct hf__exchange *x) {
+static void handle_submit(struct hf__http_engine *engine, struct hf__exchange *x) {
         x->next = engine->exchanges;
         if (x->next)
                 x->next->link = &x->next;
@@ -189,7 +191,7 @@ static void take_submit(struct hf__http_engine *engine, struct hf__exchange *x) 
 }
 
 /* The submit command was posted earlier to the same mailbox, so x has been started already. */
-static void take_cancel(struct hf__exchange *x) {
+static void handle_cancel(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
 
         if (x->ended) {
@@ -197,35 +199,37 @@ static void take_cancel(struct hf__exchange *x) {
                 return;
         }
         pthread_mutex_lock(&engine->mu);
-        x->cancel_posted = false; /* the command is taken, so hf__engine_forget may free x */
+        /* The command is no longer in the mailbox, so hf__engine_remove_exchange may free x. */
+        x->cancel_posted = false;
         pthread_mutex_unlock(&engine->mu);
         hf__exchange_abort(x, HF_E_CANCELED);
 }
 
-static void take_command(struct hf__http_engine *engine, struct hf__http_command *command) {
+static void handle_command(struct hf__http_engine *engine, struct hf__http_command *command) {
         switch (command->kind) {
         case HF__HTTP_SUBMIT:
-                take_submit(engine, CONTAINER(command, struct hf__exchange, submit_command));
+                handle_submit(engine, CONTAINER_OF(command, struct hf__exchange, submit_command));
                 break;
         case HF__HTTP_CANCEL:
-                take_cancel(CONTAINER(command, struct hf__exchange, cancel_command));
+                handle_cancel(CONTAINER_OF(command, struct hf__exchange, cancel_command));
                 break;
-        case HF__HTTP_TIMER: {
-                struct scheduled *scheduled = CONTAINER(command, struct scheduled, command);
-                hf__timer_heap_add(&engine->timers, &scheduled->timer, scheduled->when);
+        case HF__HTTP_SCHEDULE: {
+                struct scheduled_call *scheduled =
+                        CONTAINER_OF(command, struct scheduled_call, command);
+                hf__timer_heap_add(&engine->scheduled_calls, &scheduled->timer, scheduled->when);
                 break;
         }
         case HF__HTTP_STOP: engine->stopping = true; break;
         }
 }
 
-static void take_messages(struct hf__http_engine *engine) {
+static void handle_messages(struct hf__http_engine *engine) {
         struct hf__message *message = hf__mailbox_take(&engine->mailbox);
 
         while (message) {
-                /* taking the command may free its struct */
+                /* handling the command may free its struct */
                 struct hf__message *next = message->next;
-                take_command(engine, CONTAINER(message, struct hf__http_command, message));
+                handle_command(engine, CONTAINER_OF(message, struct hf__http_command, message));
                 message = next;
         }
 }
@@ -236,11 +240,11 @@ static void run_timers(struct hf__http_engine *engine) {
         /* The loop ends, because each call removes its timer from the heap or sets it to a later
          * time. */
         while ((first = engine->exchange_timers.first) != NULL && first->at <= engine->now)
-                hf__exchange_on_timer(CONTAINER(first, struct hf__exchange, timer));
-        while ((first = engine->timers.first) != NULL &&
+                hf__exchange_on_timer(CONTAINER_OF(first, struct hf__exchange, timer));
+        while ((first = engine->scheduled_calls.first) != NULL &&
                (first->at <= engine->now || engine->stopping)) {
-                hf__timer_heap_remove(&engine->timers, first);
-                run_scheduled(CONTAINER(first, struct scheduled, timer));
+                hf__timer_heap_remove(&engine->scheduled_calls, first);
+                run_scheduled_call(CONTAINER_OF(first, struct scheduled_call, timer));
         }
 }
 
@@ -250,18 +254,18 @@ static int prepare_wait(struct hf__http_engine *engine) {
 
         if (engine->exchange_timers.first && engine->exchange_timers.first->at < next)
                 next = engine->exchange_timers.first->at;
-        if (engine->timers.first && engine->timers.first->at < next)
-                next = engine->timers.first->at;
+        if (engine->scheduled_calls.first && engine->scheduled_calls.first->at < next)
+                next = engine->scheduled_calls.first->at;
         if (next <= engine->now)
                 return 0;
-        if (next < engine->armed_at) {
+        if (next < engine->timer_expires_at) {
                 hf_nsec rest = next - hf_now(engine->clock);
                 if (rest <= 0)
                         return 0;
                 struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(rest / HF_NSEC_PER_SEC),
                                                        .tv_nsec = (long)(rest % HF_NSEC_PER_SEC)}};
                 if (timerfd_settime(engine->timer_fd, 0, &spec, NULL) == 0)
-                        engine->armed_at = next;
+                        engine->timer_expires_at = next;
         }
         return MAX_WAIT_MS;
 }
@@ -284,19 +288,19 @@ static void run_iteration(struct hf__http_engine *engine) {
                         uint64_t count;
                         ssize_t n_read = read(fd, &count, sizeof count);
                         (void)n_read;
-                        engine->armed_at = HF_NSEC_NEVER;
+                        engine->timer_expires_at = HF_NSEC_NEVER;
                 } else {
                         hf__lanes_socket_event(engine, fd, events[i].events);
                 }
         }
         if (messages)
-                take_messages(engine);
+                handle_messages(engine);
         hf__lanes_run(engine);
         run_timers(engine);
         hf__lanes_flush(engine);
 }
 
-static void *loop(void *ctx) {
+static void *run_loop(void *ctx) {
         struct hf__http_engine *engine = ctx;
 
         engine->self = pthread_self();
@@ -309,11 +313,12 @@ static void *loop(void *ctx) {
         return NULL;
 }
 
-/* ---- life ---- */
+/* ---- creating, stopping and freeing ---- */
 
 /* Frees the engine. Its thread has ended or was never started. */
-static void destroy(struct hf__http_engine *engine) {
-        assert(!engine->exchanges && !engine->exchange_timers.first && !engine->timers.first);
+static void destroy_engine(struct hf__http_engine *engine) {
+        assert(!engine->exchanges && !engine->exchange_timers.first &&
+               !engine->scheduled_calls.first);
         for (size_t i = 0; i < HF__HTTP_N_BUCKETS; i++)
                 assert(!engine->buckets[i]);
         hf__options_done(engine);
@@ -327,7 +332,7 @@ static void destroy(struct hf__http_engine *engine) {
         free(engine);
 }
 
-static int watch(struct hf__http_engine *engine, int fd) {
+static int add_to_epoll(struct hf__http_engine *engine, int fd) {
         struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
         return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
@@ -339,8 +344,8 @@ static int open_fds(struct hf__http_engine *engine) {
         engine->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
         if (engine->timer_fd < 0)
                 return -errno;
-        int r = watch(engine, engine->timer_fd);
-        return r < 0 ? r : watch(engine, engine->mailbox.fd);
+        int r = add_to_epoll(engine, engine->timer_fd);
+        return r < 0 ? r : add_to_epoll(engine, engine->mailbox.fd);
 }
 
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
@@ -355,7 +360,7 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
         engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
         engine->epoll_fd = -1;
         engine->timer_fd = -1;
-        engine->armed_at = HF_NSEC_NEVER;
+        engine->timer_expires_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);
         int r = hf__mutex_init(&engine->mu);
         if (r < 0) {
@@ -372,9 +377,9 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
         if (r == 0)
                 r = hf__lanes_init(engine);
         if (r == 0)
-                r = hf__thread_start(host, thread_name, loop, engine, &engine->thread);
+                r = hf__thread_start(host, thread_name, run_loop, engine, &engine->thread);
         if (r < 0) {
-                destroy(engine);
+                destroy_engine(engine);
                 return r;
         }
         *ret_engine = engine;
@@ -396,6 +401,6 @@ struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine) {
         assert(!pthread_equal(engine->thread, pthread_self()));
         hf__http_engine_stop(engine);
         pthread_join(engine->thread, NULL);
-        destroy(engine);
+        destroy_engine(engine);
         return NULL;
 }

@@ -16,8 +16,8 @@
  * Outcomes:
  * - 0: a complete HTTP response, whatever its status code.
  * - HF_E_UNAVAILABLE: nothing was sent, or the connection was refused.
- * - HF_E_TIMEOUT: the deadline passed, or the connection broke after the request was sent. Nobody
- *   knows whether the request was carried out.
+ * - HF_E_TIMEOUT: the deadline passed, or the connection broke after the request was sent. It is
+ *   unknown whether the server processed the request.
  * - HF_E_CANCELED: the request was canceled, a callback ended it, or the engine was stopped.
  * - HF_E_TOO_LARGE: there is no on_data, and the body is longer than max_body.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused.
@@ -64,7 +64,7 @@ struct hf__http_request {
         /* The URL will be used again, so the engine keeps the parsed form as long as it runs. Set
          * this only for a small set of URLs. */
         bool url_recurs;
-        const char *unix_socket;    /* path, with the URL http://localhost/...; NULL = TCP */
+        const char *unix_socket; /* path of a socket, for URLs http://localhost/...; NULL = TCP */
         const char *const *headers; /* "Name: value" */
         size_t n_headers;
         const void *body;
@@ -88,7 +88,7 @@ struct hf__http_request {
         void *ctx;
 };
 
-/* Starts the engine's thread. host is borrowed. 0 or -errno. */
+/* Creates an engine and starts its thread. host is borrowed. 0 or -errno. */
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                         struct hf__http_engine **ret_engine);
 /* From now on submitting fails with HF_E_CLOSED, and all requests end soon with HF_E_CANCELED.

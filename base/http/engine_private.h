@@ -4,8 +4,9 @@
  * The engine's struct, for the files of base/http only.
  *
  * Lock: mu guards what other threads share with the engine's thread. It is taken before the
- * mailbox's mutex and never held during a callback or a call of curl. Everything else belongs to
- * the engine's thread, and functions that use it call hf__engine_assert_thread.
+ * mailbox's mutex and never held during a callback or a call of curl. The members under "the
+ * engine's thread only" belong to that thread. Most functions that other files call check this with
+ * hf__engine_assert_thread. Those that also run after the thread has ended cannot.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -44,12 +45,13 @@ struct hf__http_engine {
         struct hf__http_command stop_command;
 
         /* the engine's thread only */
-        pthread_t self;   /* set by the thread itself, because `thread` may not be set yet */
-        hf_nsec now;      /* boot time of the loop's latest wake-up */
-        hf_nsec armed_at; /* when timer_fd expires; HF_NSEC_NEVER = not armed */
+        pthread_t self; /* set by the thread itself, because `thread` may not be set yet */
+        hf_nsec now;    /* boot time of the loop's latest wake-up */
+        hf_nsec timer_expires_at; /* boot time when timer_fd expires; HF_NSEC_NEVER = not armed */
         bool stopping;
-        struct hf__timer_heap exchange_timers, timers;
-        struct hf__exchange *exchanges; /* taken from the mailbox and not yet ended */
+        struct hf__timer_heap exchange_timers; /* deadlines and delays of requests */
+        struct hf__timer_heap scheduled_calls; /* of hf__http_schedule */
+        struct hf__exchange *exchanges;        /* taken from the mailbox and not yet ended */
         struct hf__lanes lanes;
         struct hf__options options;
 };
@@ -57,5 +59,6 @@ struct hf__http_engine {
 #define hf__engine_assert_thread(engine) assert(pthread_equal((engine)->self, pthread_self()))
 
 /* Removes an exchange from all lists after its on_done has returned. Frees it, unless its cancel
- * command is in the mailbox: then taking that command frees it. Thread: the engine's. */
-void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x);
+ * command is in the mailbox: then the engine frees it when it takes that command. Thread: the
+ * engine's. */
+void hf__engine_remove_exchange(struct hf__http_engine *engine, struct hf__exchange *x);

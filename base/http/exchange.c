@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request and its curl handle, from the submission to on_done, and how its outcome is found.
+ * Runs one request from its submission to on_done, and determines its outcome.
  *
  * The outcome must never claim that nothing was done when the peer may have acted. curl calls
  * hf__exchange_on_prereq when it has a connection and is about to send. Before that nothing was
@@ -29,7 +29,9 @@
 #include "base/http/tls.h"
 
 #define DEFAULT_MAX_BODY ((size_t)8 << 20)
-#define MAX_RESTARTS     8
+/* Connections could change so often that each prediction of the guard is wrong. After this many
+ * restarts the request ends with HF_E_UNAVAILABLE. */
+#define MAX_RESTARTS 8
 
 /* ---- memory ---- */
 
@@ -67,13 +69,14 @@ static int make_host_header(const struct hf__http_request *request, char **ret_h
         return n < 0 ? -ENOMEM : 0;
 }
 
-/* Lists the headers that are set in addition to the request's own. A header with an empty value
- * removes one that curl would add. Returns their number. */
+/* Lists the headers that are set in addition to those of the request. Returns their number. A
+ * header with an empty value removes one that curl would add: an Expect would delay the body, and
+ * the Content-Type that curl assumes for a POST is that of a form. */
 static size_t list_extra_headers(const struct hf__http_request *request, const char *host,
                                  const char *extra[3]) {
         size_t n = 0;
 
-        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* HTTP/2 has no Expect */
+        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* curl sends no Expect over HTTP/2 */
                 extra[n++] = "Expect:";
         if (!has_header(request, "Content-Type"))
                 extra[n++] = "Content-Type:";
@@ -83,8 +86,9 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
 }
 
 /* Allocates an exchange, followed by space for n_headers headers, all strings and the body. */
-static struct hf__exchange *allocate(const struct hf__http_request *request, const char **extra,
-                                     size_t n_extra, size_t n_headers) {
+static struct hf__exchange *allocate_exchange(const struct hf__http_request *request,
+                                              const char **extra, size_t n_extra,
+                                              size_t n_headers) {
         size_t n_strings = strlen(request->method) + strlen(request->url) + 2;
 
         for (size_t i = 0; i < n_extra; i++)
@@ -107,7 +111,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                 return NULL;
         size_t n_extra = list_extra_headers(request, host, extra);
         size_t n_headers = request->n_headers + n_extra;
-        struct hf__exchange *x = allocate(request, extra, n_extra, n_headers);
+        struct hf__exchange *x = allocate_exchange(request, extra, n_extra, n_headers);
         if (!x) {
                 free(host);
                 return NULL;
@@ -182,10 +186,10 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
         return CURL_PREREQFUNC_OK;
 }
 
-/* ---- end ---- */
+/* ---- ending a request ---- */
 
-/* Takes x out of its pool and of the guard, and gives the curl handle back. */
-static void detach(struct hf__exchange *x) {
+/* Removes x from its pool and from the guard, and releases its curl handle. */
+static void detach_from_curl(struct hf__exchange *x) {
         hf__h2c_guard_leave(x);
         if (!x->easy)
                 return;
@@ -196,20 +200,20 @@ static void detach(struct hf__exchange *x) {
                 x->pool->n_active--;
                 x->pool = NULL;
         }
-        hf__options_give_handle(x);
+        hf__options_release_handle(x);
 }
 
 /* Calls on_done. x must not be used afterwards. */
-static void finish(struct hf__exchange *x, int outcome) {
+static void finish_exchange(struct hf__exchange *x, int outcome) {
         hf__timer_heap_remove(&x->engine->exchange_timers, &x->timer);
-        detach(x);
-        bool whole = outcome == 0 && !x->request.on_data;
+        detach_from_curl(x);
+        bool has_body = outcome == 0 && !x->request.on_data;
         struct hf__http_result result = {
                 .id = x->id,
                 .outcome = outcome,
                 .code = x->code,
-                .body = whole && x->body.data ? x->body.data : "",
-                .n_body = whole ? x->body.n : 0,
+                .body = has_body && x->body.data ? x->body.data : "",
+                .n_body = has_body ? x->body.n : 0,
                 .grpc_status = x->grpc_status,
                 .grpc_message = x->grpc_message ? x->grpc_message : "",
                 .retry_after_s = x->retry_after_s,
@@ -217,7 +221,7 @@ static void finish(struct hf__exchange *x, int outcome) {
                 .error_text = x->error_text,
         };
         x->request.on_done(x->request.ctx, &result);
-        hf__engine_forget(x->engine, x);
+        hf__engine_remove_exchange(x->engine, x);
 }
 
 /* Whether one side refused the other's certificate; text is curl's description. */
@@ -229,9 +233,9 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
         case CURLE_SSL_ISSUER_ERROR:
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         case CURLE_SSL_CLIENTCERT: return true;
-        /* With TLS 1.3 our side finishes the handshake before the peer checks our certificate. So
-         * the peer's alert arrives at our first read. The peer has not looked at the request
-         * then. */
+        /* With TLS 1.3 the client finishes the handshake before the server checks the client's
+         * certificate. So the server's alert arrives at the first read, and the server has not
+         * read the request. */
         case CURLE_RECV_ERROR:
         case CURLE_SSL_CONNECT_ERROR:
                 return strstr(text, "alert certificate") || strstr(text, "alert bad certificate") ||
@@ -242,7 +246,7 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
 
 /* Maps the result of a transfer to an outcome. The order matters: once curl may have sent the
  * request, a failure must not be reported as one where nothing was sent. */
-static int outcome_of(const struct hf__exchange *x, CURLcode result) {
+static int determine_outcome(const struct hf__exchange *x, CURLcode result) {
         if (x->forced_outcome == -ENOMEM && x->may_have_sent)
                 return HF_E_TIMEOUT;
         if (x->forced_outcome != 0)
@@ -265,10 +269,10 @@ static int outcome_of(const struct hf__exchange *x, CURLcode result) {
 
 void hf__exchange_restart(struct hf__exchange *x) {
         hf__engine_assert_thread(x->engine);
-        detach(x);
+        detach_from_curl(x);
         x->must_restart = false;
         x->error_text[0] = '\0';
-        hf__exchange_begin(x);
+        hf__exchange_activate(x);
 }
 
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
@@ -282,7 +286,7 @@ void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
         }
         /* After a failure the handle may have changed options or state. */
         x->may_keep_options = result == CURLE_OK && x->forced_outcome == 0 && !x->resent;
-        finish(x, outcome_of(x, result));
+        finish_exchange(x, determine_outcome(x, result));
 }
 
 static bool has_local_port(int fd, int port) {
@@ -325,7 +329,7 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         if (x->error_text[0] == '\0')
                 (void)strcpy(x->error_text,
                              outcome == HF_E_TIMEOUT ? "the deadline passed" : "canceled");
-        finish(x, outcome);
+        finish_exchange(x, outcome);
 }
 
 /* The index into hf__lanes.pools of the pool that x uses. */
@@ -333,19 +337,19 @@ static size_t pool_index(const struct hf__exchange *x) {
         return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0);
 }
 
-/* ---- begin ---- */
+/* ---- starting a request ---- */
 
-void hf__exchange_begin(struct hf__exchange *x) {
+void hf__exchange_activate(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
         struct hf__pool *pool = engine->lanes.pools[pool_index(x)];
 
         hf__engine_assert_thread(engine);
         assert(!x->pool && !x->easy && !x->guard_pool);
-        if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_holds(x, pool))
+        if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_enter(x, pool))
                 return;
-        CURLcode code = hf__options_take_handle(x);
+        CURLcode code = hf__options_acquire_handle(x);
         x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
-        hf__lanes_limit_connections(pool, hf__options_shares(&x->request));
+        hf__lanes_limit_connections(pool, hf__options_may_share(&x->request));
         if (code == CURLE_OK && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;
         } else {
@@ -370,9 +374,9 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         if (x->is_delayed)
                 return;
-        x->is_h2c = hf__h2c_guard_concerns(engine, &x->request);
+        x->is_h2c = hf__h2c_guard_applies(engine, &x->request);
         x->expects_reuse = engine->lanes.pools[pool_index(x)]->h2c_connected;
-        hf__exchange_begin(x);
+        hf__exchange_activate(x);
 }
 
 void hf__exchange_on_timer(struct hf__exchange *x) {

@@ -3,14 +3,14 @@
 /*
  * An exchange: one request, from its submission to the call of on_done.
  *
- *      submitted   in the engine's mailbox
- *      delayed     taken from it, until request.not_before (is_delayed)
- *      held        by the guard of clear-text HTTP/2 (h2c_guard.c)
- *      active      in a pool, with a curl handle
+ *      submitted   it is in the engine's mailbox
+ *      delayed     it waits until request.not_before (is_delayed)
+ *      held        the guard of clear-text HTTP/2 holds it back (h2c_guard.c)
+ *      active      it is in a pool and has a curl handle
  *      ended       on_done has been called
  *
- * Each step but the first and the last may be skipped. Thread: the engine's, for every function
- * here except hf__exchange_new and hf__exchange_free.
+ * Every state except the first and the last may be skipped. Thread: the engine's, for every
+ * function here except hf__exchange_new and hf__exchange_free.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -42,9 +42,9 @@ struct hf__exchange {
         /* owned by the mailbox while posted */
         struct hf__http_command submit_command, cancel_command;
 
-        /* All below belongs to the engine's thread. */
+        /* the engine's thread only, from here on */
         struct hf__timer timer; /* due at the earliest of deadline, head_deadline, not_before */
-        struct hf__exchange *next, **link; /* in engine->exchanges */
+        struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
         bool is_delayed;
         bool ended; /* on no list any more; kept only until cancel_command is taken */
 
@@ -92,8 +92,8 @@ void hf__exchange_free(struct hf__exchange *x);
 /* Starts x, delays it, or ends it when no time is left. */
 void hf__exchange_start(struct hf__exchange *x);
 /* Passes x to curl, lets the guard hold it, or ends it on failure. */
-void hf__exchange_begin(struct hf__exchange *x);
-/* Takes x out of curl and begins again. The current try must not have sent anything. */
+void hf__exchange_activate(struct hf__exchange *x);
+/* Removes x from curl and activates it again. Nothing of x may have been sent yet. */
 void hf__exchange_restart(struct hf__exchange *x);
 /* Recomputes the timer. Call it after head_done or is_delayed has changed. */
 void hf__exchange_set_timer(struct hf__exchange *x);

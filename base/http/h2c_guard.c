@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard of clear-text HTTP/2 (h2c): decides which request may open a connection, and which must
- * share one. libcurl 8.0 and later do not need it: hf__h2c_guard_concerns returns false for them.
+ * share one. libcurl 8.0 and later do not need it: hf__h2c_guard_applies returns false for them.
  *
  * Before libcurl 8.0 a request with the version "prior knowledge" can only open a new connection,
  * and fails on a reused one (curl issue 10634). A request with the version "HTTP/2" can only share
@@ -15,8 +15,8 @@
  * their timer runs. A first request leaves its list when bytes have been received, or when it ends.
  * That sets h2c_changed, and the loop then starts all held requests, which may be held again.
  *
- * An exchange is in at most one list, and guard_pool names the pool. All of it belongs to the
- * engine's thread.
+ * An exchange is in at most one list, and guard_pool points to that pool. Only the engine's thread
+ * uses the lists.
  */
 #include "base/http/h2c_guard.h"
 
@@ -26,13 +26,14 @@
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 
-bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
-                            const struct hf__http_request *request) {
+bool hf__h2c_guard_applies(const struct hf__http_engine *engine,
+                           const struct hf__http_request *request) {
         return engine->needs_h2c_guard && request->version == HF__HTTP_2_PRIOR_KNOWLEDGE &&
                strncmp(request->url, "http:", 5) == 0;
 }
 
-static void enter_list(struct hf__pool *pool, struct hf__exchange **list, struct hf__exchange *x) {
+static void insert_into_list(struct hf__pool *pool, struct hf__exchange **list,
+                             struct hf__exchange *x) {
         assert(!x->guard_pool);
         x->guard_pool = pool;
         x->guard_next = *list;
@@ -52,14 +53,14 @@ void hf__h2c_guard_leave(struct hf__exchange *x) {
         if (x->guard_next)
                 x->guard_next->guard_link = x->guard_link;
         x->guard_pool = NULL;
-        /* This makes the loop call hf__h2c_guard_release. */
+        /* This makes the loop call hf__h2c_guard_start_held. */
         pool->h2c_changed = true;
         pool->curl_due = 0;
 }
 
-/* A connection can be shared once the peer has sent something, because the peer's first frame
- * contains the number of streams that it accepts. */
-void hf__h2c_guard_received(struct hf__pool *pool) {
+/* A connection can be shared once the server has sent something: the server's first frame is
+ * SETTINGS, which may contain SETTINGS_MAX_CONCURRENT_STREAMS. */
+void hf__h2c_guard_on_received(struct hf__pool *pool) {
         for (struct hf__exchange *x = pool->first_requests, *next; x; x = next) {
                 next = x->guard_next;
                 if (x->may_have_sent) {
@@ -97,23 +98,23 @@ static bool have_same_origin(const struct hf__exchange *a, const struct hf__exch
                strchr("/?#", b->request.url[n]) && strcmp(unix_a, unix_b) == 0;
 }
 
-bool hf__h2c_guard_holds(struct hf__exchange *x, struct hf__pool *pool) {
+bool hf__h2c_guard_enter(struct hf__exchange *x, struct hf__pool *pool) {
         struct hf__exchange *first_request = pool->first_requests;
 
         hf__engine_assert_thread(x->engine);
         assert(x->is_h2c && !x->pool);
         while (first_request && !have_same_origin(first_request, x))
                 first_request = first_request->guard_next;
-        enter_list(pool, first_request ? &pool->held : &pool->first_requests, x);
+        insert_into_list(pool, first_request ? &pool->held : &pool->first_requests, x);
         return first_request != NULL;
 }
 
-void hf__h2c_guard_release(struct hf__pool *pool) {
+void hf__h2c_guard_start_held(struct hf__pool *pool) {
         struct hf__exchange *held = pool->held, *next;
 
         hf__engine_assert_thread(pool->engine);
-        /* Empty the list first, because hf__exchange_begin may hold some of the requests again. A
-         * request may also end at once and call its callback. The callback cannot change this
+        /* Empty the list first, because hf__exchange_activate may hold some of the requests again.
+         * A request may also end at once and call its callback. The callback cannot change this
          * chain, because it can start or cancel other requests only through the mailbox. */
         for (struct hf__exchange *x = held; x; x = x->guard_next)
                 x->guard_pool = NULL;
@@ -122,6 +123,6 @@ void hf__h2c_guard_release(struct hf__pool *pool) {
         for (struct hf__exchange *x = held; x; x = next) {
                 next = x->guard_next;
                 x->expects_reuse = pool->h2c_connected;
-                hf__exchange_begin(x);
+                hf__exchange_activate(x);
         }
 }

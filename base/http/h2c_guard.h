@@ -13,17 +13,17 @@ struct hf__http_request;
 struct hf__pool;
 
 /* Whether the guard applies to a request. */
-bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
-                            const struct hf__http_request *request);
-/* Adds x to one of the pool's lists. true: x is held until another request has opened a connection.
- * false: x is the first request to its origin and opens the connection itself. */
-bool hf__h2c_guard_holds(struct hf__exchange *x, struct hf__pool *pool);
+bool hf__h2c_guard_applies(const struct hf__http_engine *engine,
+                           const struct hf__http_request *request);
+/* Adds x to one of the pool's lists. true: x must wait until another request has opened a
+ * connection. false: x is the first request to its origin and opens the connection itself. */
+bool hf__h2c_guard_enter(struct hf__exchange *x, struct hf__pool *pool);
 /* Call it when curl has a connection for x and has sent nothing yet. true: x got a new connection
  * where it expected a reused one, or the other way round, and must restart. */
 bool hf__h2c_guard_must_restart(struct hf__exchange *x);
-/* Takes x out of its list, if it is in one. */
+/* Removes x from its list, if it is in one. */
 void hf__h2c_guard_leave(struct hf__exchange *x);
 /* Call it after bytes were received on a connection of the pool. */
-void hf__h2c_guard_received(struct hf__pool *pool);
+void hf__h2c_guard_on_received(struct hf__pool *pool);
 /* Starts the held requests. Call it when pool->h2c_changed is set. */
-void hf__h2c_guard_release(struct hf__pool *pool);
+void hf__h2c_guard_start_held(struct hf__pool *pool);

@@ -2,24 +2,24 @@
 /*
  * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
- * curl requests through callbacks which descriptors to watch and when to call it. Apart from
- * reread(), the loop calls curl only for descriptors that have events, never for all. A socket that
- * curl has closed must not stay in the table, because another thread may get the same descriptor
- * number at once.
+ * Through callbacks curl registers the descriptors to watch and the time of its next call. Apart
+ * from reread_sockets, the loop calls curl only for descriptors that have events, never for all. A
+ * socket that curl has closed must not stay in the table, because another thread may get the same
+ * descriptor number at once.
  *
- * This file works around three faults of libcurl 7.88:
+ * This file contains workarounds for three faults of libcurl 7.88:
  *
  * - It can hold back received bytes of one stream (its buffer was full while it served another
  *   stream) without asking to be called again. If nothing more arrives on the connection, the
- *   stream makes no progress until its deadline. So reread() makes curl read from all sockets of
- *   the pool: immediately after a piece that may have filled a buffer, otherwise REREAD_DELAY after
- *   input, and again as long as that delivers more data.
+ *   stream makes no progress until its deadline. So reread_sockets makes curl read from all sockets
+ *   of the pool: immediately after a piece that may have filled a buffer, otherwise REREAD_DELAY
+ *   after input, and again as long as that delivers more data.
  *
  * - It opens connections that it does not need: for a thousand concurrent requests it opens eight
  *   hundred connections, where four would do. So a pool limits the connections to each origin, to
- *   the number that its requests need with STREAMS_EACH streams per connection. The limit is lifted
- *   when a request cannot share a connection, or when a response arrives in HTTP/1.x. After such a
- *   response the requests that wait for a connection begin again.
+ *   the number that its requests need with STREAMS_PER_CONNECTION streams per connection. The limit
+ *   is lifted when a request cannot share a connection, or when a response arrives in HTTP/1.x.
+ *   After such a response the requests that wait for a connection begin again.
  *
  * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
  *   write wakes the peer. So shared connections are corked, and the collected frames are sent at
@@ -47,7 +47,7 @@
 #define MAX_H2C_CONNECTIONS 4L
 #define MIN_TLS_CONNECTIONS 4L
 /* Must be less than the streams that Holdfast's servers and kube-apiserver allow per connection. */
-#define STREAMS_EACH 64
+#define STREAMS_PER_CONNECTION 64
 
 #define REREAD_DELAY (20 * HF_NSEC_PER_MSEC)
 
@@ -73,7 +73,7 @@ static struct hf__socket *socket_at(struct hf__lanes *lanes, int fd) {
 
 /* Adds the descriptor to the epoll set, or changes its events there. Returns the events that the
  * set watches for it afterwards; 0 = it could not be added. */
-static uint32_t watch(int epoll_fd, int fd, uint32_t watched, uint32_t events) {
+static uint32_t set_epoll_events(int epoll_fd, int fd, uint32_t watched, uint32_t events) {
         struct epoll_event event = {.events = events, .data.fd = fd};
 
         if (watched == events)
@@ -102,7 +102,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
                  * thread may have got its number. A connection is removed from the set when it is
                  * closed, or at its next event while it is idle. */
                 sock->pool = NULL;
-                /* curl's resolver closes its own descriptors, which takes them out of the set. */
+                /* curl's resolver closes the descriptors it opened, which removes them from the
+                 * set. */
                 if (!sock->is_connection)
                         sock->watched = 0;
                 return 0;
@@ -111,7 +112,7 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
                 events |= EPOLLIN;
         if (what & CURL_POLL_OUT)
                 events |= EPOLLOUT;
-        sock->watched = watch(pool->engine->epoll_fd, fd, sock->watched, events);
+        sock->watched = set_epoll_events(pool->engine->epoll_fd, fd, sock->watched, events);
         sock->pool = sock->watched ? pool : NULL;
         return 0;
 }
@@ -237,7 +238,7 @@ void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
                         return;
                 pool->max_connections = 0;
         } else {
-                long limit = MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_EACH);
+                long limit = MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_PER_CONNECTION);
                 if (limit <= pool->max_connections)
                         return;
                 pool->max_connections = limit;
@@ -251,7 +252,7 @@ void hf__lanes_lift_limit(struct hf__pool *pool) {
                 pool->must_restart_waiting = true;
 }
 
-/* Restarts the requests that wait for a connection. curl itself would not look at them again until
+/* Restarts the requests that wait for a connection. curl itself would not retry them until
  * some connection changes. */
 static void restart_waiting(struct hf__pool *pool) {
         pool->must_restart_waiting = false;
@@ -309,7 +310,7 @@ void hf__lanes_replace_pool(struct hf__pool *pool) {
 /* ---- calling curl ---- */
 
 /* Ends the requests that curl reports as done. */
-static void end_done(struct hf__pool *pool) {
+static void end_finished_requests(struct hf__pool *pool) {
         CURLMsg *message;
         int n_left;
 
@@ -354,15 +355,15 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         hf__lanes_mark_dirty(pool);
         (void)curl_multi_socket_action(pool->multi, fd, select_mask(events), &n_running);
         if (events & EPOLLIN)
-                hf__h2c_guard_received(pool);
-        end_done(pool);
+                hf__h2c_guard_on_received(pool);
+        end_finished_requests(pool);
         if (events & EPOLLIN && pool->reread_at == HF_NSEC_NEVER && pool->n_active > 0)
                 pool->reread_at = engine->now + REREAD_DELAY;
 }
 
 /* Makes curl read from each connection of the pool that has received data; the comment at the top
  * of this file explains why. */
-static void reread(struct hf__http_engine *engine, struct hf__pool *pool) {
+static void reread_sockets(struct hf__http_engine *engine, struct hf__pool *pool) {
         struct hf__lanes *lanes = &engine->lanes;
         uint64_t n_received = pool->n_received;
         int n_running;
@@ -372,7 +373,7 @@ static void reread(struct hf__http_engine *engine, struct hf__pool *pool) {
                 if (lanes->sockets[fd].pool == pool && lanes->sockets[fd].last_in > 0)
                         (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN,
                                                        &n_running);
-        end_done(pool);
+        end_finished_requests(pool);
         bool again = pool->n_received != n_received && pool->n_active > 0;
         pool->reread_at = again ? engine->now : HF_NSEC_NEVER;
 }
@@ -387,12 +388,12 @@ static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
                 pool->curl_due = HF_NSEC_NEVER;
                 hf__lanes_mark_dirty(pool);
                 (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
-                end_done(pool);
+                end_finished_requests(pool);
         }
         if (pool->reread_at <= engine->now)
-                reread(engine, pool);
+                reread_sockets(engine, pool);
         if (pool->h2c_changed)
-                hf__h2c_guard_release(pool);
+                hf__h2c_guard_start_held(pool);
         if (pool->must_restart_waiting)
                 restart_waiting(pool);
 }

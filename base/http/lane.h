@@ -28,8 +28,8 @@ struct hf__pool {
         struct hf__http_engine *engine;
         size_t index;         /* index into hf__lanes.pools */
         CURLM *multi;         /* owned */
-        hf_nsec curl_due;     /* when curl has asked to be called; HF_NSEC_NEVER = it has not */
-        hf_nsec reread_at;    /* when to make curl read from all sockets; HF_NSEC_NEVER = not */
+        hf_nsec curl_due;     /* boot time when curl must be called; HF_NSEC_NEVER = none */
+        hf_nsec reread_at;    /* boot time to make curl read all sockets; HF_NSEC_NEVER = none */
         uint64_t n_received;  /* header lines and pieces of bodies that curl has passed on */
         size_t n_active;      /* requests in multi */
         long max_connections; /* to one origin, as set in multi; 0 = no limit */
@@ -42,7 +42,7 @@ struct hf__pool {
 };
 
 struct hf__socket {
-        struct hf__pool *pool; /* NULL = curl has not asked to watch it */
+        struct hf__pool *pool; /* NULL = curl does not want events of this socket */
         hf_nsec last_in;       /* when bytes were last received; 0 = never */
         uint32_t watched;      /* its events in the epoll set; 0 = it is not in the set */
         bool is_connection;    /* curl closes it through hf__lanes_close_socket */
@@ -77,7 +77,7 @@ void hf__lanes_done(struct hf__http_engine *engine);
 
 /* ---- for the loop ---- */
 
-/* Handles events of a descriptor that is not the engine's own. */
+/* Handles events of a descriptor that curl uses. */
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
 /* Calls curl where it is due, ends requests that are done, frees empty old pools. */
 void hf__lanes_run(struct hf__http_engine *engine);
@@ -91,12 +91,12 @@ hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 /* Call it before each call of curl that may write to the pool's connections. */
 void hf__lanes_mark_dirty(struct hf__pool *pool);
 /* Adapts the limit of connections. Call it before a request is added. shares: the result of
- * hf__options_shares for that request. */
+ * hf__options_may_share for that request. */
 void hf__lanes_limit_connections(struct hf__pool *pool, bool shares);
-/* Lifts the limit soon. Call it when a request of the pool turns out to be unable to share
- * connections. */
+/* Removes the limit of connections in the next hf__lanes_run. Call it when a request of the pool
+ * turns out to be unable to share connections. */
 void hf__lanes_lift_limit(struct hf__pool *pool);
-/* Gives the lane a new pool: a connection of this one seems to be dead. */
+/* Gives the lane a new pool. Call it when a connection of this pool seems to be dead. */
 void hf__lanes_replace_pool(struct hf__pool *pool);
 
 /* ---- for curl ---- */

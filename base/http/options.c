@@ -3,12 +3,12 @@
  * The curl handle of one request, and its options.
  *
  * curl copies little of the data that options point to. The exchange owns this data (or holds a
- * reference, for TLS), and lives until it has given the handle back.
+ * reference, for TLS), and lives until it has released the handle.
  *
  * Handles are kept for further requests. Most are reset and have no options. But after a successful
  * request to a URL that recurs, the handle keeps all options, and the next request to this URL sets
- * only those that differ (set_own). In a kept handle the pointers of these options are stale; curl
- * does not use them before they are set again.
+ * only those that differ (set_request_options). In a kept handle the pointers of these options are
+ * stale; curl does not use them before they are set again.
  */
 #include "base/http/options.h"
 
@@ -33,7 +33,7 @@
 /* A connection is dead when bytes that were sent on it are not acknowledged for this long. */
 #define UNACKED_TIMEOUT_MS 20000u
 
-/* Sets an option of `easy`, unless setting an earlier one has failed. */
+/* Sets an option of the local variable `easy`, unless `code` is already an error. */
 #define SET(option, value)                                                                         \
         do {                                                                                       \
                 if (code == CURLE_OK)                                                              \
@@ -49,7 +49,7 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         /* Fails on unix sockets, which do not need it. */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
         hf__lanes_socket_opened(x->engine, fd);
-        if (hf__options_shares(&x->request))
+        if (hf__options_may_share(&x->request))
                 hf__lanes_cork_socket(x->pool, fd);
         return CURL_SOCKOPT_OK;
 }
@@ -126,7 +126,7 @@ static CURLcode set_method(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-bool hf__options_shares(const struct hf__http_request *request) {
+bool hf__options_may_share(const struct hf__http_request *request) {
         return request->version == HF__HTTP_2_PRIOR_KNOWLEDGE ||
                (request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0);
 }
@@ -148,7 +148,7 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_HTTP_VERSION, version);
         /* Makes the request wait for a connection that is being opened, because it may be able to
          * share it. Otherwise curl would open another one. */
-        SET(CURLOPT_PIPEWAIT, (long)hf__options_shares(&x->request));
+        SET(CURLOPT_PIPEWAIT, (long)hf__options_may_share(&x->request));
         return code;
 }
 
@@ -178,8 +178,8 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-/* The options that differ between requests to one URL. */
-static CURLcode set_own(struct hf__exchange *x, CURL *easy) {
+/* Sets the options that may differ between two requests to one URL. */
+static CURLcode set_request_options(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
         SET(CURLOPT_PRIVATE, x);
@@ -196,7 +196,8 @@ static CURLcode set_own(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
+/* Sets every option of a handle that is new or was reset. */
+static CURLcode set_all_options(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
         SET(CURLOPT_URL, x->request.url);
@@ -206,7 +207,7 @@ static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_HEADERFUNCTION, hf__response_on_header);
         SET(CURLOPT_WRITEFUNCTION, hf__response_on_body);
         if (code == CURLE_OK)
-                code = set_own(x, easy);
+                code = set_request_options(x, easy);
         if (code == CURLE_OK)
                 code = set_transport(x, easy);
         return code;
@@ -215,11 +216,13 @@ static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
 /* ---- kept handles and URLs ---- */
 
 /*
- * Whether two such requests to one URL differ only in the options that set_own sets. Only POST
- * qualifies, because it always sets the options for a body. Requests with TLS are excluded, because
- * a kept handle does not keep the certificates alive, and because set_server_name changes the URL.
+ * Whether the handle of such a request may keep its options for another such request to its URL.
+ * This requires that the two requests differ only in the options that set_request_options sets.
+ * Only POST qualifies, because it always sets the options for a body. Requests with TLS are
+ * excluded, because a kept handle does not keep the certificates alive, and because set_server_name
+ * changes the URL.
  */
-static bool is_plain(const struct hf__http_request *request) {
+static bool allows_kept_options(const struct hf__http_request *request) {
         return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
 }
 
@@ -228,7 +231,7 @@ static bool is_plain(const struct hf__http_request *request) {
  * fail with that error. */
 static const struct hf__http_url *find_url(struct hf__options *options,
                                            const struct hf__http_request *request) {
-        if (!request->url_recurs || !is_plain(request))
+        if (!request->url_recurs || !allows_kept_options(request))
                 return NULL;
         for (size_t i = 0; i < options->n_urls; i++)
                 if (strcmp(options->urls[i].text, request->url) == 0)
@@ -248,7 +251,8 @@ static const struct hf__http_url *find_url(struct hf__options *options,
 
 /* Takes the handle that was given back most recently, preferably one that has the options of url
  * (may be NULL). Creates a handle if none is kept; `easy` is then NULL if memory is exhausted. */
-static struct hf__http_idle take_idle(struct hf__options *options, const struct hf__http_url *url) {
+static struct hf__http_idle pop_idle_handle(struct hf__options *options,
+                                            const struct hf__http_url *url) {
         size_t i = options->n_idle;
 
         if (i == 0)
@@ -262,24 +266,24 @@ static struct hf__http_idle take_idle(struct hf__options *options, const struct 
         return idle;
 }
 
-CURLcode hf__options_take_handle(struct hf__exchange *x) {
+CURLcode hf__options_acquire_handle(struct hf__exchange *x) {
         struct hf__options *options = &x->engine->options;
 
         hf__engine_assert_thread(x->engine);
         assert(!x->easy);
         x->url = find_url(options, &x->request);
-        struct hf__http_idle idle = take_idle(options, x->url);
+        struct hf__http_idle idle = pop_idle_handle(options, x->url);
         x->easy = idle.easy;
         if (!x->easy)
                 return CURLE_OUT_OF_MEMORY;
         if (idle.url && idle.url == x->url)
-                return set_own(x, x->easy);
+                return set_request_options(x, x->easy);
         if (idle.url)
                 curl_easy_reset(x->easy);
-        return set_all(x, x->easy);
+        return set_all_options(x, x->easy);
 }
 
-void hf__options_give_handle(struct hf__exchange *x) {
+void hf__options_release_handle(struct hf__exchange *x) {
         struct hf__options *options = &x->engine->options;
         const struct hf__http_url *url = x->may_keep_options ? x->url : NULL;
 

@@ -41,12 +41,14 @@ struct hf__options {
         size_t n_urls;
 };
 
-/* Sets x->easy to a handle with all options of x. After an error x->easy may be NULL or set. */
-CURLcode hf__options_take_handle(struct hf__exchange *x);
-/* Takes x->easy back from x. It must have been removed from its multi handle. */
-void hf__options_give_handle(struct hf__exchange *x);
+/* Sets x->easy to a handle with all options of x. After an error x->easy may be NULL or set; if it
+ * is set, it must be released as after a success. */
+CURLcode hf__options_acquire_handle(struct hf__exchange *x);
+/* Keeps x->easy for a later request or frees it, and sets it to NULL. The handle must have been
+ * removed from its multi handle. */
+void hf__options_release_handle(struct hf__exchange *x);
 /* Whether a request can share a connection with others. This is a guess that is made before the
  * connection exists. */
-bool hf__options_shares(const struct hf__http_request *request);
+bool hf__options_may_share(const struct hf__http_request *request);
 /* Frees all handles and URLs. */
 void hf__options_done(struct hf__http_engine *engine);

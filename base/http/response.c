@@ -54,7 +54,8 @@ static int hex_digit(char c) {
         return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Decodes gRPC's percent-encoding in place. */
+/* Decodes gRPC's percent-encoding in place. Keeps invalid escapes unchanged, because
+ * gRPC does not allow a message to be lost for them. So hf__percent_decode cannot be used. */
 static void percent_decode(char *text) {
         char *to = text;
 
@@ -81,7 +82,7 @@ static uint32_t parse_seconds(const char *value, size_t n) {
 }
 
 /* Replaces *text by a copy. false: out of memory. */
-static bool set_text(char **text, const char *value, size_t n) {
+static bool replace_text(char **text, const char *value, size_t n) {
         free(*text);
         *text = strndup(value, n);
         return *text != NULL;
@@ -97,7 +98,7 @@ static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
                 if (match_header(line, n, "grpc-status", &value, &n_value)) {
                         x->grpc_status = n_value ? (int)parse_seconds(value, n_value) : -1;
                 } else if (match_header(line, n, "grpc-message", &value, &n_value)) {
-                        if (!set_text(&x->grpc_message, value, n_value))
+                        if (!replace_text(&x->grpc_message, value, n_value))
                                 return false;
                         percent_decode(x->grpc_message);
                 }
@@ -108,13 +109,13 @@ static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
                 return true;
         case 'h':
                 return !match_header(line, n, "holdfast-fence", &value, &n_value) ||
-                       set_text(&x->fence_echo, value, n_value);
+                       replace_text(&x->fence_echo, value, n_value);
         default: return true;
         }
 }
 
 /* The status code in a status line such as "HTTP/1.1 200 OK" or "HTTP/2 200". */
-static int status_code(const char *line, size_t n) {
+static int parse_status_code(const char *line, size_t n) {
         const char *space = memchr(line, ' ', n);
         int code = 0;
 
@@ -126,7 +127,7 @@ static int status_code(const char *line, size_t n) {
 }
 
 /* Handles the empty line at the end of a header block. false: the transfer must end. */
-static bool end_block(struct hf__exchange *x) {
+static bool end_header_block(struct hf__exchange *x) {
         if (x->head_done || x->block_code < 200)
                 return true; /* the end of the trailers, or of a 1xx block */
         x->head_done = true;
@@ -146,13 +147,13 @@ size_t hf__response_on_header(char *line, size_t size, size_t n, void *ctx) {
         hf__engine_assert_thread(x->engine);
         x->pool->n_received++;
         if (!x->head_done && n > 5 && memcmp(line, "HTTP/", 5) == 0) {
-                x->block_code = status_code(line, n);
+                x->block_code = parse_status_code(line, n);
                 if (n > 7 && line[5] == '1')
                         hf__lanes_lift_limit(x->pool);
                 return n;
         }
         if (n > 0 && (line[0] == '\r' || line[0] == '\n'))
-                return end_block(x) ? n : 0;
+                return end_header_block(x) ? n : 0;
         /* If memory is exhausted, curl fails the transfer and the outcome is unknown. */
         if (n > 0 && x->block_code >= 200 && !store_header(x, line, n))
                 return 0;

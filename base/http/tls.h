@@ -23,7 +23,7 @@ struct hf__http_tls {
 struct hf__http_tls_config {
         const char *ca_pem, *cert_pem, *key_pem;
         const char *server_name; /* the name in the server's certificate; NULL = the URL's host */
-        bool insecure;           /* skips verification; no default of Holdfast sets it */
+        bool insecure;           /* accepts any server certificate */
 };
 
 /* 0, -EINVAL, -ENOMEM. The caller owns one reference. */

@@ -2,8 +2,9 @@
 /*
  * Writes the administrator's kubeconfig.
  *
- * Invariant: the file holds a key that may do everything. It never exists with another mode than
- * 0600, and the copy in memory is overwritten before it is freed.
+ * Invariant: nobody else can read the file, because whoever has the key in it may do everything.
+ * The file never has a mode other than 0600, and the copy in memory is overwritten before it is
+ * freed.
  */
 #include "server/auth/admin_kubeconfig.h"
 
@@ -15,7 +16,7 @@
 #include "server/auth/files.h"
 #include "server/auth/pki.h"
 
-/* Appends a JSON string with the base64 form of text. The alphabet needs no escapes. */
+/* Appends text as a JSON string in base64, whose alphabet needs no escapes. */
 static void add_base64_string(struct hf__strbuf *out, const char *text) {
         hf__strbuf_putc(out, '"');
         hf__base64_encode(out, text, strlen(text));

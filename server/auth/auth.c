@@ -2,11 +2,13 @@
 /*
  * Authentication, impersonation, and the one rule of authorization (auth.h).
  *
- * The token table is immutable. A reload builds a new one outside the lock and swaps the pointer
- * under its write side; a look-up holds the read side while it searches one hash bucket.
+ * The token table is immutable. A reload builds a new table without the lock and replaces the
+ * pointer under the write lock. A look-up holds the read lock while it searches the table, so that
+ * a reload cannot free it.
  *
- * Invariant: a name or group that does not fit into a struct hfd_user is refused, never cut. A cut
- * name may be the name of another user.
+ * Invariants. A name or group that does not fit into a struct hfd_user is refused, never truncated:
+ * a truncated name may be the name of another user. And an invalid certificate or an unknown token
+ * is refused; it never makes the request anonymous.
  */
 #include "server/auth/auth.h"
 
@@ -20,10 +22,9 @@
 
 #include "server/auth/tokens.h"
 
-#define USER_ANONYMOUS        "system:anonymous"
-#define GROUP_MASTERS         "system:masters"
-#define GROUP_AUTHENTICATED   "system:authenticated"
-#define GROUP_UNAUTHENTICATED "system:unauthenticated"
+#define USER_ANONYMOUS      "system:anonymous"
+#define GROUP_MASTERS       "system:masters"
+#define GROUP_AUTHENTICATED "system:authenticated"
 
 struct hfd_auth {
         /* Immutable after new. */
@@ -73,7 +74,8 @@ struct hfd_auth *hfd_auth_free(struct hfd_auth *auth) {
         return NULL;
 }
 
-/* A failed load returns before the swap, so that a bad file does not lock users out. */
+/* After a failed load the previous table stays, so that a mistake in the file does not lock users
+ * out. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status) {
         struct hfd_tokens *tokens = NULL;
         if (!auth->token_file)
@@ -89,7 +91,7 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status) {
         return 0;
 }
 
-/* False: it does not fit. */
+/* False: the text does not fit, and is not copied. */
 static bool copy_text(char *to, size_t max, const char *from) {
         size_t n = strlen(from);
         if (n >= max)
@@ -111,7 +113,7 @@ static bool add_group(struct hfd_user *user, const char *group) {
 static void set_anonymous(struct hfd_user *user) {
         user->n_groups = 0;
         (void)copy_text(user->name, sizeof user->name, USER_ANONYMOUS);
-        (void)add_group(user, GROUP_UNAUTHENTICATED);
+        (void)add_group(user, HFD_GROUP_UNAUTHENTICATED);
 }
 
 /* Every O of the subject is a group, and system:authenticated is added. */
@@ -126,8 +128,7 @@ static int authenticate_cert(const char *common_name, const char *const *organis
         return add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
 
-/* Holds the lock during the look-up only: it copies the user, so that a reload may then free the
- * table. */
+/* Copies the user under the lock, because a reload may free the table as soon as it is released. */
 static int authenticate_token(struct hfd_auth *auth, const char *token, struct hfd_user *ret_user) {
         pthread_rwlock_rdlock(&auth->lock);
         bool known = auth->tokens && hfd_tokens_find(auth->tokens, token, ret_user);
@@ -135,8 +136,8 @@ static int authenticate_token(struct hfd_auth *auth, const char *token, struct h
         return known && add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
 
-/* The token of a Bearer header; NULL when the header has another scheme. "" is a token too, but the
- * token file cannot contain it. */
+/* The token of an Authorization header; NULL when its scheme is not Bearer. "" is possible, but the
+ * token file cannot contain an empty token. */
 static const char *bearer_token(const char *header) {
         if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
                 return NULL;
@@ -153,7 +154,7 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
                 return HF_E_UNAUTHORIZED;
         if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
                 return authenticate_cert(common_name, organisations, n_organisations, ret_user);
-        /* A verified certificate without a name does not identify a user, but a token still may. */
+        /* A verified certificate without a common name identifies no user, but a token may. */
         const char *header = hfd_http_request_header(request, "authorization");
         const char *token = header ? bearer_token(header) : NULL;
         if (token)
@@ -162,8 +163,8 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
         return 0;
 }
 
-/* Adds the groups that a header lists. Commas separate them, because repeated headers were joined
- * with commas. False: there are too many, or one is too long. */
+/* Adds the groups of Impersonate-Group. The client repeats the header for each group, and the HTTP
+ * server joins repeated headers with commas. False: there are too many, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *list) {
         char group[sizeof user->groups[0]];
         for (const char *at = list; *at;) {
@@ -181,29 +182,29 @@ static bool add_groups(struct hfd_user *user, const char *list) {
 }
 
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
-                         struct hfd_user *ret_asked) {
+                         struct hfd_user *ret_requested) {
         const char *name = hfd_http_request_header(request, "impersonate-user");
         const char *groups = hfd_http_request_header(request, "impersonate-group");
-        struct hfd_user asked = {0};
+        struct hfd_user requested = {0};
         if (!name && !groups && !hfd_http_request_header(request, "impersonate-uid"))
                 return 0;
-        if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) ||
-            !add_groups(&asked, groups ? groups : ""))
+        if (!name || !name[0] || !copy_text(requested.name, sizeof requested.name, name) ||
+            !add_groups(&requested, groups ? groups : ""))
                 return HF_E_INVALID;
-        /* Like kube-apiserver, adds every user to one of the two groups. */
-        const char *every =
-                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
-        if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))
+        /* Like kube-apiserver, adds implied_group user to one of the two groups. */
+        const char *implied_group =
+                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : HFD_GROUP_UNAUTHENTICATED;
+        if (!hfd_user_in_group(&requested, implied_group) && !add_group(&requested, implied_group))
                 return HF_E_INVALID;
         if (!hfd_user_in_group(user, GROUP_MASTERS)) {
-                *ret_asked = asked;
+                *ret_requested = requested;
                 return HF_E_FORBIDDEN;
         }
-        *user = asked;
+        *user = requested;
         return 0;
 }
 
-/* Health and version, which everybody may read. */
+/* Health and version, which implied_groupbody may read: probes have no credentials. */
 static bool is_public_path(const char *path) {
         static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
         for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {

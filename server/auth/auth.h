@@ -5,8 +5,8 @@
  * = user, O = groups) or a bearer token. There is one rule of authorization: the group
  * system:masters may do everything, and everybody else may read health and version.
  *
- * Threads: any, for everything but new and free. An internal lock guards the token table, which a
- * reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block, on a file.
+ * Threads: any, except for new and free. An internal lock guards the token table, which a reload
+ * replaces as a whole. Only hfd_auth_new and hfd_auth_reload block; they read a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct hfd_auth;
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
 struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
-/* Reads the token file again. On an error the previous table stays. */
+/* Reads the token file again, if there is one. On an error the previous table stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. A request without credentials
@@ -34,12 +34,12 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
 /*
  * Kubernetes' impersonation: the headers Impersonate-User and Impersonate-Group name the user that
  * the request is made for. Only system:masters may impersonate. 0: *user is the user to authorize
- * from now on (unchanged without such headers). HF_E_FORBIDDEN: *user may not act as *ret_asked.
- * HF_E_INVALID: groups or a uid without a user, or a name or group that does not fit into a struct
- * hfd_user.
+ * from now on; it is unchanged if the request has no such header. HF_E_FORBIDDEN: *user may not act
+ * as *ret_requested. HF_E_INVALID: groups or a uid without a user, or a name or group that does not
+ * fit into a struct hfd_user.
  */
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
-                         struct hfd_user *ret_asked);
+                         struct hfd_user *ret_requested);
 
 /* What a request wants to do, as Kubernetes' authorizers see it. Strings are borrowed, never NULL,
  * and "" where they do not apply. */

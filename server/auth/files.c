@@ -2,8 +2,8 @@
 /*
  * Small files and lock files.
  *
- * Invariant: a reader never sees half a file, and a crash leaves either the old file or the new
- * one. That is why hfd_write_file syncs the file before the rename and the directory after it.
+ * Invariant: a reader never sees an incomplete file, and a crash leaves either the old file or the
+ * new one. Therefore hfd_write_file syncs the file before the rename and the directory after it.
  */
 #include "server/auth/files.h"
 
@@ -37,7 +37,8 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status) {
                         continue;
                 memcpy(partial, path, i);
                 partial[i] = '\0';
-                /* An error of a parent does not matter if the last directory can be made. */
+                /* A parent may exist where this process may not create directories. So an error
+                 * counts only for the last directory. */
                 if (mkdir(partial, 0700) != 0 && errno != EEXIST && i == n)
                         return hf_fail(reterr_status, -errno, "cannot make directory %s: %s", path,
                                        strerror(errno));
@@ -65,7 +66,7 @@ static int write_all(int fd, const char *text, size_t n) {
         return 0;
 }
 
-/* A rename survives a crash only after the directory was synced. */
+/* Syncs the directory of path. A rename survives a crash only after that. */
 static int sync_directory_of(const char *path) {
         char dir[PATH_MAX];
         const char *slash = strrchr(path, '/');
@@ -82,7 +83,7 @@ static int sync_directory_of(const char *path) {
         return r;
 }
 
-/* The mode is set before the text is written: others can never read a key. */
+/* Sets the mode before it writes the text, so that other users can never read a key. */
 static int write_and_close(int fd, const char *text, mode_t mode) {
         int r = fchmod(fd, mode) == 0 ? 0 : -errno;
         if (r == 0)
@@ -118,15 +119,16 @@ static int fail_read(const char *path, int error, struct hf_status *reterr_statu
         return hf_fail(reterr_status, -error, "cannot read %s: %s", path, strerror(error));
 }
 
-/* Space for the text and its NUL, with one byte more to see the end. The size is a guess only:
- * files in /proc report 0. */
-static size_t first_space(const struct stat *st) {
+/* The size of the first buffer: the text, its NUL, and one byte more so that the last read can find
+ * the end of the file. st_size is only an estimate; for files in /proc it is 0. */
+static size_t initial_size(const struct stat *st) {
         if (st->st_size > 0 && (size_t)st->st_size < MAX_FILE_BYTES)
                 return (size_t)st->st_size + 2;
         return 4096;
 }
 
-static int read_open(int fd, const char *path, char **ret_text, struct hf_status *reterr_status) {
+static int read_descriptor(int fd, const char *path, char **ret_text,
+                           struct hf_status *reterr_status) {
         CLEANUP(text_cleanup) char *text = NULL;
         struct stat st;
         size_t space, n = 0;
@@ -135,7 +137,7 @@ static int read_open(int fd, const char *path, char **ret_text, struct hf_status
                 return fail_read(path, errno, reterr_status);
         if (S_ISDIR(st.st_mode))
                 return fail_read(path, EISDIR, reterr_status);
-        space = first_space(&st);
+        space = initial_size(&st);
         text = malloc(space);
         if (!text)
                 return -ENOMEM;
@@ -163,18 +165,18 @@ static int read_open(int fd, const char *path, char **ret_text, struct hf_status
         }
         text[n] = '\0';
         *ret_text = text;
-        text = NULL; /* consumed */
+        text = NULL; /* the caller owns it now */
         return 0;
 }
 
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status) {
-        /* Non-blocking, so that a FIFO in place of the file cannot hang the server. */
+        /* Non-blocking, so that a FIFO at this path cannot block the server. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0) {
                 int error = errno == ENOENT ? HF_E_NOT_FOUND : -errno;
                 return hf_fail(reterr_status, error, "cannot read %s: %s", path, strerror(errno));
         }
-        int r = read_open(fd, path, ret_text, reterr_status);
+        int r = read_descriptor(fd, path, ret_text, reterr_status);
         (void)close(fd);
         return r;
 }
@@ -204,9 +206,10 @@ static int try_lock(int fd, int command) {
         return 0;
 }
 
-/* r is the result of the attempt to lock. Passes the descriptor on, or closes it and reports
- * why. */
-static int lock_end(int r, int fd, const char *path, int *ret_fd, struct hf_status *reterr_status) {
+/* Ends an attempt to lock, whose result is r: returns the descriptor in *ret_fd, or closes it and
+ * sets the message. */
+static int finish_lock(int r, int fd, const char *path, int *ret_fd,
+                       struct hf_status *reterr_status) {
         if (r == 0) {
                 *ret_fd = fd;
                 return 0;
@@ -223,10 +226,11 @@ int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *
         int fd = open_lock_file(path, create, reterr_status);
         if (fd < 0)
                 return fd == -ENOENT && !create ? HF_E_NOT_FOUND : fd;
-        return lock_end(try_lock(fd, F_OFD_SETLK), fd, path, ret_fd, reterr_status);
+        return finish_lock(try_lock(fd, F_OFD_SETLK), fd, path, ret_fd, reterr_status);
 }
 
-/* Waits until events or wake can be read, or until boot time deadline. 0 or -errno. */
+/* Waits until one of the descriptors events and wake is readable, or until boot time deadline. 0 or
+ * -errno. */
 static int wait_for_event(int events, int wake, hf_nsec deadline) {
         char buffer[4096];
         for (;;) {
@@ -243,7 +247,7 @@ static int wait_for_event(int events, int wake, hf_nsec deadline) {
                 if (n <= 0)
                         continue;
                 while (read(events, buffer, sizeof buffer) > 0)
-                        ; /* any event is a reason to try again */
+                        ; /* the caller tries to lock again after any event */
                 return 0;
         }
 }
@@ -253,17 +257,17 @@ static void wake_waiter(void *ctx) {
         const int *wake = ctx;
         uint64_t one = 1;
         ssize_t written = write(*wake, &one, sizeof one);
-        (void)written; /* it cannot fail: a waker is called once */
+        (void)written; /* cannot fail: a waker is called once, so the counter does not overflow */
 }
 
 /*
- * Waits for the lock without polling. Every holder has the file open for writing, so that its close
- * or its death is an event for processes that watch the file. A waiter tries once more between
- * adding its watch and waiting, or it would miss a release in between.
+ * Waits for the lock without polling. Every holder has the file open for writing, so its close
+ * or its death is an inotify event for processes that watch the file. A waiter tries to lock again
+ * after it has added its watch, because it would miss an earlier release.
  *
- * It must be a record lock of the process (F_SETLK): the kernel removes such a lock before it
- * reports the close. It removes an OFD lock afterwards, so that the waiter could find it still held
- * after the only event that it gets.
+ * The lock must be a POSIX record lock (F_SETLK): the kernel removes such a lock before it reports
+ * the close. It removes an OFD lock after that, so a waiter could still find the lock held after
+ * the only event that it gets.
  */
 static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_nsec deadline) {
         struct hf_cancel_waker waker = {0};
@@ -272,13 +276,13 @@ static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_n
 
         if (events < 0 || wake < 0 || inotify_add_watch(events, path, IN_CLOSE_WRITE) < 0)
                 r = -errno;
-        /* The waker is not called for the token's own deadline. */
+        /* When the token's deadline passes, the waker is not called. */
         if (hf_cancel_deadline(token) < deadline)
                 deadline = hf_cancel_deadline(token);
         hf_cancel_add_waker(token, &waker, wake_waiter, &wake);
         while (r == 0) {
-                /* Both are read before the attempt. So one more attempt follows the deadline, and a
-                 * free lock is taken even if the token has fired. */
+                /* Both are read before the attempt. So there is one more attempt after the
+                 * deadline, and a free lock is acquired even if the token has fired. */
                 bool last = hf_now(hf_clock_system()) >= deadline;
                 bool canceled = hf_cancel_fired(token);
                 r = try_lock(fd, F_SETLK);
@@ -305,5 +309,5 @@ int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, i
         int r = try_lock(fd, F_SETLK);
         if (r == HF_E_BUSY)
                 r = wait_for_lock(fd, path, token, deadline);
-        return lock_end(r, fd, path, ret_fd, reterr_status);
+        return finish_lock(r, fd, path, ret_fd, reterr_status);
 }

@@ -3,8 +3,8 @@
 /*
  * Small files that are written as a whole, the directories for them, and lock files.
  *
- * Threads: any, no lock in this process. Every function blocks on files: for start-up and reload
- * only. Messages name the path and the cause.
+ * Threads: any; there is no lock. Every function blocks on files, so they are for the start and
+ * reloads only. Messages name the path and the cause.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <holdfast/clock.h>
 #include <holdfast/error.h>
 
-/* Creates the directory path and its missing parents, with mode 0700. 0 or -errno. */
+/* Creates the directory at path and its missing parents, with mode 0700. 0 or -errno. */
 int hfd_make_dir(const char *path, struct hf_status *reterr_status);
 
 /* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text, which the caller frees.
@@ -28,23 +28,24 @@ int hfd_write_file(const char *path, const char *text, mode_t mode,
                    struct hf_status *reterr_status);
 
 /*
- * Opens a lock file (create: creates it with mode 0600 if it is missing) and takes an exclusive OFD
- * lock on it. Does not wait. The lock lasts until the descriptor, which is close-on-exec, is
- * closed; the death of the process releases it. 0, HF_E_BUSY (it is held), HF_E_NOT_FOUND (no such
- * file, and create is false) or -errno.
+ * Opens a lock file and acquires an exclusive OFD lock on it. If create is true, a missing file is
+ * created with mode 0600. Does not wait. The lock lasts until the descriptor, which is
+ * close-on-exec, is closed; the death of the process releases it. 0, HF_E_BUSY (it is held),
+ * HF_E_NOT_FOUND (no such file, and create is false) or -errno.
  */
 int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *reterr_status);
 
 /*
- * Opens a lock file (created with mode 0600 if it is missing) and takes an exclusive lock on it.
- * Waits for the lock until timeout has passed or token fires: for locks that are held for a short
- * time. A lock that is free is taken even if token has fired. 0, HF_E_BUSY (timeout), HF_E_CANCELED
- * (by token) or -errno.
+ * Opens a lock file, which is created with mode 0600 if it is missing, and acquires an exclusive
+ * lock on it. Waits until timeout has passed or token fires, so it is for locks that are held for a
+ * short time. A free lock is acquired even if token has fired. 0, HF_E_BUSY (timeout),
+ * HF_E_CANCELED (by token) or -errno.
  *
- * The lock excludes other processes, not other threads of this one. It ends when the process closes
- * any descriptor of the file or dies, so no other descriptor of the file may be opened meanwhile.
- * If the holder is on another machine (NFS), its release is noticed only when timeout has passed.
- * Do not mix with hfd_lock_file on one file.
+ * The lock excludes other processes, not other threads of this one. It ends when the process dies
+ * or closes any descriptor of the file, so the process must not open the file a second time while
+ * it holds the lock. If the holder is on another machine (NFS), its release is noticed only when
+ * timeout has passed. Do not use hfd_lock_file on the same file: a waiter may miss the
+ * release of an OFD lock.
  */
 int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, int *ret_fd,
                    struct hf_status *reterr_status);

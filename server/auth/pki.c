@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The certificate directory: valid files are used, missing ones are created.
+ * Loads the certificates from the certificate directory and creates those that are missing.
  *
  * All of this happens under an exclusive lock on <cert-dir>/.lock. If several processes start at
  * once, one of them creates the CA and the others find it.
  *
- * Three invariants. After a crash at any point the directory can be completed: each file appears as
- * a whole by rename, and a key is written before its certificate, so that at worst a key without a
- * certificate remains. A renewal keeps the key, so that certificate and key always match. A file
- * that does not match the others was put there by the user: it is reported, never overwritten.
+ * Invariants:
+ * - After a crash at any point the next start can complete the directory. A file appears as
+ *   a whole, by rename, and a key is written before its certificate. So at worst there is a key
+ *   without a certificate.
+ * - A renewal keeps the key, so that certificate and key always match.
+ * - A file that does not match the others is reported and never overwritten, because the user must
+ *   have put it there.
  */
 #include "server/auth/pki.h"
 
@@ -32,7 +35,7 @@ static void fd_cleanup(int *fd) {
                 (void)close(*fd);
 }
 
-/* The parameters that all steps share. */
+/* The parameters that all functions below need. */
 struct directory {
         const char *path;
         struct hf_status *reterr_status;
@@ -51,26 +54,27 @@ static void pair_cleanup(struct pair *pair) {
 
 static int fail_openssl(const struct directory *dir, int error, const char *path) {
         if (error == -ENOMEM)
-                return hf_fail(dir->reterr_status, error, "cannot make %s: out of memory", path);
-        return hf_fail(dir->reterr_status, error, "cannot make %s: OpenSSL refuses", path);
+                return hf_fail(dir->reterr_status, error, "cannot create %s: out of memory", path);
+        return hf_fail(dir->reterr_status, error, "cannot create %s: OpenSSL failed", path);
 }
 
-/* fault: what is wrong with the file at path. Only the user can decide which file is right. */
-static int fail_pair(const struct directory *dir, const char *path, const char *fault,
-                     const struct pair *pair) {
+/* Reports a file that is not usable. fault: the reason. Only the user can decide which file of the
+ * pair is right. */
+static int fail_unusable(const struct directory *dir, const char *path, const char *fault,
+                         const struct pair *pair) {
         return hf_fail(dir->reterr_status, HF_E_INVALID,
                        "%s is not usable: %s; put the right file there, or remove %s and "
-                       "%s to have both made anew",
+                       "%s to have both created again",
                        path, fault, pair->cert_path, pair->key_path);
 }
 
-/* A missing file is no error: *ret_text stays NULL. */
-static int read_if_there(const struct directory *dir, const char *path, char **ret_text) {
+/* If the file does not exist, returns 0, and *ret_text stays NULL. */
+static int read_if_exists(const struct directory *dir, const char *path, char **ret_text) {
         int r = hfd_read_file(path, ret_text, dir->reterr_status);
         return r == HF_E_NOT_FOUND ? 0 : r;
 }
 
-static int pair_read(const struct directory *dir, const char *name, struct pair *pair) {
+static int read_pair(const struct directory *dir, const char *name, struct pair *pair) {
         int n_cert =
                 snprintf(pair->cert_path, sizeof pair->cert_path, "%s/%s.crt", dir->path, name);
         int n_key = snprintf(pair->key_path, sizeof pair->key_path, "%s/%s.key", dir->path, name);
@@ -78,89 +82,89 @@ static int pair_read(const struct directory *dir, const char *name, struct pair 
                 return hf_fail(dir->reterr_status, -ENAMETOOLONG,
                                "certificate directory %.200s: %s", dir->path,
                                strerror(ENAMETOOLONG));
-        int r = read_if_there(dir, pair->cert_path, &pair->cert);
+        int r = read_if_exists(dir, pair->cert_path, &pair->cert);
         if (r == 0)
-                r = read_if_there(dir, pair->key_path, &pair->key);
+                r = read_if_exists(dir, pair->key_path, &pair->key);
         return r;
 }
 
-/* Creates the key if the pair has neither file, and checks a key that exists. */
-static int pair_need_key(const struct directory *dir, struct pair *pair) {
+/* Checks the key if it exists. Creates it if neither the key nor the certificate exists. */
+static int ensure_key(const struct directory *dir, struct pair *pair) {
         if (pair->key) {
                 const char *fault = hfd_pki_key_fault(pair->key);
-                return fault[0] ? fail_pair(dir, pair->key_path, fault, pair) : 0;
+                return fault[0] ? fail_unusable(dir, pair->key_path, fault, pair) : 0;
         }
         if (pair->cert)
                 return hf_fail(dir->reterr_status, HF_E_INVALID,
                                "%s is missing, but %s exists: put the key there, or remove the "
-                               "certificate to have both made anew",
+                               "certificate to have both created again",
                                pair->key_path, pair->cert_path);
         int r = hfd_pki_key_make(&pair->key);
         return r == 0 ? hfd_write_file(pair->key_path, pair->key, 0600, dir->reterr_status)
                       : fail_openssl(dir, r, pair->key_path);
 }
 
-/* Writes a new certificate, whose text the pair takes over. The key must be on disk already. */
-static int pair_put_cert(const struct directory *dir, struct pair *pair, char *cert) {
+/* Writes a new certificate. The pair owns its text from now on. The key must be on disk already. */
+static int store_cert(const struct directory *dir, struct pair *pair, char *cert) {
         assert(pair->key && cert);
         free(pair->cert);
         pair->cert = cert;
         return hfd_write_file(pair->cert_path, cert, 0644, dir->reterr_status);
 }
 
-/* The CA's key may be absent, because the user keeps it elsewhere: then no certificate can be
+/* The CA's key may be missing, because the user may keep it elsewhere. Then no certificate can be
  * issued, and only existing ones are used. */
 static int check_ca(const struct directory *dir, const struct pair *ca) {
         const char *fault = hfd_pki_ca_fault(ca->cert, NULL);
 
         if (fault[0])
-                return fail_pair(dir, ca->cert_path, fault, ca);
+                return fail_unusable(dir, ca->cert_path, fault, ca);
         fault = ca->key ? hfd_pki_key_fault(ca->key) : "";
         if (fault[0])
-                return fail_pair(dir, ca->key_path, fault, ca);
+                return fail_unusable(dir, ca->key_path, fault, ca);
         fault = hfd_pki_ca_fault(ca->cert, ca->key);
-        return fault[0] ? fail_pair(dir, ca->cert_path, fault, ca) : 0;
+        return fault[0] ? fail_unusable(dir, ca->cert_path, fault, ca) : 0;
 }
 
 static int load_ca(const struct directory *dir, struct pair *ca) {
         char *cert = NULL;
-        int r = pair_read(dir, "ca", ca);
+        int r = read_pair(dir, "ca", ca);
 
         if (r != 0)
                 return r;
         if (ca->cert)
                 return check_ca(dir, ca);
-        r = pair_need_key(dir, ca);
+        r = ensure_key(dir, ca);
         if (r != 0)
                 return r;
         r = hfd_pki_ca_make(ca->key, &cert);
-        return r == 0 ? pair_put_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
+        return r == 0 ? store_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
-/* Loads, creates or renews a certificate. names: for a serving certificate; NULL for a client
- * certificate, whose user is common_name and whose group is organisation. */
+/* Loads, creates or renews a certificate that the CA issues (a leaf). names: the names in a serving
+ * certificate. NULL: it is a client certificate of the user common_name in the group organisation.
+ */
 static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name,
                      const char *common_name, const char *organisation, const char *const *names,
                      struct pair *leaf) {
         const char *fault = "it is missing";
         char *cert = NULL;
-        int r = pair_read(dir, name, leaf);
+        int r = read_pair(dir, name, leaf);
         if (r == 0)
-                r = pair_need_key(dir, leaf);
+                r = ensure_key(dir, leaf);
         if (r != 0)
                 return r;
         enum hfd_pki_verdict verdict =
-                leaf->cert ? hfd_pki_leaf_judge(ca->cert, leaf->cert, leaf->key, names, &fault)
+                leaf->cert ? hfd_pki_leaf_check(ca->cert, leaf->cert, leaf->key, names, &fault)
                            : HFD_PKI_RENEW;
         if (verdict == HFD_PKI_USABLE)
                 return 0;
         if (verdict == HFD_PKI_INVALID)
-                return fail_pair(dir, leaf->cert_path, fault, leaf);
+                return fail_unusable(dir, leaf->cert_path, fault, leaf);
         if (!ca->key)
                 return hf_fail(dir->reterr_status, HF_E_INVALID,
-                               "%s must be made (%s), but the CA's key %s is missing: restore it, "
-                               "or "
-                               "provide that certificate",
+                               "%s must be created (%s), but the CA's key %s is missing: restore "
+                               "it, or provide that certificate",
                                leaf->cert_path, fault, ca->key_path);
         struct hfd_pki_leaf wanted = {.ca_cert_pem = ca->cert,
                                       .ca_key_pem = ca->key,
@@ -170,11 +174,12 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                                       .names = names,
                                       .previous_pem = names ? leaf->cert : NULL};
         r = hfd_pki_leaf_make(&wanted, &cert);
-        return r == 0 ? pair_put_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
+        return r == 0 ? store_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
 }
 
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status) {
+        /* Every serving certificate has these names, for clients on the same machine. */
         static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
         const size_t n_always = sizeof always / sizeof always[0];
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
@@ -219,7 +224,8 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
                                     .server_key_pem = server.key,
                                     .admin_cert_pem = admin.cert,
                                     .admin_key_pem = admin.key};
-        ca.cert = server.cert = server.key = admin.cert = admin.key = NULL; /* consumed */
+        ca.cert = server.cert = server.key = admin.cert = admin.key =
+                NULL; /* *ret_pki owns them now */
         return 0;
 }
 

@@ -6,10 +6,11 @@
  *
  * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key; keys have mode 0600.
  * Instances that share the directory share the CA: the first one creates it under a lock file, and
- * the others find it. Existing valid files are used. A serving certificate that has expired or soon
- * will is renewed from the CA. Keys are P-256.
+ * the others find it. Existing valid files are used. A serving or admin certificate that has
+ * expired or will expire within 30 days is renewed by the CA. Keys are P-256.
  *
- * Threads: any. Blocks on files, and up to 30 s on the lock: for start-up and reload only.
+ * Threads: any. Blocks on files, and up to 30 s on the lock, so it is for the start and reloads
+ * only.
  */
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
@@ -21,11 +22,11 @@ struct hfd_pki {
 
 /*
  * Loads the certificates and creates those that are missing. names: NULL-terminated DNS names and
- * IP addresses for the serving certificate. localhost, 127.0.0.1 and ::1 are always in it; a name
- * that is neither of the two is left out. 0, -errno, HF_E_INVALID (a file is not usable),
- * HF_E_TOO_LARGE (too many names), HF_E_BUSY (another process held the lock for 30 s) or
- * HF_E_CANCELED (token fired during that wait). The message names the file or directory and what to
- * do. ret_pki is set on success only; free it with hfd_pki_done.
+ * IP addresses for the serving certificate. localhost, 127.0.0.1 and ::1 are always in it. Names
+ * that are neither a DNS name nor an IP address are left out. 0, -errno, HF_E_INVALID (a file is
+ * not usable), HF_E_TOO_LARGE (too many names), HF_E_BUSY (another process held the lock for 30 s)
+ * or HF_E_CANCELED (token fired during that wait). The message names the file or directory and what
+ * to do. ret_pki is set on success only; free it with hfd_pki_done.
  */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status);

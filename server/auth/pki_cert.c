@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Certificates by OpenSSL's X509 interface.
+ * Creates and checks certificates with OpenSSL's X509 interface.
  *
- * Invariant: every OpenSSL result that may be an error passes through unless() or a parse function,
- * which empty OpenSSL's error queue. The queue belongs to the thread. If an old entry stayed, the
- * TLS code of the same thread would take it for an error of its own.
+ * Invariant: no function leaves an entry in OpenSSL's error queue. The queue belongs to the thread,
+ * and the TLS code of the same thread would report an old entry as the cause of its own error.
+ * Therefore every OpenSSL result that may be an error goes through check_openssl or a parse
+ * function, which empty the queue.
  */
 #include "server/auth/pki_cert.h"
 
@@ -22,14 +23,14 @@
 
 #define CA_DAYS      3650
 #define LEAF_DAYS    365
-#define RENEW_DAYS   30       /* a leaf that ends sooner is renewed at the next start or reload */
+#define RENEW_DAYS   30 /* a leaf that expires sooner is renewed at the next start or reload */
 #define BACKDATE_S   (-3600L) /* the clocks of other machines may be behind */
-#define SERIAL_BITS  159      /* positive in 20 bytes, as RFC 5280 wants it */
+#define SERIAL_BITS  159      /* positive in 20 bytes, as RFC 5280 requires */
 #define MAX_DNS_NAME 253
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
-/* 0 if ok, else error. Empties OpenSSL's error queue. */
-static int unless(bool ok, int error) {
+/* Returns 0 if ok is true, otherwise error. Empties OpenSSL's error queue. */
+static int check_openssl(bool ok, int error) {
         assert(error != 0);
         ERR_clear_error();
         return ok ? 0 : error;
@@ -40,7 +41,8 @@ static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
 static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 
-/* An encrypted key is not readable: OpenSSL would ask for the password on the terminal. */
+/* Provides no password, so that an encrypted key is an error. Otherwise OpenSSL would prompt for
+ * the password on the terminal. */
 static int no_password(char *buffer, int size, int rwflag, void *ctx) { return -1; }
 
 static X509 *parse_cert(const char *pem) {
@@ -73,14 +75,14 @@ static int bio_to_text(BIO *bio, char **ret_text) {
 int hfd_pki_key_make(char **ret_key_pem) {
         CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
         CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = unless(key && bio &&
-                               PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) ==
-                                       1,
-                       -EIO);
+        int r = check_openssl(key && bio &&
+                                      PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL,
+                                                                    NULL) == 1,
+                              -EIO);
         return r == 0 ? bio_to_text(bio, ret_key_pem) : r;
 }
 
-/* A random number, because instances that share the CA keep no common count of serials. */
+/* Serial numbers are random, because instances that share the CA have no common counter. */
 static bool set_serial(X509 *cert) {
         BIGNUM *number = BN_new();
         bool ok = number &&
@@ -105,8 +107,8 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
                                           -1, -1, 0) == 1;
 }
 
-/* Creates an unsigned certificate with all that a CA and a leaf have in common. NULL: OpenSSL
- * refuses. */
+/* Creates an unsigned certificate with everything that a CA and a leaf have in common. NULL:
+ * OpenSSL failed. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
@@ -119,16 +121,16 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organi
             !add_name_entry(subject, "CN", common_name))
                 return NULL;
         X509 *made = cert;
-        cert = NULL; /* consumed */
+        cert = NULL; /* the caller owns it now */
         return made;
 }
 
 /* 0, -ENOMEM or -EIO. */
 static int sign_to_text(X509 *cert, EVP_PKEY *signer, char **ret_cert_pem) {
         CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = unless(bio && X509_sign(cert, signer, EVP_sha256()) > 0 &&
-                               PEM_write_bio_X509(bio, cert) == 1,
-                       -EIO);
+        int r = check_openssl(bio && X509_sign(cert, signer, EVP_sha256()) > 0 &&
+                                      PEM_write_bio_X509(bio, cert) == 1,
+                              -EIO);
         return r == 0 ? bio_to_text(bio, ret_cert_pem) : r;
 }
 
@@ -137,13 +139,13 @@ int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
         if (!key)
                 return HF_E_INVALID;
         CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
-        int r = unless(cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
-                               add_extension(cert, cert, NID_basic_constraints,
-                                             "critical,CA:TRUE") &&
-                               add_extension(cert, cert, NID_key_usage,
-                                             "critical,digitalSignature,keyCertSign,cRLSign") &&
-                               add_extension(cert, cert, NID_subject_key_identifier, "hash"),
-                       -EIO);
+        int r = check_openssl(
+                cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
+                        add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE") &&
+                        add_extension(cert, cert, NID_key_usage,
+                                      "critical,digitalSignature,keyCertSign,cRLSign") &&
+                        add_extension(cert, cert, NID_subject_key_identifier, "hash"),
+                -EIO);
         return r == 0 ? sign_to_text(cert, key, ret_cert_pem) : r;
 }
 
@@ -181,19 +183,19 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
                                   n_address > 0 ? n_address : (int)strlen(name)) == 1;
         if (ok) {
                 GENERAL_NAME_set0_value(entry, n_address > 0 ? GEN_IPADD : GEN_DNS, value);
-                value = NULL; /* consumed */
+                value = NULL; /* entry owns it now */
                 ok = sk_GENERAL_NAME_push(names, entry) > 0;
                 if (ok)
-                        entry = NULL; /* consumed */
+                        entry = NULL; /* names owns it now */
         }
         ASN1_STRING_free(value);
         GENERAL_NAME_free(entry);
         return ok;
 }
 
-/* Adds the names of the previous certificate, so that an instance with other names does not drop
- * them when it renews the certificate. Then adds the missing ones of names. Leaves out what is
- * neither a DNS name nor an address. */
+/* Adds the names of the previous certificate, because several instances with different names may
+ * share the certificate, and a renewal by one must not remove the names of the others. Then adds
+ * those of names that are missing. Leaves out what is neither a DNS name nor an IP address. */
 static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         CLEANUP(names_cleanup)
         GENERAL_NAMES *all =
@@ -212,7 +214,7 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
 }
 
 /* Limits the certificate's lifetime to the CA's: verifiers reject a chain whose CA has expired. */
-static bool end_with_ca(X509 *cert, X509 *ca) {
+static bool limit_to_ca_lifetime(X509 *cert, X509 *ca) {
         const ASN1_TIME *limit = X509_get0_notAfter(ca);
         return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 ||
                X509_set1_notAfter(cert, limit) == 1;
@@ -228,17 +230,18 @@ int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
                 return HF_E_INVALID;
         CLEANUP(cert_cleanup)
         X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
-        int r = unless(cert && end_with_ca(cert, ca) &&
-                               X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
-                               add_extension(cert, ca, NID_basic_constraints,
-                                             "critical,CA:FALSE") &&
-                               add_extension(cert, ca, NID_key_usage,
-                                             "critical,digitalSignature") &&
-                               add_extension(cert, ca, NID_ext_key_usage,
-                                             leaf->names ? "serverAuth" : "clientAuth") &&
-                               add_extension(cert, ca, NID_authority_key_identifier, "keyid") &&
-                               (!leaf->names || add_names(cert, leaf->names, previous)),
-                       -EIO);
+        int r = check_openssl(cert && limit_to_ca_lifetime(cert, ca) &&
+                                      X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
+                                      add_extension(cert, ca, NID_basic_constraints,
+                                                    "critical,CA:FALSE") &&
+                                      add_extension(cert, ca, NID_key_usage,
+                                                    "critical,digitalSignature") &&
+                                      add_extension(cert, ca, NID_ext_key_usage,
+                                                    leaf->names ? "serverAuth" : "clientAuth") &&
+                                      add_extension(cert, ca, NID_authority_key_identifier,
+                                                    "keyid") &&
+                                      (!leaf->names || add_names(cert, leaf->names, previous)),
+                              -EIO);
         return r == 0 ? sign_to_text(cert, ca_key, ret_cert_pem) : r;
 }
 
@@ -256,13 +259,14 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
                 return "it has expired";
         CLEANUP(key_cleanup) EVP_PKEY *key = key_pem ? parse_key(key_pem) : NULL;
-        int r = unless(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
+        int r = check_openssl(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
         return r == 0 ? "" : "the key beside it belongs to another certificate";
 }
 
-/* HFD_PKI_RENEW is for faults that a new certificate repairs. The key is checked before the issuer:
- * a renewal keeps the key, so it must not hide that the user mixed up two pairs. */
-enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
+/* HFD_PKI_RENEW is for faults that a new certificate corrects. The key is checked before the
+ * issuer. If the user has mixed up two pairs, the issuer may be wrong too, and a renewal would hide
+ * the mistake. */
+enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault) {
         CLEANUP(cert_cleanup) X509 *ca = parse_cert(ca_pem);
@@ -272,12 +276,12 @@ enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem
         if (!ca || !cert || !key)
                 return HFD_PKI_INVALID;
         *ret_fault = "the key beside it belongs to another certificate";
-        if (unless(X509_check_private_key(cert, key) == 1, HF_E_INVALID) != 0)
+        if (check_openssl(X509_check_private_key(cert, key) == 1, HF_E_INVALID) != 0)
                 return HFD_PKI_INVALID;
         *ret_fault = "another CA issued it";
-        if (unless(X509_check_issued(ca, cert) == X509_V_OK &&
-                           X509_verify(cert, X509_get0_pubkey(ca)) == 1,
-                   HF_E_INVALID) != 0)
+        if (check_openssl(X509_check_issued(ca, cert) == X509_V_OK &&
+                                  X509_verify(cert, X509_get0_pubkey(ca)) == 1,
+                          HF_E_INVALID) != 0)
                 return HFD_PKI_RENEW;
         int days = 0, seconds = 0;
         *ret_fault = "it has expired or will soon";

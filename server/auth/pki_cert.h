@@ -12,10 +12,11 @@
 
 #include <holdfast/error.h>
 
-/* A new P-256 key. 0, -ENOMEM or -EIO (OpenSSL refuses). */
+/* Creates a P-256 key. 0, -ENOMEM or -EIO (OpenSSL failed). */
 int hfd_pki_key_make(char **ret_key_pem);
 
-/* A self-signed CA for 10 years. 0, -ENOMEM, -EIO, or HF_E_INVALID: key_pem is not a key. */
+/* Creates a self-signed CA certificate for 10 years. 0, -ENOMEM, -EIO, or HF_E_INVALID: key_pem is
+ * not a key. */
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem);
 
 /* Describes a certificate to create. All texts are borrowed. */
@@ -27,7 +28,8 @@ struct hfd_pki_leaf {
         const char *const *names;
         const char *previous_pem; /* a serving certificate whose names are kept; NULL = none */
 };
-/* A certificate for one year, not beyond the end of the CA. 0, -ENOMEM, -EIO or HF_E_INVALID. */
+/* Creates a certificate for one year, or until the CA expires if that is sooner. 0, -ENOMEM, -EIO
+ * or HF_E_INVALID. */
 int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem);
 
 /* Why key_pem is not usable as a private key; "" when it is. Static storage. */
@@ -38,11 +40,11 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem);
 
 enum hfd_pki_verdict {
         HFD_PKI_USABLE,
-        HFD_PKI_RENEW,   /* expired or soon will, issued by another CA, or a name is missing */
-        HFD_PKI_INVALID, /* not a certificate, or the key is another's: the user must decide */
+        HFD_PKI_RENEW,   /* expires within 30 days, another CA issued it, or a name is missing */
+        HFD_PKI_INVALID, /* not a certificate, or of another key: the user must decide */
 };
-/* names may be NULL. *ret_fault is the reason why it is not usable ("" when it is). Static
- * storage. */
-enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
+/* Checks a certificate that the CA should have issued. names may be NULL. *ret_fault is the reason
+ * why it is not usable, or "". Static storage. */
+enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault);

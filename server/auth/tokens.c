@@ -3,10 +3,11 @@
  * The token file as a hash table. The file is split into strings in place, so that a table needs
  * only three allocations: the text, the entries and the buckets.
  *
- * Two invariants. The duration of a look-up must reveal nothing about a token: the hash is seeded
- * with a secret, and the final comparison takes the same time wherever two tokens differ. And every
- * length is checked when a line is read, so that a name or a group always fits into a struct
- * hfd_user.
+ * Invariants:
+ * - The duration of a look-up must reveal nothing about the tokens in the table. So the hash is
+ *   seeded with a secret, and comparing two tokens takes the same time wherever they differ.
+ * - Every length is checked when a line is read, so that a name or a group always fits into a
+ *   struct hfd_user.
  */
 #include "server/auth/tokens.h"
 
@@ -35,19 +36,19 @@ struct hfd_tokens {
         size_t n_buckets;
 };
 
-/* The parser's position, for messages. */
+/* The position in the file, for messages. */
 struct place {
         const char *path;
         size_t line;
         struct hf_status *reterr_status;
 };
 
-static int bad_line(const struct place *place, const char *what) {
+static int fail_line(const struct place *place, const char *what) {
         return hf_fail(place->reterr_status, HF_E_INVALID, "token file %s, line %zu: %s",
                        place->path, place->line, what);
 }
 
-/* FNV-1a that starts from a secret. */
+/* FNV-1a, seeded with a secret so that clients cannot know the bucket of a token. */
 static uint64_t hash_token(uint64_t seed, const char *token) {
         uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
         for (; *token; token++)
@@ -55,7 +56,7 @@ static uint64_t hash_token(uint64_t seed, const char *token) {
         return hash ^ (hash >> 32);
 }
 
-/* The duration depends on the lengths only. */
+/* The duration depends on the lengths only, not on the position of the first difference. */
 static bool equal_in_constant_time(const char *a, const char *b) {
         size_t n = strlen(a);
         unsigned char difference = 0;
@@ -67,11 +68,11 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 }
 
 /*
- * Splits one CSV column off *at in place and removes its quotes ("" within quotes is one quote).
- * *at moves past the comma, or becomes NULL at the end of the line. Returns NULL if a quote is not
- * closed or is inside an unquoted column.
+ * Returns the CSV column that begins at *at, as a string in place without its quotes ("" within
+ * quotes is one quote). *at moves past the comma, or becomes NULL at the end of the line. Returns
+ * NULL if a quote is not closed or is inside an unquoted column.
  */
-static char *cut_column(char **at) {
+static char *split_column(char **at) {
         char *in = *at, *start = in, *out = in;
         if (*in != '"') {
                 char *comma = strchr(in, ',');
@@ -94,8 +95,8 @@ static char *cut_column(char **at) {
         return start;
 }
 
-/* Splits "a,b" into consecutive strings. Drops blanks around groups, and empty groups. */
-static int cut_groups(const struct place *place, char *column, struct entry *entry) {
+/* Splits "a,b" in place into consecutive strings, without blanks around them or empty groups. */
+static int split_groups(const struct place *place, char *column, struct entry *entry) {
         char *out = column, *save = NULL;
         entry->groups = column;
         for (char *group = strtok_r(column, ",", &save); group;
@@ -107,10 +108,10 @@ static int cut_groups(const struct place *place, char *column, struct entry *ent
                 if (n == 0)
                         continue;
                 if (n >= sizeof((struct hfd_user *)NULL)->groups[0])
-                        return bad_line(place, "a group is longer than 127 bytes; shorten it");
-                /* One place is left for system:authenticated, which hfd_auth_authenticate adds. */
+                        return fail_line(place, "a group is longer than 127 bytes; shorten it");
+                /* Leave room for system:authenticated, which hfd_auth_authenticate adds. */
                 if (++entry->n_groups > HFD_MAX_GROUPS - 1)
-                        return bad_line(place, "there are more than 15 groups; remove some");
+                        return fail_line(place, "there are more than 15 groups; remove some");
                 memmove(out, group, n);
                 out[n] = '\0';
                 out += n + 1;
@@ -122,24 +123,25 @@ static int parse_line(const struct place *place, char *line, struct entry *entry
         char *columns[4] = {0};
         char *at = line;
         for (size_t i = 0; i < 4 && at; i++) {
-                columns[i] = cut_column(&at);
+                columns[i] = split_column(&at);
                 if (!columns[i])
-                        return bad_line(place, "a quote is not closed or stands within a column; "
-                                               "quote whole columns");
+                        return fail_line(place,
+                                         "a quote is not closed or is inside an unquoted column; "
+                                         "quote whole columns");
         }
         if (!columns[2])
-                return bad_line(place,
-                                "there must be at least 3 columns: token, user name, user uid");
+                return fail_line(place,
+                                 "there must be at least 3 columns: token, user name, user uid");
         if (columns[0][0] == '\0')
-                return bad_line(place,
-                                "the token is empty; the columns are token, user name, user uid");
+                return fail_line(place,
+                                 "the token is empty; the columns are token, user name, user uid");
         if (columns[1][0] == '\0')
-                return bad_line(place, "the user name is empty; the columns are token, user name, "
-                                       "user uid");
+                return fail_line(place, "the user name is empty; the columns are token, user name, "
+                                        "user uid");
         if (strlen(columns[1]) >= sizeof((struct hfd_user *)NULL)->name)
-                return bad_line(place, "the user name is longer than 255 bytes; shorten it");
+                return fail_line(place, "the user name is longer than 255 bytes; shorten it");
         *entry = (struct entry){.token = columns[0], .user = columns[1]};
-        return columns[3] ? cut_groups(place, columns[3], entry) : 0;
+        return columns[3] ? split_groups(place, columns[3], entry) : 0;
 }
 
 static int parse_lines(struct hfd_tokens *tokens, struct place *place) {
@@ -169,7 +171,8 @@ static size_t count_lines(const char *text) {
         return n;
 }
 
-/* Later lines go to the front of their bucket, so that a look-up finds the last line of a token. */
+/* Builds the hash table. Later lines are inserted at the front of their bucket, so that a look-up
+ * finds the last line of a token. */
 static int build_index(struct hfd_tokens *tokens) {
         tokens->n_buckets = 16;
         while (tokens->n_buckets < tokens->n_entries)

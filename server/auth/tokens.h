@@ -15,10 +15,11 @@
 struct hfd_tokens;
 struct hfd_user;
 
-/* Blocks on the file. Blank lines are skipped. seed is secret and random, for the hash. 0, -errno,
+/* Loads the file; blocks. Blank lines are skipped. seed is a random secret for the hash. 0, -errno,
  * HF_E_NOT_FOUND, HF_E_TOO_LARGE, or HF_E_INVALID: the message names file and line. */
 int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens,
                     struct hf_status *reterr_status);
 struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens); /* accepts NULL, returns NULL */
-/* True: ret_user has the token's name and groups. False: unknown, ret_user is untouched. */
+/* True: ret_user has the name and groups of the token. False: the token is unknown, and ret_user is
+ * unchanged. */
 bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token, struct hfd_user *ret_user);

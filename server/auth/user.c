@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users. A group counts only if its whole name is the same. */
+/* The groups of a user. Names are compared as a whole; there are no patterns. */
 #include "server/auth/user.h"
 
 #include <string.h>

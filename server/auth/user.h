@@ -5,6 +5,8 @@
 #include <stddef.h>
 
 #define HFD_MAX_GROUPS 16
+/* The group of requests without credentials. */
+#define HFD_GROUP_UNAUTHENTICATED "system:unauthenticated"
 
 struct hfd_user {
         char name[256]; /* "system:anonymous" for a request without credentials */

@@ -3,8 +3,9 @@
  * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
  * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, and starts audits. It sleeps until the first of these is due. A thread
- * that makes something due earlier must wake it.
+ * reflector after a backoff, reopens a watch of the store that may hang, and starts audits. It
+ * sleeps until the first of these is due. A thread that makes one of them due earlier must wake the
+ * timer through cacher->cond.
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
@@ -22,55 +23,60 @@
 /* ---- the timer ---- */
 
 /* The work that is due, which the timer collects under the lock. */
-struct due {
-        struct hfd_consistent_read *late;
-        struct hfd_watcher *dirty;
+struct due_work {
+        struct hfd_consistent_read *late; /* their wait has timed out */
+        struct hfd_watcher *dirty;        /* they have events to deliver */
         bool reflector, audit;
-        uint64_t hung_watch; /* the store's watch to open again; 0 = none */
+        uint64_t hung_watch; /* ID of the store's watch to reopen; 0 = none */
 };
 
-static bool is_anything_due(const struct due *due) {
+static bool is_work_due(const struct due_work *due) {
         return due->late || due->dirty || due->reflector || due->audit || due->hung_watch;
 }
 
-/* Collects the due work. Lowers *next to the instant at which the next waiting read times out. */
-static struct due collect_due_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *next) {
-        struct due due = {0};
+/* Collects the due work. Lowers *next to the boot time at which the next waiting read times out. */
+static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
+                                               hf_nsec *next) {
+        struct due_work due = {0};
 
-        due.late = hfd_consistent_reads_late_locked(cacher, now, next);
+        due.late = hfd_consistent_reads_remove_late_locked(cacher, now, next);
         if (cacher->watchers.due <= now)
                 hfd_watchers_tick_locked(cacher, now, &due.dirty);
         due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
-                        cacher->reflector.again_at <= now;
+                        cacher->reflector.retry_at <= now;
         due.audit = cacher->identity.audit_at <= now;
-        due.hung_watch = cacher->reads.rewatch ? cacher->reflector.watch_id : 0;
-        cacher->reads.rewatch = false;
+        due.hung_watch = cacher->reads.reopen_watch ? cacher->reflector.watch_id : 0;
+        cacher->reads.reopen_watch = false;
         return due;
 }
 
-static void carry_out(struct hfd_cacher *cacher, const struct due *due) {
-        hfd_consistent_reads_go(due->late);
+/* Called without the lock, because each of these runs callbacks or sends requests. */
+static void run_due_work(struct hfd_cacher *cacher, const struct due_work *due) {
+        hfd_consistent_reads_call_ready(due->late);
         hfd_watchers_deliver(due->dirty);
         if (due->reflector)
                 hfd_reflector_run(cacher);
         if (due->audit)
                 hfd_store_identity_audit(cacher);
-        if (due->hung_watch)
+        if (due->hung_watch) /* the end of the watch makes the reflector open another */
                 cacher->store->ops->watch_cancel(cacher->store, due->hung_watch);
 }
 
-/* The timer thread. It looks again before it sleeps, because more may have become due meanwhile. */
-static void *keep_time(void *ctx) {
+/*
+ * The timer thread. After work that was due, it checks again before it sleeps, because the lock was
+ * released and more work may be due.
+ */
+static void *timer_main(void *ctx) {
         struct hfd_cacher *cacher = ctx;
         const struct hf_clock *clock = hf_host_clock(cacher->host);
 
         pthread_mutex_lock(&cacher->mu);
         while (!cacher->stopping) {
                 hf_nsec next = HF_NSEC_NEVER;
-                struct due due = collect_due_locked(cacher, hf_now(clock), &next);
-                if (is_anything_due(&due)) {
+                struct due_work due = collect_due_work_locked(cacher, hf_now(clock), &next);
+                if (is_work_due(&due)) {
                         pthread_mutex_unlock(&cacher->mu);
-                        carry_out(cacher, &due);
+                        run_due_work(cacher, &due);
                         pthread_mutex_lock(&cacher->mu);
                         continue;
                 }
@@ -79,8 +85,8 @@ static void *keep_time(void *ctx) {
                 if (cacher->identity.audit_at < next)
                         next = cacher->identity.audit_at;
                 if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
-                    cacher->reflector.again_at < next)
-                        next = cacher->reflector.again_at;
+                    cacher->reflector.retry_at < next)
+                        next = cacher->reflector.retry_at;
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
         }
         pthread_mutex_unlock(&cacher->mu);
@@ -95,7 +101,7 @@ static void init_metrics(struct hfd_cacher *cacher) {
         hfd_store_requests_init(&cacher->requests, cacher->host);
         cacher->identity.n_replaced =
                 hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_store_history_replaced_total",
-                               "How often the store's history was found to be another one.", "");
+                               "How often the store was found to have been replaced.", "");
         cacher->identity.n_differences =
                 hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_watch_cache_differences_total",
                                "How often the watch cache was found to differ from the store.", "");
@@ -134,7 +140,7 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
 
 int hfd_cacher_start(struct hfd_cacher *cacher) {
         assert(!cacher->timer_running);
-        int r = hf__thread_start(cacher->host, "hf-api-time", keep_time, cacher,
+        int r = hf__thread_start(cacher->host, "hf-api-time", timer_main, cacher,
                                  &cacher->timer_thread);
         if (r != 0)
                 return r;
@@ -156,15 +162,19 @@ void hfd_cacher_end_watches(struct hfd_cacher *cacher) {
 struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         if (!cacher)
                 return NULL;
-        /* Stop the sources of new work first, so that no read can begin to wait after the sweep. */
+        /*
+         * Stop the sources of new work first. So no read can begin to wait after the waiting reads
+         * have been ended below.
+         */
         hfd_cacher_end_watches(cacher);
         hfd_reflector_stop(cacher);
         if (cacher->timer_running)
                 pthread_join(cacher->timer_thread, NULL);
         pthread_mutex_lock(&cacher->mu);
-        struct hfd_consistent_read *left = hfd_consistent_reads_all_locked(cacher, HF_E_CANCELED);
+        struct hfd_consistent_read *remaining =
+                hfd_consistent_reads_remove_all_locked(cacher, HF_E_CANCELED);
         pthread_mutex_unlock(&cacher->mu);
-        hfd_consistent_reads_go(left);
+        hfd_consistent_reads_call_ready(remaining);
         /* This wait is bounded, because every request to the store has a deadline. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->requests.n > 0)
@@ -184,7 +194,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
 
 const char *hfd_cacher_prefix(const struct hfd_cacher *cacher) { return cacher->prefix; }
 
-/* ---- is it filled? ---- */
+/* ---- waiting for the first fill ---- */
 
 bool hfd_cacher_synced(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
@@ -193,8 +203,11 @@ bool hfd_cacher_synced(struct hfd_cacher *cacher) {
         return synced;
 }
 
-/* Taking the lock ensures that no waiter misses the wake-up between its check and its wait. */
-static void wake_waiters(void *ctx) {
+/*
+ * The token's waker. It acquires the lock, because otherwise a thread could miss the wake-up
+ * between its check of the token and its wait.
+ */
+static void wake_threads(void *ctx) {
         struct hfd_cacher *cacher = ctx;
 
         pthread_mutex_lock(&cacher->mu);
@@ -209,21 +222,21 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
         struct hf_cancel_waker waker = {0};
         int r = 0;
 
-        hf_cancel_add_waker(token, &waker, wake_waiters, cacher);
+        hf_cancel_add_waker(token, &waker, wake_threads, cacher);
         pthread_mutex_lock(&cacher->mu);
         while (!cacher->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
                                   hf_cancel_deadline(token));
         if (!cacher->synced)
-                r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not answer: %s",
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not respond: %s",
                             *why ? why : "no reply yet");
         pthread_mutex_unlock(&cacher->mu);
         hf_cancel_remove_waker(&waker);
         return r;
 }
 
-hf_nsec hfd_cacher_store_heard_at(struct hfd_cacher *cacher) {
-        return (hf_nsec)atomic_load(&cacher->requests.heard_at);
+hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
+        return (hf_nsec)atomic_load(&cacher->requests.last_contact);
 }
 
 /* ---- reading ---- */
@@ -254,12 +267,12 @@ bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resou
                      uint64_t *ret_revision) {
         pthread_mutex_lock(&cacher->mu);
         *ret_revision = cacher->revision;
-        bool there = cacher->synced && (at == 0 || at == cacher->revision);
-        if (there)
-                hfd_object_tree_walk(&cacher->trees[hfd_resource_index(resource)], prefix, after,
-                                     visit, ctx);
+        bool available = cacher->synced && (at == 0 || at == cacher->revision);
+        if (available)
+                hfd_object_tree_for_each(&cacher->trees[hfd_resource_index(resource)], prefix,
+                                         after, visit, ctx);
         pthread_mutex_unlock(&cacher->mu);
-        return there;
+        return available;
 }
 
 /* ---- for writes ---- */
@@ -280,14 +293,17 @@ struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd
         return object;
 }
 
-void hfd_cacher_note_write(struct hfd_cacher *cacher, struct hfd_object *object) {
+void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object) {
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);
         struct hfd_object_node *node =
                 hfd_object_tree_find(&cacher->trees[hfd_resource_index(object->resource)],
                                      object->path);
-        /* Writes finish in any order, and the watch may be faster: keep only the newest version. */
+        /*
+         * Replies to writes may arrive in any order, and the watch may deliver a version before the
+         * reply to its write. So keep a version only if it is the newest.
+         */
         if (node && node->object->revision < object->revision &&
             (!node->newer || node->newer->revision < object->revision)) {
                 old = node->newer;

@@ -4,17 +4,18 @@
  * The cacher keeps all objects of the store in memory, in the exact bytes that are served, and
  * serves the watches of clients. Kubernetes' apiserver has a component of the same name.
  *
- * Its parts, each with a header of its own: object_tree (the objects), event_history (the most
- * recent changes), reflector (keeps both equal to the store), consistent_read (reads that wait for
- * a revision), watcher (watches of clients), store_identity (notices a replaced store),
- * store_request (requests to the store, measured and counted).
+ * Its parts, each with a separate header: object_tree (the objects), event_history (the most recent
+ * changes), reflector (keeps both equal to the store), consistent_read (reads that wait for a
+ * revision), watcher (watches of clients), store_identity (detects a replaced store), store_request
+ * (requests to the store, measured and counted).
  *
- * Lock: one mutex guards the mutable state of all parts. It is held only to look things up and to
- * move pointers. Callbacks and requests to the store never run under it: they are collected under
- * the lock and run after it is released. It is never held together with another lock.
+ * Lock: one mutex guards the mutable state of all parts. It is held only for lookups and for
+ * changes of pointers. Callbacks and requests to the store never run under it: the work is
+ * collected under the lock and done after the lock is released. It is never held together with
+ * another lock.
  *
- * Threads: the one thread of the cacher is a timer. The store's threads deliver replies and events.
- * Any thread may read, write and watch. Only wait_synced and free block.
+ * Threads: the cacher has one thread, a timer. The store's threads deliver replies and events. Any
+ * thread may call the functions below. Only wait_synced and free block.
  *
  * Invariants: the trees contain every change up to `revision`. (A change of the next revision may
  * be in them too, while the other events of that revision are still being applied.) The history
@@ -43,17 +44,23 @@ struct hfd_cacher_config {
 
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher);
-/* Begins to fill the cache and returns at once. Failures are retried forever, with backoff. */
+/* Starts to fill the cache and does not wait for it. Failures are retried forever, with backoff. */
 int hfd_cacher_start(struct hfd_cacher *cacher);
-/* Ends every watch cleanly, so that clients watch another server. New watches get 503. */
+/*
+ * For a shutdown: ends every watch cleanly, so that clients watch another server. New watches get
+ * 503.
+ */
 void hfd_cacher_end_watches(struct hfd_cacher *cacher);
-/* Blocks until every request to the store has ended. No other thread may still use the cacher. */
+/*
+ * Blocks until every request to the store has ended. No other thread may use the cacher any more.
+ * Accepts NULL; returns NULL.
+ */
 struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher);
 
 /* Returns the prefix of all keys, which lives as long as the cacher. */
 const char *hfd_cacher_prefix(const struct hfd_cacher *cacher);
 
-/* True: the cache has been filled at least once. */
+/* Whether the cache has been filled at least once. */
 bool hfd_cacher_synced(struct hfd_cacher *cacher);
 /*
  * Blocks until the cache is filled (0) or token fires (HF_E_CANCELED). In the second case
@@ -61,8 +68,8 @@ bool hfd_cacher_synced(struct hfd_cacher *cacher);
  */
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
-/* Boot time of the store's last reply or event. The health check of etcd uses it. */
-hf_nsec hfd_cacher_store_heard_at(struct hfd_cacher *cacher);
+/* Returns the boot time of the store's last reply or event, for the health check of etcd. */
+hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
 
 /* Returns a revision: all changes up to it are in the cache. */
 uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);
@@ -71,23 +78,24 @@ struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_re
                                   const char *path);
 /*
  * Visits the objects whose path begins with prefix and sorts after `after`, until visit returns
- * false. visit runs under the lock, so it may only take references. *ret_revision is the revision
- * of the list. False: the cache is not filled, or `at` is neither 0 nor the cache's revision; then
- * no object is visited.
+ * false. visit runs under the lock, so it should do no more than keep references. *ret_revision is
+ * the revision of the list. False: the cache is not filled, or `at` is neither 0 nor the cache's
+ * revision; then no object is visited.
  */
 bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
                      const char *prefix, const char *after,
                      bool (*visit)(void *ctx, struct hfd_object *object), void *ctx,
                      uint64_t *ret_revision);
 /*
- * For writes: returns a reference to the newest known version, which may be one that a write of
- * this instance has stored. NULL: the object is not cached. *ret_synced: the cache is filled, so
- * an object that is not cached did not exist at the cache's revision.
+ * For writes: returns a reference to the newest known version of the object. It may come from a
+ * write of this instance that the store's watch has not delivered yet, so only writes may use it.
+ * NULL: the object is not cached. *ret_synced: the cache is filled, so an object that is not cached
+ * did not exist at the cache's revision.
  */
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced);
 /*
- * Records that a write of this instance has stored object, so that the next write begins with this
+ * Records that a write of this instance has stored object, so that the next write is based on this
  * version. The caller keeps its reference.
  */
-void hfd_cacher_note_write(struct hfd_cacher *cacher, struct hfd_object *object);
+void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object);

@@ -28,7 +28,7 @@ struct hfd_cacher {
 
         /* guarded by mu */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* wakes the timer, wait_synced, reflector_stop and free */
+        pthread_cond_t cond; /* broadcast; timer, wait_synced, reflector_stop and free wait on it */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
         /*
          * By key: placeholders for stored values that are not valid objects (stored_value.h). They

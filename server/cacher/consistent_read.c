@@ -2,19 +2,22 @@
 /*
  * Reads that wait for the cache.
  *
- * A consistent read must see every write that was acknowledged before the read arrived. It asks the
- * store for its revision (a probe), and waits until the cache has reached that revision. Reads
- * share probes, but a read joins only a probe that was not sent yet. A probe that is under way may
- * already have been answered with an older revision. If the cache does not reach the revision
- * within 100 ms, the read asks the store directly.
+ * A consistent read must see every write that was acknowledged before the read arrived. It requests
+ * the store's revision (a probe), and waits until the cache has reached that revision. If the cache
+ * does not reach it within 100 ms, the caller reads from the store.
  *
- *      start -> to_probe -> probing -> waiting -> ready(0), or ready(HF_E_TIMEOUT): ask the store
+ * Invariant: reads share probes, but a read joins only a probe that was not sent yet. The store may
+ * already have determined the revision for a probe that was sent, and that revision may be older
+ * than a write which this read must see.
+ *
+ *      start -> to_probe -> probing -> waiting -> ready: 0, or HF_E_TIMEOUT (read from the store)
  *      after ---------------------------^
  *
- * If other programs write to the same store, outside our prefix, the store's revision runs ahead of
- * the events that our watch delivers. So when reads time out three times in a row, all reads go
- * directly to the store for ten seconds. The cause may also be a watch that hangs. The watch is
- * therefore reopened at its current position, which loses nothing and is rare enough to be cheap.
+ * If other programs write to the same store, outside our prefix, the store's revision increases
+ * without events for our watch, and the cache never reaches it. So after reads have timed out three
+ * times in a row, all reads go directly to the store for ten seconds. The cause may also be a watch
+ * that hangs. So the watch is also reopened at its current revision. That loses no event, and it is
+ * rare enough to be cheap.
  */
 #include "server/cacher/consistent_read.h"
 
@@ -23,29 +26,29 @@
 
 #include "server/cacher/cacher_private.h"
 
-#define CONSISTENT_WAIT (100 * HF_NSEC_PER_MSEC) /* for the cache; then the store is asked */
-#define LATE_IN_A_ROW   3
-#define DIRECT_FOR      (10 * HF_NSEC_PER_SEC)
+#define CACHE_WAIT      (100 * HF_NSEC_PER_MSEC) /* then the read goes to the store */
+#define LATE_MAX        3
+#define DIRECT_DURATION (10 * HF_NSEC_PER_SEC) /* of reading from the store only */
 #define PROBE_DEADLINE  (5 * HF_NSEC_PER_SEC)
 
 static void send_probe(struct hfd_cacher *cacher);
 
-static void push(struct hfd_consistent_read **list, struct hfd_consistent_read *read) {
+static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_read *read) {
         read->next = *list;
         *list = read;
 }
 
-void hfd_consistent_reads_go(struct hfd_consistent_read *reads) {
+void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
         for (struct hfd_consistent_read *next; reads; reads = next) {
                 next = reads->next; /* ready may free the read */
                 reads->ready(reads);
         }
 }
 
-/* ---- removing reads from the waiting lists ---- */
+/* ---- removing reads from their lists ---- */
 
-struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher) {
-        struct hfd_consistent_read *passed = NULL, **link = &cacher->reads.waiting;
+struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher) {
+        struct hfd_consistent_read *reached = NULL, **link = &cacher->reads.waiting;
 
         while (*link) {
                 struct hfd_consistent_read *read = *link;
@@ -56,13 +59,13 @@ struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher
                 *link = read->next;
                 read->outcome = 0;
                 cacher->reads.n_late = 0;
-                push(&passed, read);
+                push_read(&reached, read);
         }
-        return passed;
+        return reached;
 }
 
-struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                                             hf_nsec *ret_next) {
+struct hfd_consistent_read *
+hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *ret_next) {
         struct hfd_consistent_read *late = NULL, **link = &cacher->reads.waiting;
         bool counted = false;
 
@@ -76,21 +79,21 @@ struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *
                 }
                 *link = read->next;
                 read->outcome = HF_E_TIMEOUT;
-                push(&late, read);
-                /* Reads that time out together have one cause, so they count once. */
+                push_read(&late, read);
+                /* Reads that time out at the same time have one cause, so they count once. */
                 if (read->by_client || counted)
                         continue;
                 counted = true;
-                if (++cacher->reads.n_late >= LATE_IN_A_ROW) {
-                        cacher->reads.direct_until = now + DIRECT_FOR;
-                        cacher->reads.rewatch = true;
+                if (++cacher->reads.n_late >= LATE_MAX) {
+                        cacher->reads.direct_until = now + DIRECT_DURATION;
+                        cacher->reads.reopen_watch = true;
                 }
         }
         return late;
 }
 
-struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *cacher,
-                                                            int outcome) {
+struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
+                                                                   int outcome) {
         struct hfd_consistent_read *all = NULL;
         struct hfd_consistent_read **lists[] = {&cacher->reads.waiting, &cacher->reads.to_probe};
 
@@ -99,39 +102,45 @@ struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *c
                         struct hfd_consistent_read *read = *lists[i];
                         *lists[i] = read->next;
                         read->outcome = outcome;
-                        push(&all, read);
+                        push_read(&all, read);
                 }
         return all;
 }
 
 /* ---- waiting ---- */
 
-/* Lets the read wait for the cache. If it need not or cannot wait, links it into *passed. */
-static void wait_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
-                        hf_nsec timeout, struct hfd_consistent_read **passed) {
+/*
+ * Makes the read wait for the cache, for at most timeout. If the read need not or cannot wait,
+ * links it into *ready.
+ */
+static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
+                                  hf_nsec timeout, struct hfd_consistent_read **ready) {
         hf_nsec until = hfd_cacher_now(cacher) + timeout;
 
         read->outcome = 0;
         if (cacher->stopping)
-                read->outcome = HF_E_CANCELED; /* nothing would wake it */
+                read->outcome = HF_E_CANCELED; /* without the timer, the wait would never end */
         else if (cacher->identity.replaced)
-                read->outcome = HF_E_TIMEOUT; /* the cache still has the replaced history */
+                read->outcome = HF_E_TIMEOUT; /* the cache still contains the replaced history */
         if (read->outcome != 0 || read->revision <= cacher->revision) {
-                push(passed, read);
+                push_read(ready, read);
                 return;
         }
         read->until = until < read->deadline ? until : read->deadline;
-        push(&cacher->reads.waiting, read);
+        push_read(&cacher->reads.waiting, read);
         pthread_cond_broadcast(&cacher->cond);
 }
 
-/* Handles a failed probe for one of its reads. False: the read joins the next probe. */
+/*
+ * Handles a failed probe for one of its reads. True: the read is ready. False: it joins the next
+ * probe.
+ */
 static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                               const struct hfd_store_reply *reply) {
-        /* The probe had the earliest deadline of all its reads, but this read has time left. */
+        /* The probe had the earliest deadline of all its reads. This read has time for another. */
         if (reply->error == HF_E_TIMEOUT && read->deadline > hfd_cacher_now(cacher) &&
             !cacher->stopping) {
-                push(&cacher->reads.to_probe, read);
+                push_read(&cacher->reads.to_probe, read);
                 return false;
         }
         read->outcome = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
@@ -141,7 +150,7 @@ static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_r
 
 static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
-        struct hfd_consistent_read *go = NULL;
+        struct hfd_consistent_read *ready = NULL;
 
         pthread_mutex_lock(&cacher->mu);
         assert(cacher->reads.probe_running);
@@ -150,19 +159,19 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
                 cacher->reads.probing = read->next;
                 if (!reply->error) {
                         read->revision = reply->revision;
-                        wait_locked(cacher, read, CONSISTENT_WAIT, &go);
+                        wait_for_cache_locked(cacher, read, CACHE_WAIT, &ready);
                 } else if (fail_probe_locked(cacher, read, reply)) {
-                        push(&go, read);
+                        push_read(&ready, read);
                 }
         }
         cacher->reads.probe_running = false;
         pthread_mutex_unlock(&cacher->mu);
-        /* Send the next probe first: the callbacks below may take time. */
+        /* Send the next probe before the callbacks, because they may need some time. */
         send_probe(cacher);
-        hfd_consistent_reads_go(go);
+        hfd_consistent_reads_call_ready(ready);
 }
 
-/* Sends a probe for the reads that need one, unless one is under way. */
+/* Sends a probe for the reads that need one, unless another probe is running. */
 static void send_probe(struct hfd_cacher *cacher) {
         hf_nsec deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
 
@@ -196,14 +205,14 @@ void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_
                 read->ready(read);
                 return;
         }
-        push(&cacher->reads.to_probe, read);
+        push_read(&cacher->reads.to_probe, read);
         pthread_mutex_unlock(&cacher->mu);
         send_probe(cacher);
 }
 
 void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                uint64_t revision, hf_nsec timeout) {
-        struct hfd_consistent_read *passed = NULL;
+        struct hfd_consistent_read *reached = NULL;
 
         assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
@@ -211,10 +220,10 @@ void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_
         read->by_client = true;
         if (!cacher->synced || cacher->stopping) {
                 read->outcome = HF_E_TIMEOUT;
-                push(&passed, read);
+                push_read(&reached, read);
         } else {
-                wait_locked(cacher, read, timeout, &passed);
+                wait_for_cache_locked(cacher, read, timeout, &reached);
         }
         pthread_mutex_unlock(&cacher->mu);
-        hfd_consistent_reads_go(passed);
+        hfd_consistent_reads_call_ready(reached);
 }

@@ -14,21 +14,21 @@
 
 struct hfd_cacher;
 
-/* One waiting read. The caller owns the memory, which must live until ready is called. */
+/* One waiting read. The caller owns the memory and keeps it until ready is called. */
 struct hfd_consistent_read {
-        struct hfd_consistent_read *next; /* used by the cacher while the read waits */
+        struct hfd_consistent_read *next; /* for the cacher's lists, while the read waits */
         uint64_t revision;                /* the revision that the cache must have reached */
-        hf_nsec until;                    /* boot time at which it stops waiting for the cache */
+        hf_nsec until;                    /* boot time at which the wait for the cache ends */
         hf_nsec deadline;                 /* boot time of the request's deadline */
         /*
-         * A client named the revision, which may lie in the far future. So if this read times out,
-         * it does not count as a sign of a slow cache.
+         * A client named the revision, which the store may reach much later or never. So if this
+         * read times out, that is not a sign of a slow cache.
          */
         bool by_client;
         /*
          * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: it did not reach it
-         * in time, so the caller must ask the store. HF_E_CANCELED: the cacher is being freed.
-         * Other: the store failed, and status contains its message.
+         * in time, so the caller must read from the store. HF_E_CANCELED: the cacher is being
+         * freed. Any other error: the store failed, and status contains its message.
          */
         int outcome;
         struct hf_status status;
@@ -38,13 +38,13 @@ struct hfd_consistent_read {
 
 /* The cacher's state for waiting reads. Guarded by the cacher's lock. */
 struct hfd_consistent_reads {
-        struct hfd_consistent_read *probing;  /* their probe is under way */
+        struct hfd_consistent_read *probing;  /* their probe has been sent */
         struct hfd_consistent_read *to_probe; /* they share the next probe */
-        struct hfd_consistent_read *waiting;  /* they know their revision */
+        struct hfd_consistent_read *waiting;  /* for the cache to reach their revision */
         bool probe_running;
-        unsigned n_late;      /* consecutive times that the cache was too late */
-        hf_nsec direct_until; /* boot time; until then reads go to the store at once */
-        bool rewatch;         /* the store's watch may hang: the timer must reopen it */
+        unsigned n_late;      /* consecutive times that the cache was too slow */
+        hf_nsec direct_until; /* boot time; until then reads do not wait for the cache */
+        bool reopen_watch;    /* the store's watch may hang: the timer must reopen it */
 };
 
 /* Waits until the cache has reached the store's current revision. */
@@ -54,15 +54,19 @@ void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_
                                uint64_t revision, hf_nsec timeout);
 
 /*
- * Each of the following functions removes reads from the waiting lists and returns them, linked by
- * next. After the caller has released the lock, it passes them to hfd_consistent_reads_go.
+ * Each of the following functions removes reads from their lists and returns them, linked by next.
+ * After the caller has released the lock, it passes them to hfd_consistent_reads_call_ready.
  */
 /* Removes the reads whose revision the cache has reached. */
-struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher);
-/* Removes the reads that have waited too long at `now`. Lowers *ret_next to the next timeout. */
-struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *cacher, hf_nsec now,
-                                                             hf_nsec *ret_next);
-/* Removes all reads but those whose probe is under way, and sets their outcome. */
-struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *cacher, int outcome);
+struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher);
+/*
+ * Removes the reads whose wait has timed out at `now`. Lowers *ret_next to the next timeout (boot
+ * time).
+ */
+struct hfd_consistent_read *hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher,
+                                                                    hf_nsec now, hf_nsec *ret_next);
+/* Removes all reads except those whose probe has been sent, and sets their outcome. */
+struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_cacher *cacher,
+                                                                   int outcome);
 /* Calls ready of each read in the list. The caller must not hold the lock. */
-void hfd_consistent_reads_go(struct hfd_consistent_read *reads);
+void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ring of the most recent changes. Both the number of changes and the size of their objects are
- * limited, so that a burst of large objects does not exhaust memory. Dropping the oldest change
- * raises `floor` to the revision of that change, which keeps the invariant of event_history.h.
+ * limited, so that many changes of large objects do not use up the memory. Dropping the oldest
+ * change raises `floor` to the revision of that change, which keeps the invariant of
+ * event_history.h.
  */
 #include "server/cacher/event_history.h"
 
@@ -23,6 +24,9 @@ static void drop_oldest(struct hfd_event_history *history) {
 
 void hfd_event_history_add(struct hfd_event_history *history, struct hfd_change change) {
         assert(change.object && change.type != HF_EVENT_BOOKMARK);
+        /*
+         * The size is checked before the new change is added, so one change may exceed the limit.
+         */
         while (history->n > 0 && (history->n == HFD_EVENT_HISTORY_EVENTS ||
                                   history->n_bytes > HFD_EVENT_HISTORY_BYTES))
                 drop_oldest(history);

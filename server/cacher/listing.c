@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists the store page by page. The reply to the first page contains the revision at which all
- * further pages are requested. So the pages show one state of the store, however long they take.
+ * further pages are requested. So all pages show the same state of the store, even if other clients
+ * write meanwhile.
  *
- * Invariant: one page is under way at a time, and `done` is called exactly once, after the last.
+ * Invariant: only one page is requested at a time. `done` is called exactly once: after the last
+ * page, or after the first failure.
  */
 #include "server/cacher/listing.h"
 
@@ -16,7 +18,7 @@
 #include "server/cacher/stored_value.h"
 #include "server/resources/object_key.h"
 
-#define PAGE          500
+#define PAGE_SIZE     500 /* objects */
 #define LIST_DEADLINE (30 * HF_NSEC_PER_SEC)
 
 static void request_page(struct hfd_listing *listing);
@@ -35,8 +37,10 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
                 return true;
         struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
         if (!object) {
-                struct hfd_object *mark = hfd_stored_value_mark(listing->cacher, resource, kv);
-                return mark && hfd_stored_value_remember(&listing->unreadable, kv->key, mark);
+                struct hfd_object *placeholder =
+                        hfd_stored_value_placeholder(listing->cacher, resource, kv);
+                return placeholder &&
+                       hfd_stored_value_set_placeholder(&listing->unreadable, kv->key, placeholder);
         }
         if (hfd_object_tree_put(&listing->trees[hfd_resource_index(resource)], object, &old) != 0)
                 return false;
@@ -48,7 +52,10 @@ static int add_page(struct hfd_listing *listing, const struct hfd_store_reply *r
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (!add_value(listing, &reply->kvs[i]))
                         return -ENOMEM;
-        /* The next page begins right after the last key: no key contains a lower byte. */
+        /*
+         * The next page starts at the lowest possible key after the last one: no key contains a
+         * byte below 0x01.
+         */
         if (reply->more && reply->n_kvs)
                 (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
                                reply->kvs[reply->n_kvs - 1].key);
@@ -79,7 +86,7 @@ static void request_page(struct hfd_listing *listing) {
 
         (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
         int r = hfd_store_request_list(cacher, prefix, *listing->start ? listing->start : NULL,
-                                       listing->revision, PAGE,
+                                       listing->revision, PAGE_SIZE,
                                        hfd_cacher_now(cacher) + LIST_DEADLINE, on_page, listing);
         if (r != 0)
                 listing->done(listing, r, NULL);

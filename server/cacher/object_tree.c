@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The objects of one resource in a treap: a binary search tree by path, which is at the same time a
- * heap by a random priority. The store sorts its keys in the same order, so a list can continue
- * after any path. The depth is logarithmic with overwhelming probability, which bounds the
- * recursions below.
+ * heap by a random priority. Paths have the order of the store's keys. So a list can continue after
+ * any path, even if its first page came from the store.
+ *
+ * Invariant: a node's priority is never below those of its children. As priorities are random, the
+ * depth is then logarithmic with overwhelming probability, which bounds the recursion below.
  */
 #include "server/cacher/object_tree.h"
 
@@ -38,7 +40,7 @@ static void split_tree(struct hfd_object_node *node, const char *path,
         }
 }
 
-/* Joins two trees. Every node of left must sort before every node of right. */
+/* Joins two trees. Every node of left sorts before every node of right. */
 static struct hfd_object_node *join_trees(struct hfd_object_node *left,
                                           struct hfd_object_node *right) {
         if (!left || !right)
@@ -82,6 +84,10 @@ int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
         }
         node->object = object;
         node->priority = priority_of(node, object->path);
+        /*
+         * Insert the node at the first place where its priority keeps the heap order. The subtree
+         * that was there becomes its children.
+         */
         while (*link && (*link)->priority >= node->priority)
                 link = strcmp(object->path, (*link)->object->path) < 0 ? &(*link)->left
                                                                        : &(*link)->right;
@@ -112,33 +118,36 @@ struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const ch
         return object;
 }
 
-struct walk {
+struct visit_args {
         const char *prefix, *after;
         size_t n_prefix;
         bool (*visit)(void *ctx, struct hfd_object *object);
         void *ctx;
 };
 
-static bool walk_node(const struct hfd_object_node *node, const struct walk *w) {
+/* Visits a subtree in order, skipping the parts that cannot match. False: visit returned false. */
+static bool visit_node(const struct hfd_object_node *node, const struct visit_args *args) {
         if (!node)
                 return true;
         const char *path = node->object->path;
-        bool below = strcmp(path, w->prefix) < 0 || (*w->after && strcmp(path, w->after) <= 0);
-        int order = strncmp(path, w->prefix, w->n_prefix);
-        if (!below && order <= 0 && !walk_node(node->left, w))
+        bool below =
+                strcmp(path, args->prefix) < 0 || (*args->after && strcmp(path, args->after) <= 0);
+        int order = strncmp(path, args->prefix, args->n_prefix);
+        if (!below && order <= 0 && !visit_node(node->left, args))
                 return false;
-        if (!below && order > 0) /* this node sorts after the prefix: only the left side matters */
-                return walk_node(node->left, w);
-        if (!below && !w->visit(w->ctx, node->object))
+        if (!below && order > 0) /* all paths with the prefix sort before this node */
+                return visit_node(node->left, args);
+        if (!below && !args->visit(args->ctx, node->object))
                 return false;
-        return walk_node(node->right, w);
+        return visit_node(node->right, args);
 }
 
-void hfd_object_tree_walk(const struct hfd_object_tree *tree, const char *prefix, const char *after,
-                          bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
-        struct walk w = {prefix, after, strlen(prefix), visit, ctx};
+void hfd_object_tree_for_each(const struct hfd_object_tree *tree, const char *prefix,
+                              const char *after,
+                              bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
+        struct visit_args args = {prefix, after, strlen(prefix), visit, ctx};
 
-        walk_node(tree->root, &w);
+        visit_node(tree->root, &args);
 }
 
 static void clear_node(struct hfd_object_node *node) {

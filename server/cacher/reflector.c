@@ -5,15 +5,15 @@
  *
  *      IDLE --run--> RUNNING: read the epoch, [list,] watch --failure--> BACKOFF --timer--> RUNNING
  *
- * Each operation starts the next one from its callback; this is the chain. If the watch ends
- * because the store is unavailable, the next watch resumes at `revision` + 1. If the store has
- * compacted that revision or was replaced, everything is listed again. Then the watches of clients
- * end with 410, and a new history begins.
+ * Reading the epoch, listing and watching are a chain of operations: the callback of each one
+ * starts the next. If the watch ends because the store is unavailable, the next watch resumes at
+ * `revision` + 1. If the store has compacted that revision or was replaced, everything is listed
+ * again. Then the watches of clients end with 410, and a new history begins.
  *
- * Invariants: only one operation of the chain is under way at a time. `revision` rises to the
- * revision of an event only with the last event of that revision, so a list at a revision contains
- * all of its changes. A listing that began before a replacement of the store was noticed is never
- * published.
+ * Invariants: only one operation of the chain is running at a time. `revision` is set to the
+ * revision of an event only after the last event of that revision, so a list at a revision contains
+ * all changes of that revision. A listing that began before a replacement of the store was detected
+ * is never published.
  */
 #include "server/cacher/reflector.h"
 
@@ -52,7 +52,7 @@ static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_sta
         reflector->watching = false;
         reflector->watch_id = 0;
         reflector->state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
-        reflector->again_at = hfd_cacher_now(cacher) + reflector->backoff;
+        reflector->retry_at = hfd_cacher_now(cacher) + reflector->backoff;
         reflector->backoff *= 2;
         if (reflector->backoff > BACKOFF_MAX)
                 reflector->backoff = BACKOFF_MAX;
@@ -70,8 +70,9 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
 }
 
 /*
- * Makes the listing the contents of the cache. The old trees go into the listing, so that they are
- * freed after the lock is released. False: the store was replaced since the listing began.
+ * Replaces the contents of the cache by the listing. The old trees are moved to the listing, so
+ * that they are freed after the lock is released. False: the store was replaced after the listing
+ * had begun.
  */
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
         if (listing->replacement_epoch != cacher->identity.replacement_epoch)
@@ -82,7 +83,7 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         hfd_event_history_clear(&cacher->history);
         cacher->history.floor = cacher->revision = listing->revision;
         cacher->synced = true;
-        cacher->identity.replaced = cacher->identity.settling = false;
+        cacher->identity.replaced = cacher->identity.replacement_pending = false;
         cacher->reflector.relist = false;
         cacher->reflector.backoff = BACKOFF_MIN;
         return true;
@@ -90,7 +91,7 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
 
 static void on_listed(struct hfd_listing *listing, int error, const struct hf_status *status) {
         struct hfd_cacher *cacher = listing->cacher;
-        struct hfd_consistent_read *passed = NULL;
+        struct hfd_consistent_read *reached = NULL;
         struct hfd_watcher *dirty = NULL;
 
         if (error) {
@@ -102,11 +103,11 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
         bool published = publish_locked(cacher, listing);
         if (published) {
                 hfd_watchers_expire_locked(cacher, &dirty);
-                passed = hfd_consistent_reads_passed_locked(cacher);
+                reached = hfd_consistent_reads_remove_reached_locked(cacher);
                 pthread_cond_broadcast(&cacher->cond);
         }
         pthread_mutex_unlock(&cacher->mu);
-        hfd_consistent_reads_go(passed);
+        hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(dirty);
         hfd_listing_free(listing); /* it now contains the replaced trees */
         if (published)
@@ -118,12 +119,13 @@ static void on_listed(struct hfd_listing *listing, int error, const struct hf_st
 /* ---- events of the watch ---- */
 
 /*
- * Returns the object that a put event stored. If a write of this instance stored it, the object
- * exists already, which saves copying its bytes. NULL: out of memory, or not a valid object.
+ * Returns the object that a put event contains. If a write of this instance stored it, the object
+ * already exists as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory, or not
+ * a valid object.
  */
-static struct hfd_object *object_of_put(struct hfd_cacher *cacher,
-                                        const struct hfd_resource *resource, const char *path,
-                                        const struct hfd_kv *kv) {
+static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
+                                         const struct hfd_resource *resource, const char *path,
+                                         const struct hfd_kv *kv) {
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&cacher->mu);
@@ -135,7 +137,10 @@ static struct hfd_object *object_of_put(struct hfd_cacher *cacher,
         return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
 }
 
-/* Puts object into the tree, takes its reference, and fills in change. False: out of memory. */
+/*
+ * Puts object into the tree and fills in change, which consumes the reference to object. False: out
+ * of memory.
+ */
 static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
                        struct hfd_change *change) {
         change->object = object;
@@ -151,8 +156,8 @@ static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
 }
 
 /*
- * Removes the object at path and fills in change. change->object stays NULL if the tree does not
- * contain the path. False: out of memory.
+ * Removes the object at path and fills in change. If the tree does not contain the path,
+ * change->object stays NULL. False: out of memory.
  */
 static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
                           struct hfd_change *change) {
@@ -167,8 +172,9 @@ static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64
 }
 
 /*
- * Applies one event to the tree, the history and the watchers. Takes object; NULL means that it was
- * deleted at revision. False: out of memory, so the cache must be refilled.
+ * Applies one event to the tree, the history and the watchers. Consumes the reference to object;
+ * NULL: the object was deleted at revision. False: out of memory, so the cache must be filled
+ * again.
  */
 static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          const char *path, struct hfd_object *object, uint64_t revision,
@@ -180,13 +186,13 @@ static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *r
 
         if (!good || !change.object)
                 return good;
-        hfd_watchers_change_locked(cacher, &change, dirty);
+        hfd_watchers_queue_change_locked(cacher, &change, dirty);
         hfd_event_history_add(&cacher->history, change);
         return true;
 }
 
-/* If the event writes the epoch key, records the epoch. True: the store was replaced. */
-static bool is_new_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+/* Records the epoch if the event writes the epoch key. True: the store was replaced. */
+static bool record_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
         return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
@@ -195,69 +201,70 @@ static bool is_new_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event
 }
 
 /* Whether the event is a term record that names a new holder of a Lease. */
-static bool is_lease_taken(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         const struct hf__buf *value = event->kv.value;
 
         return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
                hfd_key_is_term_record(event->kv.key, cacher->prefix);
 }
 
-/* The work that a batch of events leaves for its end. */
+/* What a batch of events requires after its last event. */
 struct batch {
         struct hfd_watcher *dirty;
-        bool whole;           /* false: memory ran out, so the cache must be refilled */
-        bool replaced, taken; /* the epoch key has changed; a Lease has a new holder */
+        bool complete;       /* false: memory ran out, so the cache must be filled again */
+        bool replaced;       /* the epoch key has changed */
+        bool lease_acquired; /* a Lease has a new holder */
 };
 
-/* Applies one event. last: no further event of the batch has the same revision. */
-static void take_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event, bool last,
-                       struct batch *batch) {
+/* Applies one event. last: it is the last event of the batch with its revision. */
+static void apply_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event, bool last,
+                        struct batch *batch) {
         const struct hfd_resource *resource = NULL;
-        struct hfd_object *object = NULL, *mark = NULL;
+        struct hfd_object *object = NULL, *placeholder = NULL;
         const char *path = NULL;
 
         if (event->type != HFD_WATCH_PROGRESS)
                 resource = hfd_object_key_parse(cacher->prefix, event->kv.key, &path);
         if (!resource) {
-                batch->replaced |= is_new_epoch(cacher, event);
-                batch->taken |= is_lease_taken(cacher, event);
+                batch->replaced |= record_epoch(cacher, event);
+                batch->lease_acquired |= is_lease_acquired(cacher, event);
         }
         if (resource && event->type == HFD_WATCH_PUT) {
-                object = object_of_put(cacher, resource, path, &event->kv);
-                /* An invalid value replaces the object too: the old one must not be served. */
+                object = get_put_object(cacher, resource, path, &event->kv);
+                /* An invalid value also replaces the object: the old version must not be served. */
                 if (!object)
-                        mark = hfd_stored_value_mark(cacher, resource, &event->kv);
-                batch->whole = object || mark;
+                        placeholder = hfd_stored_value_placeholder(cacher, resource, &event->kv);
+                batch->complete = object || placeholder;
         }
         pthread_mutex_lock(&cacher->mu);
-        if (resource && batch->whole)
-                batch->whole =
-                        hfd_stored_value_remember(&cacher->unreadable, event->kv.key, mark) &&
-                        apply_locked(cacher, resource, path, object, event->kv.mod_revision,
-                                     &batch->dirty);
-        if (batch->whole && last && event->revision > cacher->revision)
+        if (resource && batch->complete)
+                batch->complete = hfd_stored_value_set_placeholder(&cacher->unreadable,
+                                                                   event->kv.key, placeholder) &&
+                                  apply_locked(cacher, resource, path, object,
+                                               event->kv.mod_revision, &batch->dirty);
+        if (batch->complete && last && event->revision > cacher->revision)
                 cacher->revision = event->revision;
         pthread_mutex_unlock(&cacher->mu);
 }
 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_cacher *cacher = ctx;
-        struct batch batch = {.whole = true};
+        struct batch batch = {.complete = true};
 
-        for (size_t i = 0; i < n && batch.whole; i++)
-                take_event(cacher, &events[i],
-                           i + 1 == n || events[i + 1].revision != events[i].revision, &batch);
+        for (size_t i = 0; i < n && batch.complete; i++)
+                apply_event(cacher, &events[i],
+                            i + 1 == n || events[i + 1].revision != events[i].revision, &batch);
         pthread_mutex_lock(&cacher->mu);
-        if (!batch.whole)
+        if (!batch.complete)
                 cacher->reflector.relist = true;
-        else if (batch.taken)
-                hfd_watchers_taken_locked(cacher, &batch.dirty);
-        uint64_t cancel = batch.whole ? 0 : cacher->reflector.watch_id;
+        else if (batch.lease_acquired)
+                hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
+        uint64_t cancel = batch.complete ? 0 : cacher->reflector.watch_id;
         cacher->reflector.backoff = BACKOFF_MIN;
-        struct hfd_consistent_read *passed = hfd_consistent_reads_passed_locked(cacher);
+        struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        atomic_store(&cacher->requests.heard_at, hfd_cacher_now(cacher));
-        hfd_consistent_reads_go(passed);
+        atomic_store(&cacher->requests.last_contact, hfd_cacher_now(cacher));
+        hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(batch.dirty);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
@@ -289,7 +296,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
         (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
         pthread_mutex_lock(&cacher->mu);
         reflector->watching = true;
-        uint64_t number = ++reflector->n_watches;
+        uint64_t watch_number = ++reflector->n_watches;
         uint64_t from = cacher->revision + 1;
         pthread_mutex_unlock(&cacher->mu);
         int r = cacher->store->ops->watch(cacher->store, begin, end, from, &handler, cacher, &id);
@@ -299,15 +306,15 @@ static void begin_watch(struct hfd_cacher *cacher) {
         }
         /*
          * The watch may have ended already, and another one may have begun. Then this ID is no
-         * longer valid and must not be stored; cancelling it below has no effect.
+         * longer valid and must not be stored. Canceling it below has no effect.
          */
         pthread_mutex_lock(&cacher->mu);
-        if (reflector->watching && reflector->n_watches == number)
+        if (reflector->watching && reflector->n_watches == watch_number)
                 reflector->watch_id = id;
-        /* Another thread may have wanted to cancel the watch before it had an ID: do it now. */
-        bool unwanted = cacher->stopping || reflector->relist;
+        /* Another thread may have tried to cancel the watch before its ID was stored. */
+        bool must_cancel = cacher->stopping || reflector->relist;
         pthread_mutex_unlock(&cacher->mu);
-        if (unwanted)
+        if (must_cancel)
                 cacher->store->ops->watch_cancel(cacher->store, id);
 }
 
@@ -320,7 +327,10 @@ static void begin_list(struct hfd_cacher *cacher) {
                 fail_chain(cacher, r, NULL, true);
 }
 
-/* Before a watch resumes, the epoch shows whether the store is still the same. */
+/*
+ * The epoch shows whether the store was replaced since the last watch. A list is then necessary,
+ * because the watch cannot resume in another history.
+ */
 static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
 
@@ -352,13 +362,13 @@ static void read_epoch(struct hfd_cacher *cacher) {
 
 void hfd_reflector_run(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        bool go = !cacher->stopping && cacher->reflector.state != HFD_REFLECTOR_RUNNING;
-        if (go)
+        bool start = !cacher->stopping && cacher->reflector.state != HFD_REFLECTOR_RUNNING;
+        if (start)
                 cacher->reflector.state = HFD_REFLECTOR_RUNNING;
         if (cacher->reflector.backoff == 0)
                 cacher->reflector.backoff = BACKOFF_MIN;
         pthread_mutex_unlock(&cacher->mu);
-        if (go)
+        if (start)
                 read_epoch(cacher);
 }
 
@@ -366,7 +376,7 @@ void hfd_reflector_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel
         cacher->reflector.relist = true;
         *ret_cancel = cacher->reflector.watch_id;
         if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
-                cacher->reflector.again_at = 0;
+                cacher->reflector.retry_at = 0;
         pthread_cond_broadcast(&cacher->cond);
 }
 
@@ -380,7 +390,7 @@ void hfd_reflector_stop(struct hfd_cacher *cacher) {
         pthread_mutex_unlock(&cacher->mu);
         if (id)
                 cacher->store->ops->watch_cancel(cacher->store, id);
-        /* This wait is bounded: a request ends by its deadline, and a cancelled watch at once. */
+        /* This wait is bounded: a request ends by its deadline, and a canceled watch ends soon. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);

@@ -7,18 +7,18 @@
  * known when its request was sent; the epoch key has another value. A restore procedure changes
  * this key. It is watched, and read before each new watch. A leader's write does not rely on that:
  * its transaction compares the epoch in addition to the fence. So even if the backup contains the
- * leader's term, the first write after the restore fails and ends the term. Every replacement has
- * the same consequences: on_replaced is called so that a leader stops leading, watches end with
- * 410, and the cache is filled again.
+ * leader's term, the leader's first write after the restore fails and ends the term. Every
+ * replacement has the same consequences: on_replaced is called so that a leader stops leading,
+ * watches end with 410, and the cache is filled again.
  *
  * Audit: etcd 3.4 is known to lose watch events around a compaction. So every few minutes all keys
  * are listed at the cache's own revision, without values, and compared with the cache. If a version
- * differs, and the cache has not simply moved on, the difference is logged and counted, and the
- * cache is filled again.
+ * differs, and no later change explains the difference, it is logged and counted, and the cache is
+ * filled again.
  *
- * Invariant: a reply is compared with the mark that was taken when its request was sent, never with
- * the state when it arrives, because replies may overtake each other. A reply to a request from
- * before the newest replacement is not compared at all.
+ * Invariant: a reply is compared with the snapshot from the time when its request was sent, never
+ * with the state when the reply arrives, because replies may arrive in any order. A reply is not
+ * compared if its request was sent before the newest replacement.
  */
 #include "server/cacher/store_identity.h"
 
@@ -31,22 +31,22 @@
 #include "server/cacher/cacher_private.h"
 #include "server/resources/object_key.h"
 
-#define AUDIT_DEADLINE (30 * HF_NSEC_PER_SEC)
-#define AUDIT_PAGE     5000
+#define AUDIT_DEADLINE  (30 * HF_NSEC_PER_SEC)
+#define AUDIT_PAGE_SIZE 5000 /* keys */
 
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         uint64_t cancel;
 
         pthread_mutex_lock(&cacher->mu);
         /* Until the cache is filled again, further signs belong to the same replacement. */
-        bool known = cacher->identity.replaced;
+        bool handled = cacher->identity.replaced;
         cacher->identity.replacement_epoch++;
-        cacher->identity.replaced = cacher->identity.settling = true;
+        cacher->identity.replaced = cacher->identity.replacement_pending = true;
         cacher->identity.known_revision = 0;
         cacher->identity.known_cluster = 0;
         hfd_reflector_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
-        if (known)
+        if (handled)
                 return;
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                "the store was replaced (%s): ending the term and all watches, filling the cache "
@@ -59,13 +59,13 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
 }
 
-struct hfd_store_identity_mark
-hfd_store_identity_mark_locked(const struct hfd_store_identity *identity) {
-        return (struct hfd_store_identity_mark){identity->replacement_epoch,
-                                                identity->known_revision};
+struct hfd_store_identity_snapshot
+hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity) {
+        return (struct hfd_store_identity_snapshot){identity->replacement_epoch,
+                                                    identity->known_revision};
 }
 
-void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_mark sent,
+void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply) {
         char why[96] = "";
 
@@ -76,7 +76,7 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
                        sent.replacement_epoch == cacher->identity.replacement_epoch;
         if (current && reply->cluster_id && cacher->identity.known_cluster &&
             reply->cluster_id != cacher->identity.known_cluster)
-                (void)snprintf(why, sizeof why, "another cluster answers: %" PRIx64,
+                (void)snprintf(why, sizeof why, "another cluster responds: %" PRIx64,
                                reply->cluster_id);
         else if (current && reply->revision < sent.revision)
                 (void)snprintf(why, sizeof why, "revision %" PRIu64 " after %" PRIu64,
@@ -108,10 +108,10 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
                 cacher->identity.epoch && (cacher->identity.epoch_exists != (value != NULL) ||
                                            cacher->identity.epoch->n != n ||
                                            memcmp(cacher->identity.epoch->data, text, n) != 0);
-        cacher->identity.settling |= changed;
+        cacher->identity.replacement_pending |= changed;
         if (changed || !cacher->identity.epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
-                if (copy) { /* if memory runs out, the next read finds the change again */
+                if (copy) { /* if memory runs out, the next read detects the change again */
                         hf__buf_unref(cacher->identity.epoch);
                         cacher->identity.epoch = copy;
                         cacher->identity.epoch_exists = value != NULL;
@@ -129,28 +129,29 @@ struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *
         return epoch;
 }
 
-bool hfd_store_identity_settling(struct hfd_cacher *cacher) {
+bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        bool settles = cacher->identity.settling;
+        bool pending = cacher->identity.replacement_pending;
         pthread_mutex_unlock(&cacher->mu);
-        return settles;
+        return pending;
 }
 
 /* ---- the audit ---- */
 
+/* A running audit. The thread that runs the callback of its request owns it. */
 struct audit {
-        struct hfd_cacher *cacher;
-        uint64_t revision;
+        struct hfd_cacher *cacher;       /* borrowed */
+        uint64_t revision;               /* the cache's, when the audit began */
         unsigned long replacement_epoch; /* its value when the audit began */
-        char start[HFD_KEY_MAX];
-        size_t n_keys;                     /* seen so far */
+        char start[HFD_KEY_MAX];         /* the next page starts at this key; "" = the first page */
+        size_t n_keys;                   /* keys of known resources on the pages so far */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
 };
 
-static void audit_next(struct audit *audit);
+static void request_audit_page(struct audit *audit);
 
-/* whole: no page failed, and the store was not replaced, so the counts may be compared. */
-static void audit_end(struct audit *audit, bool whole) {
+/* complete: no page failed, and the store was not replaced, so the counts may be compared. */
+static void end_audit(struct audit *audit, bool complete) {
         struct hfd_cacher *cacher = audit->cacher;
         uint64_t cancel = 0;
         size_t n_cached = 0;
@@ -160,7 +161,7 @@ static void audit_end(struct audit *audit, bool whole) {
          * Comparing the counts finds objects that the cache contains and the store does not. It is
          * possible only if the cache is still at the revision of the audit.
          */
-        if (whole && !*audit->difference && cacher->revision == audit->revision) {
+        if (complete && !*audit->difference && cacher->revision == audit->revision) {
                 for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                         n_cached += cacher->trees[i].n;
                 n_cached += cacher->unreadable.n;
@@ -185,9 +186,10 @@ static void audit_end(struct audit *audit, bool whole) {
         free(audit);
 }
 
-/* Whether the cache has the key at this version, or has moved on from it since `at`. */
-static bool agrees_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                          const struct hfd_kv *kv, const char *path, uint64_t at) {
+/* Whether the cache has this version of the key, or the key has changed after revision `at`. */
+static bool is_cached_or_newer_locked(struct hfd_cacher *cacher,
+                                      const struct hfd_resource *resource, const struct hfd_kv *kv,
+                                      const char *path, uint64_t at) {
         struct hfd_object_node *node =
                 hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
         uint64_t stored = kv->mod_revision;
@@ -202,8 +204,7 @@ static bool agrees_locked(struct hfd_cacher *cacher, const struct hfd_resource *
                     strcmp(change->object->path, path) == 0)
                         return true;
         }
-        return cacher->history.floor >
-               at; /* perhaps it was deleted since, in a change that the history has dropped */
+        return cacher->history.floor > at; /* the history may have dropped a deletion after `at` */
 }
 
 static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
@@ -211,8 +212,8 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = audit->cacher;
         const char *path;
 
-        if (reply->error) { /* compacted meanwhile, or etcd is unavailable: try later */
-                audit_end(audit, false);
+        if (reply->error) { /* compacted, or etcd is unavailable: the next audit tries again */
+                end_audit(audit, false);
                 return;
         }
         pthread_mutex_lock(&cacher->mu);
@@ -225,48 +226,49 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 if (!resource)
                         continue;
                 audit->n_keys++;
-                if (!agrees_locked(cacher, resource, kv, path, audit->revision))
+                if (!is_cached_or_newer_locked(cacher, resource, kv, path, audit->revision))
                         (void)snprintf(audit->difference, sizeof audit->difference,
                                        "%s is stored at revision %" PRIu64, kv->key,
                                        kv->mod_revision);
         }
         pthread_mutex_unlock(&cacher->mu);
         if (!reply->more || !reply->n_kvs || *audit->difference || !same_history) {
-                audit_end(audit, same_history);
+                end_audit(audit, same_history);
                 return;
         }
         (void)snprintf(audit->start, sizeof audit->start, "%.*s\x01", HFD_KEY_MAX - 2,
                        reply->kvs[reply->n_kvs - 1].key);
-        audit_next(audit);
+        request_audit_page(audit);
 }
 
-static void audit_next(struct audit *audit) {
+static void request_audit_page(struct audit *audit) {
         struct hfd_cacher *cacher = audit->cacher;
         char prefix[sizeof cacher->prefix + 1];
 
         (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
         if (hfd_store_request_keys(cacher, prefix, *audit->start ? audit->start : NULL,
-                                   audit->revision, AUDIT_PAGE,
+                                   audit->revision, AUDIT_PAGE_SIZE,
                                    hfd_cacher_now(cacher) + AUDIT_DEADLINE, on_audit_page, audit))
-                audit_end(audit, false);
+                end_audit(audit, false);
 }
 
 void hfd_store_identity_audit(struct hfd_cacher *cacher) {
         struct audit *audit = calloc(1, sizeof *audit);
 
         pthread_mutex_lock(&cacher->mu);
-        bool go = audit && cacher->synced && !cacher->stopping && !cacher->identity.audit_running &&
-                  !cacher->reflector.relist && cacher->reflector.watching;
+        bool start = audit && cacher->synced && !cacher->stopping &&
+                     !cacher->identity.audit_running && !cacher->reflector.relist &&
+                     cacher->reflector.watching;
         cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
-        if (go) {
+        if (start) {
                 cacher->identity.audit_running = true;
                 *audit = (struct audit){.cacher = cacher,
                                         .revision = cacher->revision,
                                         .replacement_epoch = cacher->identity.replacement_epoch};
         }
         pthread_mutex_unlock(&cacher->mu);
-        if (go)
-                audit_next(audit);
+        if (start)
+                request_audit_page(audit);
         else
                 free(audit);
 }

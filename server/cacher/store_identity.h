@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Notices when the store is no longer the one that filled the cache. A restored backup, or another
+ * Detects that the store is no longer the one that filled the cache. A restored backup, or another
  * etcd cluster at the same address, replaces the history of all objects. The head of
  * store_identity.c describes the model.
  *
@@ -30,44 +30,48 @@ struct hfd_store_identity {
         /* guarded by the cacher's lock */
 
         /*
-         * Replacements of the store noticed so far. Results of operations begun before the newest
-         * are discarded.
+         * Number of replacements of the store that were detected. A result is discarded if its
+         * operation began before the newest replacement.
          */
         unsigned long replacement_epoch;
-        uint64_t known_revision; /* the highest revision in a reply so far; 0 = none */
+        uint64_t known_revision; /* the highest revision in any reply; 0 = none */
         uint64_t known_cluster;  /* the cluster ID in the newest reply; 0 = not known */
         struct hf__buf *epoch;   /* owned; the epoch key's value as last read; NULL = not read */
         bool epoch_exists;       /* the epoch key existed when it was read */
         /*
-         * settling: a new epoch or any other sign of a replacement was noticed. replaced: the
-         * replacement was also handled. Both are reset when the cache is filled again.
+         * replacement_pending: a sign of a replacement was detected, perhaps only a new epoch.
+         * replaced: hfd_store_identity_replaced has also handled it. Both are reset when the cache
+         * has been filled from the new store.
          */
-        bool settling;
+        bool replacement_pending;
         bool replaced;
         bool audit_running;
         hf_nsec audit_at; /* boot time of the next audit */
 };
 
-/* The part of the identity that is copied when a request is sent, to check its reply against. */
-struct hfd_store_identity_mark {
+/* A copy of part of the identity, made when a request is sent; its reply is compared with it. */
+struct hfd_store_identity_snapshot {
         unsigned long replacement_epoch;
         uint64_t revision;
 };
-struct hfd_store_identity_mark
-hfd_store_identity_mark_locked(const struct hfd_store_identity *identity);
-/* Compares a reply with the mark of its request. Reports a replacement if another store replied. */
-void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_mark sent,
+struct hfd_store_identity_snapshot
+hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity);
+/* Compares a reply with the snapshot of its request. Handles a replacement if they contradict. */
+void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply);
 
 /*
- * Handles a replacement of the store: calls on_replaced, which ends the leader's term, and has the
- * cache filled again, which ends all watches. why is logged.
+ * Handles a replacement of the store: calls on_replaced, which ends the leader's term, and makes
+ * the reflector fill the cache again, which ends all watches. why is logged.
  */
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
-/* True: a replacement was noticed, and the cache is not yet filled from the new store. */
-bool hfd_store_identity_settling(struct hfd_cacher *cacher);
+/* True: a replacement was detected, and the cache has not been filled from the new store yet. */
+bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
 
-/* Writes the epoch key, whose value a restore procedure changes. 0 or HF_E_TOO_LARGE. */
+/*
+ * Copies the name of the epoch key to key. A restore procedure changes the value of this key. 0 or
+ * HF_E_TOO_LARGE.
+ */
 int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]);
 /* Records the epoch that was just read (NULL: the key does not exist). True: it has changed. */
 bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value);
@@ -77,8 +81,5 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
  */
 struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists);
 
-/*
- * Begins to compare the cache with the store, unless the cache is being filled or an audit is under
- * way. Never blocks.
- */
+/* Starts an audit, unless the cache is being filled or another audit is running. Never blocks. */
 void hfd_store_identity_audit(struct hfd_cacher *cacher);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests to the store. A request is tracked from before it is sent until its `done` has returned.
- * The cacher is not freed while a request is tracked, so `done` may use the cacher. The mark of the
- * store's identity is taken before sending, because replies may overtake each other.
+ *
+ * Invariants: the cacher is not freed while a request is tracked, so `done` may use the cacher. The
+ * snapshot of the store's identity is made before the request is sent, because a newer reply may
+ * arrive before this one.
  */
 #include "server/cacher/store_request.h"
 
@@ -27,22 +29,23 @@ void hfd_store_requests_init(struct hfd_store_requests *requests, const struct h
         }
 }
 
+/* Indexes of the metrics, in the order of hfd_store_requests_init. */
 enum { OP_GET, OP_LIST, OP_TXN, OP_REVISION };
 
-struct tracked {
+struct tracked_request {
         struct hfd_cacher *cacher;
         hfd_store_fn done;
         void *ctx;
-        hf_nsec started;
+        hf_nsec started; /* boot time */
         struct hf_metric *metric;
-        struct hfd_store_identity_mark sent;
+        struct hfd_store_identity_snapshot identity; /* before the request was sent */
 };
 
-/* The cacher may be freed as soon as the last request is untracked. */
-static void untrack(struct tracked *t) {
-        struct hfd_cacher *cacher = t->cacher;
+/* hfd_cacher_free may free the cacher as soon as the last request is untracked. */
+static void untrack_request(struct tracked_request *request) {
+        struct hfd_cacher *cacher = request->cacher;
 
-        free(t);
+        free(request);
         pthread_mutex_lock(&cacher->mu);
         assert(cacher->requests.n > 0);
         cacher->requests.n--;
@@ -51,87 +54,99 @@ static void untrack(struct tracked *t) {
         pthread_mutex_unlock(&cacher->mu);
 }
 
-static void tracked_done(void *ctx, const struct hfd_store_reply *reply) {
-        struct tracked *t = ctx;
-        hf_nsec now = hfd_cacher_now(t->cacher);
+static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
+        struct tracked_request *request = ctx;
+        hf_nsec now = hfd_cacher_now(request->cacher);
 
-        hf_metric_observe(t->metric, (double)(now - t->started) / (double)HF_NSEC_PER_SEC);
-        /* Any other error was sent by the store itself, so the store is alive. */
+        hf_metric_observe(request->metric,
+                          (double)(now - request->started) / (double)HF_NSEC_PER_SEC);
+        /* These errors may mean that the store is unreachable; all others are from the store. */
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
-                atomic_store(&t->cacher->requests.heard_at, now);
-        hfd_store_identity_check(t->cacher, t->sent, reply);
-        t->done(t->ctx, reply);
-        untrack(t);
+                atomic_store(&request->cacher->requests.last_contact, now);
+        hfd_store_identity_check(request->cacher, request->identity, reply);
+        request->done(request->ctx, reply);
+        untrack_request(request);
 }
 
-static struct tracked *track(struct hfd_cacher *cacher, int op, hfd_store_fn done, void *ctx) {
-        struct tracked *t = malloc(sizeof *t);
+static struct tracked_request *track_request(struct hfd_cacher *cacher, int op, hfd_store_fn done,
+                                             void *ctx) {
+        struct tracked_request *request = malloc(sizeof *request);
 
-        if (!t)
+        if (!request)
                 return NULL;
-        *t = (struct tracked){.cacher = cacher,
-                              .done = done,
-                              .ctx = ctx,
-                              .started = hfd_cacher_now(cacher),
-                              .metric = cacher->requests.metrics[op]};
+        *request = (struct tracked_request){.cacher = cacher,
+                                            .done = done,
+                                            .ctx = ctx,
+                                            .started = hfd_cacher_now(cacher),
+                                            .metric = cacher->requests.metrics[op]};
         pthread_mutex_lock(&cacher->mu);
-        t->sent = hfd_store_identity_mark_locked(&cacher->identity);
+        request->identity = hfd_store_identity_snapshot_locked(&cacher->identity);
         cacher->requests.n++;
         pthread_mutex_unlock(&cacher->mu);
-        return t;
+        return request;
 }
 
-/* If the store has refused the request (r), `done` will not be called, so tracking ends here. */
-static int started(struct tracked *t, int r) {
+/*
+ * r is the result of starting the request. If the store has refused it, no callback follows, so
+ * tracking ends here.
+ */
+static int check_started(struct tracked_request *request, int r) {
         if (r != 0)
-                untrack(t);
+                untrack_request(request);
         return r;
 }
 
 int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
-        struct tracked *t = track(cacher, OP_GET, done, ctx);
+        struct tracked_request *request = track_request(cacher, OP_GET, done, ctx);
 
-        return t ? started(t,
-                           cacher->store->ops->get(cacher->store, key, deadline, tracked_done, t))
-                 : -ENOMEM;
+        return request ? check_started(request,
+                                       cacher->store->ops->get(cacher->store, key, deadline,
+                                                               on_tracked_reply, request))
+                       : -ENOMEM;
 }
 
 int hfd_store_request_list(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                            void *ctx) {
-        struct tracked *t = track(cacher, OP_LIST, done, ctx);
+        struct tracked_request *request = track_request(cacher, OP_LIST, done, ctx);
 
-        return t ? started(t, cacher->store->ops->list(cacher->store, prefix, start_key, revision,
-                                                       limit, false, deadline, tracked_done, t))
-                 : -ENOMEM;
+        return request ? check_started(request,
+                                       cacher->store->ops->list(cacher->store, prefix, start_key,
+                                                                revision, limit, false, deadline,
+                                                                on_tracked_reply, request))
+                       : -ENOMEM;
 }
 
 int hfd_store_request_keys(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                            void *ctx) {
-        struct tracked *t = track(cacher, OP_LIST, done, ctx);
+        struct tracked_request *request = track_request(cacher, OP_LIST, done, ctx);
 
-        return t ? started(t, cacher->store->ops->list(cacher->store, prefix, start_key, revision,
-                                                       limit, true, deadline, tracked_done, t))
-                 : -ENOMEM;
+        return request ? check_started(request,
+                                       cacher->store->ops->list(cacher->store, prefix, start_key,
+                                                                revision, limit, true, deadline,
+                                                                on_tracked_reply, request))
+                       : -ENOMEM;
 }
 
 int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
-        struct tracked *t = track(cacher, OP_TXN, done, ctx);
+        struct tracked_request *request = track_request(cacher, OP_TXN, done, ctx);
 
-        return t ? started(t,
-                           cacher->store->ops->txn(cacher->store, txn, deadline, tracked_done, t))
-                 : -ENOMEM;
+        return request ? check_started(request,
+                                       cacher->store->ops->txn(cacher->store, txn, deadline,
+                                                               on_tracked_reply, request))
+                       : -ENOMEM;
 }
 
 int hfd_store_request_revision(struct hfd_cacher *cacher, hf_nsec deadline, hfd_store_fn done,
                                void *ctx) {
-        struct tracked *t = track(cacher, OP_REVISION, done, ctx);
+        struct tracked_request *request = track_request(cacher, OP_REVISION, done, ctx);
 
-        return t ? started(t,
-                           cacher->store->ops->revision(cacher->store, deadline, tracked_done, t))
-                 : -ENOMEM;
+        return request ? check_started(request,
+                                       cacher->store->ops->revision(cacher->store, deadline,
+                                                                    on_tracked_reply, request))
+                       : -ENOMEM;
 }

@@ -19,11 +19,11 @@
 
 struct hfd_cacher;
 
-/* The cacher's state for requests. */
+/* The cacher's state for requests to the store. */
 struct hfd_store_requests {
         struct hf_metric *metrics[4]; /* by operation; immutable */
-        size_t n;                     /* requests under way; guarded by the cacher's lock */
-        atomic_llong heard_at;        /* boot time of the store's last reply or event */
+        size_t n;                     /* running requests; guarded by the cacher's lock */
+        atomic_llong last_contact;    /* boot time of the store's last reply or event */
 };
 
 /* Registers the metrics. */
@@ -34,7 +34,7 @@ int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, hf_nsec de
 int hfd_store_request_list(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                            void *ctx);
-/* A list without values. */
+/* Lists keys without their values. */
 int hfd_store_request_keys(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                            void *ctx);

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored values that are not valid objects. Each has a placeholder, by key. Without it the audit
- * would mistake the missing object for a lost event and refill the cache again and again.
+ * Placeholders for stored values that are not valid objects.
+ *
+ * Invariant: every invalid value has a placeholder, under its key. Without it the audit would take
+ * the missing object for a lost event, and fill the cache again after every audit.
  */
 #include "server/cacher/stored_value.h"
 
 #include "server/cacher/cacher_private.h"
 
-struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
-                                         const struct hfd_resource *resource,
-                                         const struct hfd_kv *kv) {
+struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
+                                                const struct hfd_resource *resource,
+                                                const struct hfd_kv *kv) {
         if (hfd_object_check(kv->value) != HF_E_INVALID)
-                return NULL; /* the value is valid, so memory must have run out */
+                return NULL; /* the value is valid, so memory ran out */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                "the value stored at %s is not a valid object; it is not served", kv->key);
         return hfd_object_unreadable(resource, kv->key, kv->mod_revision);
 }
 
-bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
-                               struct hfd_object *mark) {
+bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *key,
+                                      struct hfd_object *placeholder) {
         struct hfd_object *old = NULL;
-        bool good = true;
+        bool stored = true;
 
-        if (mark)
-                good = hfd_object_tree_put(tree, mark, &old) == 0;
+        if (placeholder)
+                stored = hfd_object_tree_put(tree, placeholder, &old) == 0;
         else if (tree->n > 0) /* usually 0, which saves the search */
                 old = hfd_object_tree_remove(tree, key);
         hfd_object_unref(old);
-        return good;
+        return stored;
 }

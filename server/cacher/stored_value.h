@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Stored values that are not valid objects, because another program has written them. They are not
- * served. The cache keeps a placeholder for each, because the audit compares all keys of the cache
- * with those of the store.
+ * served. The cache keeps a placeholder for each of them, because the audit compares all keys of
+ * the cache with those of the store.
  */
 #include "server/cacher/object_tree.h"
 #include "server/storage/store.h"
@@ -11,15 +11,16 @@
 struct hfd_cacher;
 
 /*
- * Called for a stored value that is not a valid object. NULL: out of memory, refill the cache.
- * Otherwise logs it and returns a placeholder, which the caller must keep.
+ * Called when no object could be created from a stored value. If the value is invalid, logs it and
+ * returns a placeholder, whose reference the caller owns. NULL: memory ran out, so the caller must
+ * fill the cache again.
  */
-struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
-                                         const struct hfd_resource *resource,
-                                         const struct hfd_kv *kv);
+struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
+                                                const struct hfd_resource *resource,
+                                                const struct hfd_kv *kv);
 /*
- * Stores mark as the placeholder of key, and takes its reference. mark NULL: the key now has a
- * valid object or was deleted, so any placeholder is dropped. False: out of memory.
+ * Stores the placeholder of key, and consumes the reference to it. placeholder NULL: the key now
+ * has a valid object or was deleted, so an existing placeholder is dropped. False: out of memory.
  */
-bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
-                               struct hfd_object *mark);
+bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *key,
+                                      struct hfd_object *placeholder);

@@ -4,16 +4,18 @@
  *
  * Under the lock, a reference to each change is queued for every watcher with a matching resource,
  * namespace and name. Selectors are applied later, by the delivering thread, because they may have
- * to parse the object. Only one thread at a time delivers to a watcher: it takes the whole queue,
- * calls the sink without the lock, and repeats until the queue is empty. Meanwhile other threads
- * only add to the queue. So events are delivered in the order of the queue, and never concurrently.
+ * to parse the object. Only one thread at a time delivers to a watcher: it removes the whole queue,
+ * calls the sink without the lock, and repeats until the queue is empty. Other threads only add to
+ * the queue. So events are delivered in the order of the queue, and never concurrently.
  *
- *      new --go--> delivers whenever something is queued --end wanted, queue empty--> sink.end
+ *      new --start--> delivers when its queue is not empty --end requested, queue empty--> sink.end
  *
- * A cancelled watcher ends without delivering the rest of its queue.
+ * Invariant: sink.end is called exactly once, after the last call of sink.events. Only the
+ * delivering thread calls it. A canceled watcher ends without delivering the rest of its queue.
  *
  * References: one for the caller of hfd_watcher_new, one for the cacher's list (dropped after
- * sink.end), one while the watcher is in a list of dirty watchers, one for a request to the store.
+ * sink.end), one while the watcher is in a list of dirty watchers (those with something to
+ * deliver), one for a request to the store.
  */
 #include "server/cacher/watcher.h"
 
@@ -25,13 +27,13 @@
 
 #include "server/cacher/cacher_private.h"
 
-#define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC)
-#define QUEUE_MAX         8192 /* beyond the initial changes; checked only when the queue grows */
-#define BOOKMARK_EVERY    (60 * HF_NSEC_PER_SEC)
-#define BOOKMARK_BEFORE   (2 * HF_NSEC_PER_SEC)
-#define DEFAULT_SECONDS   1800
+#define REVISION_DEADLINE     (10 * HF_NSEC_PER_SEC)
+#define QUEUE_MAX             8192 /* besides initial changes; checked only when the queue grows */
+#define BOOKMARK_INTERVAL     (60 * HF_NSEC_PER_SEC)
+#define BOOKMARK_BEFORE_END   (2 * HF_NSEC_PER_SEC)
+#define DEFAULT_TIMEOUT_MIN_S 1800 /* the maximum is twice as long */
 
-struct queued {
+struct queued_change {
         struct hfd_change change; /* owns its references; object NULL = bookmark */
         uint64_t revision;
 };
@@ -55,17 +57,20 @@ struct hfd_watcher {
         /* guarded by cacher->mu */
         struct hfd_watcher *next, **link; /* in the list of its resource */
         struct hfd_watcher *dirty_next;   /* in a list of watchers that have queued events */
-        bool dirty, started, delivering, ended;
-        bool end_wanted;
-        int end_error;
-        struct queued *queue; /* owned */
+        bool dirty;                       /* it is in a list of dirty watchers */
+        bool started;                     /* hfd_watcher_start or hfd_watcher_cancel was called */
+        bool delivering;                  /* a thread is in deliver_queue */
+        bool ended; /* removed from the list; sink.end was called or is about to be */
+        bool end_requested;
+        int end_error;               /* for sink.end, if end_requested */
+        struct queued_change *queue; /* owned */
         size_t n_queue, queue_space, n_initial;
-        hf_nsec ends_at, bookmark_at;
+        hf_nsec ends_at, bookmark_at; /* boot times */
 };
 
-static void free_queued(struct queued *q) {
-        hfd_object_unref(q->change.object);
-        hfd_object_unref(q->change.before);
+static void free_queued(struct queued_change *queued) {
+        hfd_object_unref(queued->change.object);
+        hfd_object_unref(queued->change.before);
 }
 
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
@@ -81,7 +86,7 @@ struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
         return NULL;
 }
 
-/* ---- queueing, with mu held ---- */
+/* ---- queueing, under cacher->mu ---- */
 
 static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
         if (watcher->dirty || watcher->ended)
@@ -92,38 +97,38 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         *dirty = watcher;
 }
 
-/* The first end wins: a later reason must not replace it. Only a cancel does (below). */
-static void want_end_locked(struct hfd_watcher *watcher, int error) {
-        if (watcher->end_wanted)
+/* The first reason for the end is kept. Only hfd_watcher_cancel replaces it. */
+static void request_end_locked(struct hfd_watcher *watcher, int error) {
+        if (watcher->end_requested)
                 return;
-        watcher->end_wanted = true;
+        watcher->end_requested = true;
         watcher->end_error = error;
 }
 
 /*
- * Appends a change, with references of its own. If the queue is full or memory runs out, the watch
- * ends cleanly, and the client watches again from the last event that it received.
+ * Appends a copy of change, with additional references. If the queue is full or memory runs out,
+ * the watch ends cleanly, and the client watches again from the last event that it received.
  */
-static void queue_locked(struct hfd_watcher *watcher, const struct hfd_change *change,
-                         uint64_t revision) {
-        if (watcher->end_wanted)
+static void queue_change_locked(struct hfd_watcher *watcher, const struct hfd_change *change,
+                                uint64_t revision) {
+        if (watcher->end_requested)
                 return;
         if (watcher->n_queue == watcher->queue_space) {
                 size_t space = watcher->queue_space ? 2 * watcher->queue_space : 4;
-                struct queued *more = NULL;
+                struct queued_change *more = NULL;
                 if (watcher->n_queue < watcher->n_initial + QUEUE_MAX)
                         more = realloc(watcher->queue, space * sizeof *more);
                 if (!more) {
-                        want_end_locked(watcher, 0);
+                        request_end_locked(watcher, 0);
                         return;
                 }
                 watcher->queue = more;
                 watcher->queue_space = space;
         }
-        struct queued *q = &watcher->queue[watcher->n_queue++];
-        *q = (struct queued){.revision = revision, .change = *change};
-        hfd_object_ref(q->change.object);
-        hfd_object_ref(q->change.before);
+        struct queued_change *queued = &watcher->queue[watcher->n_queue++];
+        *queued = (struct queued_change){.revision = revision, .change = *change};
+        hfd_object_ref(queued->change.object);
+        hfd_object_ref(queued->change.before);
 }
 
 static bool is_watched(const struct hfd_watcher *watcher, const struct hfd_object *object) {
@@ -133,14 +138,14 @@ static bool is_watched(const struct hfd_watcher *watcher, const struct hfd_objec
         return !watcher->name || strcmp(watcher->name, object->name) == 0;
 }
 
-void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                struct hfd_watcher **dirty) {
+void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                      struct hfd_watcher **dirty) {
         for (struct hfd_watcher *w =
                      cacher->watchers.list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
                 if (change->object->revision <= w->after || !is_watched(w, change->object))
                         continue;
-                queue_locked(w, change, change->object->revision);
+                queue_change_locked(w, change, change->object->revision);
                 mark_dirty_locked(w, dirty);
         }
 }
@@ -148,7 +153,7 @@ void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_chan
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
-                        want_end_locked(w, error);
+                        request_end_locked(w, error);
                         mark_dirty_locked(w, dirty);
                 }
 }
@@ -161,19 +166,19 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
         end_all_locked(cacher, 0, dirty);
 }
 
-static void bookmark_locked(struct hfd_watcher *watcher) {
-        struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
+static void queue_bookmark_locked(struct hfd_watcher *watcher) {
+        struct hfd_change bookmark = {.type = HF_EVENT_BOOKMARK};
 
-        queue_locked(watcher, &none,
-                     watcher->cacher->revision > watcher->after ? watcher->cacher->revision
-                                                                : watcher->after);
+        queue_change_locked(watcher, &bookmark,
+                            watcher->cacher->revision > watcher->after ? watcher->cacher->revision
+                                                                       : watcher->after);
 }
 
-void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next)
-                        if (w->in_process && w->bookmarks && !w->end_wanted) {
-                                bookmark_locked(w);
+                        if (w->in_process && w->bookmarks && !w->end_requested) {
+                                queue_bookmark_locked(w);
                                 mark_dirty_locked(w, dirty);
                         }
 }
@@ -183,19 +188,19 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
 
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
-                        if (w->end_wanted)
+                        if (w->end_requested)
                                 continue;
                         if (w->bookmark_at <= now) {
-                                bookmark_locked(w);
+                                queue_bookmark_locked(w);
                                 mark_dirty_locked(w, dirty);
-                                w->bookmark_at = now + BOOKMARK_EVERY;
-                                if (w->bookmark_at > w->ends_at - BOOKMARK_BEFORE)
-                                        w->bookmark_at = now < w->ends_at - BOOKMARK_BEFORE
-                                                                 ? w->ends_at - BOOKMARK_BEFORE
+                                w->bookmark_at = now + BOOKMARK_INTERVAL;
+                                if (w->bookmark_at > w->ends_at - BOOKMARK_BEFORE_END)
+                                        w->bookmark_at = now < w->ends_at - BOOKMARK_BEFORE_END
+                                                                 ? w->ends_at - BOOKMARK_BEFORE_END
                                                                  : HF_NSEC_NEVER;
                         }
                         if (w->ends_at <= now) {
-                                want_end_locked(w, 0);
+                                request_end_locked(w, 0);
                                 mark_dirty_locked(w, dirty);
                                 continue;
                         }
@@ -205,7 +210,7 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
         cacher->watchers.due = next;
 }
 
-/* ---- delivering, without mu ---- */
+/* ---- delivering, without cacher->mu ---- */
 
 static bool is_selected(struct hfd_watcher *watcher, struct hfd_object *object) {
         return object && hfd_selector_matches(&watcher->labels, object) &&
@@ -216,8 +221,8 @@ static bool is_selected(struct hfd_watcher *watcher, struct hfd_object *object) 
  * Turns a change into the event for this watcher. An object that begins to match the selectors is
  * ADDED, and an object that no longer matches is DELETED. False: the watcher gets no event.
  */
-static bool apply_selectors(struct hfd_watcher *watcher, struct queued *q) {
-        struct hfd_change *change = &q->change;
+static bool apply_selectors(struct hfd_watcher *watcher, struct queued_change *queued) {
+        struct hfd_change *change = &queued->change;
 
         if (change->type == HF_EVENT_BOOKMARK || (!watcher->labels.n && !watcher->fields.n))
                 return true;
@@ -238,8 +243,8 @@ static bool apply_selectors(struct hfd_watcher *watcher, struct queued *q) {
         return before;
 }
 
-/* Delivers and frees the queue. False: the sink accepts no more events, or memory ran out. */
-static bool deliver_batch(struct hfd_watcher *watcher, struct queued *queue, size_t n) {
+/* Delivers and frees queue. False: the sink accepts no more events, or memory ran out. */
+static bool deliver_batch(struct hfd_watcher *watcher, struct queued_change *queue, size_t n) {
         struct hfd_watch_item *items = n ? malloc(n * sizeof *items) : NULL;
         size_t n_items = 0;
         bool good = items || !n;
@@ -269,8 +274,8 @@ static void deliver_end(struct hfd_watcher *watcher, int error) {
 }
 
 /*
- * Delivers the queue and then the end, unless another thread is delivering: that thread then
- * delivers the new events too, because it looks at the queue again before it stops.
+ * Delivers the queue and then the end. If another thread is delivering, this does nothing: that
+ * thread also delivers the new events, because it checks the queue again before it stops.
  */
 static void deliver_queue(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
@@ -281,8 +286,9 @@ static void deliver_queue(struct hfd_watcher *watcher) {
                 return;
         }
         watcher->delivering = true;
-        while (watcher->n_queue && !(watcher->end_wanted && watcher->end_error == HF_E_CANCELED)) {
-                struct queued *queue = watcher->queue;
+        while (watcher->n_queue &&
+               !(watcher->end_requested && watcher->end_error == HF_E_CANCELED)) {
+                struct queued_change *queue = watcher->queue;
                 size_t n = watcher->n_queue;
                 watcher->queue = NULL;
                 watcher->n_queue = watcher->queue_space = watcher->n_initial = 0;
@@ -290,10 +296,10 @@ static void deliver_queue(struct hfd_watcher *watcher) {
                 bool good = deliver_batch(watcher, queue, n);
                 pthread_mutex_lock(&cacher->mu);
                 if (!good)
-                        want_end_locked(watcher, 0);
+                        request_end_locked(watcher, 0);
         }
         watcher->delivering = false;
-        bool end = watcher->end_wanted;
+        bool end = watcher->end_requested;
         int error = watcher->end_error;
         if (end) {
                 watcher->ended = true;
@@ -314,7 +320,7 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         while (dirty) {
                 struct hfd_watcher *watcher = dirty;
                 struct hfd_cacher *cacher = watcher->cacher;
-                /* Unlink it before delivering, so that events queued meanwhile mark it again. */
+                /* Unlink it before delivering, so that events queued from now on mark it again. */
                 pthread_mutex_lock(&cacher->mu);
                 dirty = watcher->dirty_next;
                 watcher->dirty = false;
@@ -324,9 +330,9 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         }
 }
 
-void hfd_watcher_go(struct hfd_watcher *watcher) {
+void hfd_watcher_start(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
-        watcher->started = true; /* may already be set by an earlier cancel */
+        watcher->started = true; /* an earlier cancel may have set it */
         pthread_mutex_unlock(&watcher->cacher->mu);
         deliver_queue(watcher);
 }
@@ -334,7 +340,7 @@ void hfd_watcher_go(struct hfd_watcher *watcher) {
 void hfd_watcher_cancel(struct hfd_watcher *watcher) {
         pthread_mutex_lock(&watcher->cacher->mu);
         if (!watcher->ended) {
-                watcher->end_wanted = true;
+                watcher->end_requested = true;
                 watcher->end_error = HF_E_CANCELED;
                 watcher->started = true;
         }
@@ -342,23 +348,23 @@ void hfd_watcher_cancel(struct hfd_watcher *watcher) {
         deliver_queue(watcher);
 }
 
-/* ---- beginning ---- */
+/* ---- creating a watcher ---- */
 
-static bool queue_initial(void *ctx, struct hfd_object *object) {
+static bool queue_initial_object(void *ctx, struct hfd_object *object) {
         struct hfd_watcher *watcher = ctx;
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
 
         watcher->n_initial++; /* not counted against QUEUE_MAX */
         if (is_watched(watcher, object))
-                queue_locked(watcher, &change, object->revision);
-        return !watcher->end_wanted;
+                queue_change_locked(watcher, &change, object->revision);
+        return !watcher->end_requested;
 }
 
 /*
  * Queues the initial events of the watch: all objects, or all changes after a revision. False: the
  * history no longer contains all changes after that revision.
  */
-static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
+static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision) {
         struct hfd_cacher *cacher = watcher->cacher;
         size_t index = hfd_resource_index(watcher->resource);
         char prefix[HF_NAME_MAX + 2] = "";
@@ -366,7 +372,8 @@ static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
         if (!revision) {
                 if (watcher->n_ns)
                         (void)snprintf(prefix, sizeof prefix, "%s/", watcher->ns);
-                hfd_object_tree_walk(&cacher->trees[index], prefix, "", queue_initial, watcher);
+                hfd_object_tree_for_each(&cacher->trees[index], prefix, "", queue_initial_object,
+                                         watcher);
                 return true;
         }
         if (revision < cacher->history.floor)
@@ -379,7 +386,7 @@ static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
                         continue;
                 watcher->n_initial++;
                 if (is_watched(watcher, change->object))
-                        queue_locked(watcher, change, change->object->revision);
+                        queue_change_locked(watcher, change, change->object->revision);
         }
         return true;
 }
@@ -392,7 +399,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
 
         if (!watcher)
                 return NULL;
-        atomic_init(&watcher->refs, 2);
+        atomic_init(&watcher->refs, 2); /* the caller's and the list's */
         watcher->cacher = cacher;
         watcher->resource = spec->resource;
         (void)snprintf(watcher->ns, sizeof watcher->ns, "%s", spec->ns);
@@ -408,18 +415,19 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->sink = *sink;
         watcher->ctx = ctx;
         /*
-         * If the client sets no timeout, the watch ends after 30 to 60 minutes. The ends are spread
-         * so that clients do not all reconnect at once.
+         * If the client sets no timeout, the watch ends after 30 to 60 minutes. The watcher's
+         * address spreads the ends, so that clients do not all reconnect at once.
          */
         int64_t seconds = spec->timeout_s;
         if (seconds == 0)
-                seconds = DEFAULT_SECONDS + (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_SECONDS);
+                seconds = DEFAULT_TIMEOUT_MIN_S +
+                          (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_TIMEOUT_MIN_S);
         watcher->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watcher->bookmark_at = HF_NSEC_NEVER;
         if (watcher->bookmarks) {
-                watcher->bookmark_at = now + BOOKMARK_EVERY;
-                if (watcher->bookmark_at > watcher->ends_at - BOOKMARK_BEFORE)
-                        watcher->bookmark_at = watcher->ends_at - BOOKMARK_BEFORE;
+                watcher->bookmark_at = now + BOOKMARK_INTERVAL;
+                if (watcher->bookmark_at > watcher->ends_at - BOOKMARK_BEFORE_END)
+                        watcher->bookmark_at = watcher->ends_at - BOOKMARK_BEFORE_END;
         }
         return watcher;
 }
@@ -453,14 +461,17 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
 
         if (!reply->error && reply->revision < watcher->after) {
                 pthread_mutex_lock(&watcher->cacher->mu);
-                want_end_locked(watcher, HF_E_GONE);
+                request_end_locked(watcher, HF_E_GONE);
                 pthread_mutex_unlock(&watcher->cacher->mu);
                 deliver_queue(watcher);
         }
         hfd_watcher_unref(watcher);
 }
 
-/* The client's revision is newer than the cache. The cache may only be late, so ask the store. */
+/*
+ * Called if the client's revision is newer than the cache's. The cache may only be late, so this
+ * requests the store's revision.
+ */
 static void check_revision(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
@@ -482,19 +493,20 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                 return false;
         }
         pthread_mutex_lock(&cacher->mu);
-        bool ended = cacher->watchers.ended, synced = cacher->synced, good = false, ahead = false;
-        if (!ended && synced && begin_locked(watcher, spec->revision)) {
+        bool ended = cacher->watchers.ended, synced = cacher->synced, added = false, ahead = false;
+        if (!ended && synced && queue_initial_locked(watcher, spec->revision)) {
                 add_to_list_locked(watcher);
-                good = true;
+                added = true;
                 ahead = watcher->after > cacher->revision;
         }
         pthread_mutex_unlock(&cacher->mu);
         if (ahead)
                 check_revision(watcher);
-        if (good) {
+        if (added) {
                 *ret_watcher = watcher;
                 return true;
         }
+        /* The watcher was not added, so the reference of the list is dropped too. */
         hfd_watcher_unref(watcher);
         hfd_watcher_unref(watcher);
         if (ended)

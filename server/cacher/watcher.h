@@ -5,7 +5,7 @@
  * in order. The head of watcher.c describes the model.
  *
  * The caller supplies a sink. The cacher calls sink.events any number of times and then sink.end
- * once. These calls never overlap. They come on any thread, with no lock held, and must not block.
+ * once. These calls never overlap. They run on any thread, with no lock held, and must not block.
  * If events returns false, the watch ends. events may call hfd_watcher_cancel.
  */
 #include <holdfast/client.h>
@@ -26,63 +26,66 @@ struct hfd_watch_item {
 struct hfd_watcher_sink {
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
-         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was cancelled.
+         * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
          * Otherwise the client gets response, a Status, as an ERROR event.
          */
         void (*end)(void *ctx, int error, const struct hfd_response *response);
 };
 
-/* What to watch. Strings are copied. The watcher takes the selectors and leaves them empty. */
+/*
+ * The parameters of a watch. Strings are copied. The contents of the selectors are moved to the
+ * watcher, which leaves them empty.
+ */
 struct hfd_watcher_spec {
         const struct hfd_resource *resource;
         const char *ns;   /* "" = all namespaces, or cluster scope */
         const char *name; /* "" = all objects */
         struct hfd_selector *labels, *fields;
-        uint64_t revision; /* only later changes; 0 = begin with all existing objects */
+        uint64_t revision; /* deliver only later changes; 0 = begin with all existing objects */
         int64_t timeout_s; /* the watch ends cleanly after this time; 0 = the default */
         bool bookmarks;    /* the client wants bookmarks */
-        bool in_process;   /* the client is holdfastd's own */
+        bool in_process;   /* the client is the loopback client */
 };
 
 /* The cacher's state for watches. Guarded by the cacher's lock. */
 struct hfd_watchers {
         struct hfd_watcher *list[HFD_RESOURCES_MAX]; /* by resource */
         size_t n;
-        hf_nsec due; /* boot time; no bookmark or end is due earlier */
+        hf_nsec due; /* boot time; no bookmark and no end of a watch is due earlier */
         bool ended;  /* the server is shutting down and accepts no further watch */
 };
 
 /*
- * Begins a watch. False: response contains the failure, and the sink is never called. *ret_watcher
- * is a reference for the caller. No event is delivered before hfd_watcher_go, so that the caller
- * can send its response headers first.
+ * Begins a watch. False: response contains the failure, and the sink is never called. The caller
+ * owns the reference *ret_watcher. No event is delivered before hfd_watcher_start, so that the
+ * caller can send its response headers first.
  */
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher);
-void hfd_watcher_go(struct hfd_watcher *watcher);
+void hfd_watcher_start(struct hfd_watcher *watcher);
 /* Calls sink.end with HF_E_CANCELED, perhaps before this returns. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
 
 /*
- * The caller of the following functions holds the cacher's lock. They queue events for watchers and
- * link each watcher with a non-empty queue into *dirty. After the caller has released the lock, it
- * passes this list to hfd_watchers_deliver.
+ * The caller of the following functions holds the cacher's lock. They queue events for watchers, or
+ * request their end, and link these watchers into *dirty. After the caller has released the lock,
+ * it passes the list to hfd_watchers_deliver.
  */
-void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
-                                struct hfd_watcher **dirty);
+void hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
+                                      struct hfd_watcher **dirty);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* Ends all watches cleanly. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*
- * Called when a Lease has a new holder. Queues a bookmark for the watches of holdfastd's own
- * client, because the new holder's controllers wait until their informers have reached the write
- * that acquired the Lease.
+ * Called when a Lease has a new holder. Queues a bookmark for the watches of the loopback client,
+ * because the new holder's controllers wait until their informers have reached the write that
+ * acquired the Lease.
  */
-void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
-/* Queues the bookmarks and ends that are due at `now`. */
+void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
+/* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);
 /* Delivers to each watcher of the list. The caller must not hold the lock. */
 void hfd_watchers_deliver(struct hfd_watcher *dirty);

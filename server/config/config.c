@@ -2,8 +2,9 @@
 /*
  * Completes and checks the configuration.
  *
- * Every refusal is one line: the flag, the value, and the rule that it breaks. A configuration that
- * passes can still fail at a file or an address; the code that opens those reports it.
+ * Invariants. An error message is one line with the flag, the value and the rule that the value
+ * breaks, because the user sees nothing else. Nothing here opens a file or binds an address: the
+ * code which does so later reports its errors itself.
  */
 #include "server/config/config.h"
 
@@ -41,12 +42,12 @@ static int set_joined(char **text, const char *dir, const char *name) {
         return n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG : set_text(text, path);
 }
 
-/* systemd's *_DIRECTORY variables contain a list, separated by colons. Our unit sets one directory,
- * so only the first item is used. */
-static int set_from_environment(char **text, const char *variable, const char *otherwise) {
+/* Sets *text to a directory from the environment. systemd's *_DIRECTORY variables contain a list,
+ * separated by colons. Our unit has one directory, so only the first item is used. */
+static int set_from_environment(char **text, const char *variable, const char *fallback) {
         const char *value = getenv(variable);
         if (!is_set(value))
-                return set_text(text, otherwise);
+                return set_text(text, fallback);
         char first[PATH_MAX];
         size_t n = strcspn(value, ":");
         if (n == 0 || n >= sizeof first)
@@ -58,7 +59,7 @@ static int set_from_environment(char **text, const char *variable, const char *o
 
 /* The default for the instance's name is the host's name. It becomes part of file names and
  * identities, so characters that these must not contain become '-'. */
-static int set_instance(char **text) {
+static int set_default_instance(char **text) {
         char name[64] = "";
         if (gethostname(name, sizeof name - 1) != 0 || !name[0])
                 return set_text(text, "holdfast");
@@ -71,8 +72,9 @@ static int set_instance(char **text) {
         return set_text(text, name);
 }
 
-/* Splits text at commas into copies; text may be NULL. On failure the items so far remain, and
- * hfd_config_done frees them. HF_E_TOO_LARGE: more than max; HF_E_INVALID: an empty item. */
+/* Splits text, which may be NULL, at commas and copies the items. On failure the items copied so
+ * far stay in the array, and hfd_config_done frees them. HF_E_TOO_LARGE: there are more than max
+ * items. HF_E_INVALID: an item is empty. */
 static int split_list(const char *text, char **items, size_t max, size_t *ret_n) {
         size_t n = 0;
         while (text && *text) {
@@ -90,7 +92,7 @@ static int split_list(const char *text, char **items, size_t max, size_t *ret_n)
         return 0;
 }
 
-/* what: the plural of an item, for the message. */
+/* Splits the value of a list flag. what: what the items are, in the plural, for the message. */
 static int complete_list(const char *flag, const char *text, const char *what, char **items,
                          size_t max, size_t *ret_n, struct hf_status *reterr_status) {
         int r = split_list(text, items, max, ret_n);
@@ -112,8 +114,9 @@ static int complete_lists(struct hfd_config *config, struct hf_status *reterr_st
                                   reterr_status);
         if (r == 0)
                 r = complete_list("bootstrap-manifests", config->bootstrap_manifests_text,
-                                  "directories", config->bootstrap_manifests, HFD_MAX_MANIFESTS,
-                                  &config->n_bootstrap_manifests, reterr_status);
+                                  "directories", config->bootstrap_manifests,
+                                  HFD_MAX_MANIFEST_DIRECTORIES, &config->n_bootstrap_manifests,
+                                  reterr_status);
         return r;
 }
 
@@ -133,14 +136,14 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
         if (r == 0 && !is_set(config->kubeconfig))
                 r = set_joined(&config->kubeconfig, config->data_dir, "admin.kubeconfig");
         if (r == 0 && !is_set(config->instance))
-                r = set_instance(&config->instance);
+                r = set_default_instance(&config->instance);
         if (r != 0)
                 return hf_fail(reterr_status, r,
                                "cannot derive the directories from --data-dir and the environment: "
                                "%s",
                                hf_strerror(r));
-        /* The defaults replace zero only: members without a flag, and those with a derived
-         * default. */
+        /* This replaces only members that are still zero: those without a flag, and
+         * --leader-elect-stop-grace, whose default depends on other flags. */
         hf_leader_timing_defaults(&config->timing);
         r = complete_lists(config, reterr_status);
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
@@ -159,7 +162,7 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
         for (size_t i = 0; i < n; i++) {
                 bool alphanumeric =
                         (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
-                /* The first or last character of the text, or of a part between dots. */
+                /* Each part between dots must begin and end with a letter or digit. */
                 bool edge = i == 0 || i == n - 1 || text[i - 1] == '.' || text[i + 1] == '.';
                 if (!alphanumeric && (edge || (text[i] != '-' && !(dots && text[i] == '.'))))
                         return false;
@@ -175,7 +178,8 @@ static bool is_instance_name(const char *text) {
                        n;
 }
 
-/* Whether text is one of the schemes and at least one more character. The store parses the rest. */
+/* Whether text begins with http:// or https:// and continues. The store parses the rest, but its
+ * message could not name the flag. */
 static bool is_http_url(const char *text) {
         static const char *const schemes[] = {"http://", "https://"};
 
@@ -190,13 +194,12 @@ static bool is_http_url(const char *text) {
 static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
-        /* The command status uses an API server and not the store. */
+        /* `holdfastd status` connects to an API server, not to the store. */
         if (config->n_etcd_servers == 0 &&
             (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flag --etcd-servers is required: give it the URLs of etcd, for "
-                               "example "
-                               "--etcd-servers=http://127.0.0.1:2379");
+                               "example --etcd-servers=http://127.0.0.1:2379");
         for (size_t i = 0; i < config->n_etcd_servers; i++) {
                 const char *url = config->etcd_servers[i];
                 if (!is_http_url(url))
@@ -206,8 +209,7 @@ static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_
         if (prefix[0] != '/' || prefix[1] == '\0' || prefix[strlen(prefix) - 1] == '/')
                 return refuse_value(reterr_status, "etcd-prefix", prefix,
                                     "must begin with '/', must not end with '/', and needs a name "
-                                    "between, "
-                                    "for example /registry");
+                                    "between, for example /registry");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s is "
@@ -216,14 +218,14 @@ static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_
         return 0;
 }
 
+/* Also checks --instance, which all commands have. */
 static int check_serving(const struct hfd_config *config, struct hf_status *reterr_status) {
         unsigned char address[sizeof(struct in6_addr)];
         bool cert = is_set(config->tls_cert_file), key = is_set(config->tls_key_file);
         if (!is_instance_name(config->instance))
                 return refuse_value(reterr_status, "instance", config->instance,
                                     "must be 1 to 63 letters, digits, '.', '_' or '-', and must "
-                                    "not begin "
-                                    "with '.' or '-'");
+                                    "not begin with '.' or '-'");
         if (inet_pton(AF_INET, config->bind_address, address) != 1 &&
             inet_pton(AF_INET6, config->bind_address, address) != 1)
                 return refuse_value(reterr_status, "bind-address", config->bind_address,
@@ -236,15 +238,14 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
         if (is_set(config->authorization_mode))
                 return refuse_value(reterr_status, "authorization-mode", config->authorization_mode,
                                     "is not available in this version: leave the flag out; then "
-                                    "only the "
-                                    "group system:masters is authorized");
+                                    "only the group system:masters is authorized");
         return 0;
 }
 
 /* hf_electors_add checks names and timing again, but only this check can name the flag. */
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
-        /* As in Kubernetes, these flags are not checked if there is no election. */
+        /* As in Kubernetes, the flags of the election are not checked if there is none. */
         if (!config->leader_elect)
                 return 0;
         if (hf_leader_lock_type_check(config->lock_type, &why) != 0)
@@ -280,7 +281,7 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
 }
 
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
-        assert(config->instance && config->data_dir); /* completed */
+        assert(config->instance && config->data_dir); /* hfd_config_complete was called */
         int r = check_etcd(config, reterr_status);
         if (r == 0)
                 r = check_serving(config, reterr_status);
@@ -317,12 +318,12 @@ void hfd_config_done(struct hfd_config *config) {
                 free(config->etcd_servers[i]);
         for (size_t i = 0; i < HFD_MAX_CONTROLLERS; i++)
                 free(config->controllers[i]);
-        for (size_t i = 0; i < HFD_MAX_MANIFESTS; i++)
+        for (size_t i = 0; i < HFD_MAX_MANIFEST_DIRECTORIES; i++)
                 free(config->bootstrap_manifests[i]);
         *config = (struct hfd_config){0};
 }
 
-/* The first item that names the controller decides. */
+/* The first item that names the controller decides; "*" applies if no item names it. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name) {
         bool all = false;
         for (size_t i = 0; i < config->n_controllers; i++) {
@@ -336,30 +337,29 @@ bool hfd_config_runs_controller(const struct hfd_config *config, const char *nam
         return all;
 }
 
-/* Lists every known name, as far as the message has room. */
-static int unknown_controller(const char *item, const char *const *known,
-                              struct hf_status *reterr_status) {
+/* The message lists all known names, so that the user finds the right one. It may be truncated. */
+static int refuse_controller(const char *item, const char *const *known,
+                             struct hf_status *reterr_status) {
         char names[sizeof reterr_status->message] = "";
 
         for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
                 n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
         return hf_fail(reterr_status, HF_E_INVALID,
                        "flag --controllers: \"%.64s\" is not a controller of holdfastd; the "
-                       "controllers "
-                       "are %s",
+                       "controllers are %s",
                        item, names);
 }
 
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
                                  struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_controllers; i++) {
-                /* Without the '-' of "-name". */
+                /* The name in "-name" begins after the '-'. */
                 const char *item = config->controllers[i] + (config->controllers[i][0] == '-');
                 bool found = strcmp(config->controllers[i], "*") == 0;
                 for (size_t j = 0; !found && known[j]; j++)
                         found = strcmp(item, known[j]) == 0;
                 if (!found)
-                        return unknown_controller(item, known, reterr_status);
+                        return refuse_controller(item, known, reterr_status);
         }
         return 0;
 }

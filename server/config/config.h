@@ -12,9 +12,9 @@
 
 #include <holdfast/leader.h>
 
-#define HFD_MAX_ETCD_SERVERS 16
-#define HFD_MAX_CONTROLLERS  64
-#define HFD_MAX_MANIFESTS    16
+#define HFD_MAX_ETCD_SERVERS         16
+#define HFD_MAX_CONTROLLERS          64
+#define HFD_MAX_MANIFEST_DIRECTORIES 16
 
 enum hfd_command {
         HFD_COMMAND_SERVE, /* holdfastd [flags] */
@@ -26,12 +26,12 @@ enum hfd_command {
 
 /*
  * All strings are owned. After hfd_flags_parse no string is NULL (except for the commands version
- * and help); "" = the flag was not given and has no default. Comments below give the defaults that
- * are not in the table of flags.
+ * and help); "" = the flag was not given and has no default. The comments below give the
+ * defaults that are not in the table of flags, because they are derived at run time.
  */
 struct hfd_config {
         enum hfd_command command;
-        enum hfd_command help_about; /* HFD_COMMAND_HELP: the command to explain */
+        enum hfd_command help_command; /* only for HFD_COMMAND_HELP: the command to explain */
 
         /* the store */
         char *etcd_servers_text;                      /* as given: comma separated */
@@ -66,31 +66,31 @@ struct hfd_config {
         size_t n_controllers;
         hf_nsec event_ttl;
         char *bootstrap_manifests_text; /* as given: directories, comma separated */
-        char *bootstrap_manifests[HFD_MAX_MANIFESTS + 1]; /* NULL-terminated */
+        char *bootstrap_manifests[HFD_MAX_MANIFEST_DIRECTORIES + 1]; /* NULL-terminated */
         size_t n_bootstrap_manifests;
 
-        /* ending */
+        /* shutting down */
         hf_nsec shutdown_delay;
         bool shutdown_send_retry_after;
 
-        int64_t v; /* up to 1: notices; 2 and 3: information; 4 and more: debug */
+        int64_t v; /* log verbosity. Up to 1: notices; 2 and 3: information; 4 and more: debug */
 
         /* holdfastd status */
         char *kubeconfig; /* <data-dir>/admin.kubeconfig */
         bool watch;
 };
 
-/* Derives values that were not given from the environment, the host's name and other members, and
- * splits the lists. HF_E_INVALID: a list is malformed; the message names the flag. Or -errno. Call
- * once. */
+/* Sets members whose flags were not given: derives them from the environment, the host's name and
+ * other members. Splits the lists. HF_E_INVALID: a list is malformed; the message names the flag.
+ * Or -errno. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Checks a completed configuration by every rule that needs no I/O. HF_E_INVALID: the message names
- * the flag, the value and the rule. */
+/* Checks a completed configuration against all rules that need no I/O. HF_E_INVALID: the message
+ * names the flag, the value and the rule. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
-void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly filled one */
+void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly set config */
 
-/* Whether --controllers selects the controller: "*" = all, "name" = this one, "-name" = not this
- * one. A name takes precedence over "*". Pure. */
+/* Whether --controllers selects the controller. In the list, "*" selects all controllers, "name"
+ * selects one, and "-name" excludes one. A name takes precedence over "*". Pure. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name);
 /* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has a name that
  * is not known. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The state that the controllers share. Each controller gets it as its ctx and uses the members
- * that it needs. controllers.c creates and frees it.
+ * The state that the controllers share. Each controller's run function gets it as its ctx.
+ * controllers.c creates and frees it.
  */
 #include <stdatomic.h>
 
@@ -15,18 +15,19 @@
 struct hfd_controller_context {
         /* Immutable after construction. The informers themselves may be used from any thread. */
         const struct hf_host *host;          /* borrowed */
-        const struct hfd_identity *identity; /* borrowed; read only once the election runs */
+        const struct hfd_identity *identity; /* borrowed; not to be read before the election runs */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
-        hf_nsec event_ttl;
+        hf_nsec event_ttl;      /* how long an Event is kept after it was last reported */
         struct hfd_kinds kinds; /* the kinds that a selected controller needs */
-        /* Three of those kinds; NULL = no selected controller needs it. */
+        /* Point to three of those kinds; NULL = no selected controller needs the kind. */
         const struct hfd_kind *workspaces, *namespaces, *events;
         /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */
         struct hf_informer *initializers;
         /* The identity Leases of all instances; owned; NULL = not needed. */
         struct hf_informer *identity_leases;
 
-        /* Shared by the identity-lease controller and the shutdown, which waits for it. */
-        atomic_bool has_identity_lease;     /* that controller has started */
-        struct hf_cancel *identity_deleted; /* owned; fired when that controller has ended */
+        /* For hfd_identity_lease_wait_deleted: the controller identity-lease changes them, and the
+         * shutdown reads them on another thread. */
+        atomic_bool has_identity_lease;     /* the controller has started */
+        struct hf_cancel *identity_deleted; /* owned; fired when the controller has ended */
 };

@@ -29,9 +29,10 @@ struct hfd_controllers {
         size_t n_controllers;
 };
 
-/* The informers that a controller needs. */
+/* Flags: the informers that a controller needs. NEEDS_ALL: those of all kinds. */
 enum { NEEDS_ALL = 1, NEEDS_WORKSPACES = 2, NEEDS_EVENTS = 4, NEEDS_IDENTITY = 8 };
 
+/* The order is that of hfd_controllers_names. */
 static const struct {
         struct hf_controller controller;
         unsigned needs;
@@ -68,8 +69,7 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         return needs & NEEDS_EVENTS && core && strcmp(resource->plural, "events") == 0;
 }
 
-/* Creates the shared informers of the needed kinds. Sets the shortcuts to three of them, NULL for
- * each that is not needed. */
+/* Creates the shared informers of the needed kinds, and sets the pointers to three of them. */
 static int make_kinds(struct hfd_controller_context *context,
                       const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
@@ -88,8 +88,10 @@ static int make_kinds(struct hfd_controller_context *context,
         return r;
 }
 
-/* Creates all informers. Two of them select objects by label, so that no instance caches all
- * ConfigMaps or Leases of the namespace for a few of them. */
+/*
+ * Creates all informers. Two of them select their objects by label: an instance would otherwise
+ * cache all ConfigMaps and Leases of kube-system, of which it needs only a few.
+ */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {
         struct hf_informer_config initializers = {
@@ -171,6 +173,7 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         if (!controllers)
                 return NULL;
         struct hfd_controller_context *context = &controllers->context;
+        /* No controller runs any more, so no thread uses the informers. */
         hfd_kinds_done(&context->kinds);
         hf_informer_free(context->initializers);
         hf_informer_free(context->identity_leases);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The controllers of holdfastd: their table, and the informers they share.
+ * The controllers of holdfastd: their table, and the informers that they share.
  *
  *      name                      runs on           files
  *      namespace-lifecycle       the leader        namespace_lifecycle, namespace_report
@@ -16,8 +16,8 @@
  * queue, and workers process them. A new controller is a file with a function of the type of
  * hf_controller.run, and a row of the table in controllers.c.
  *
- * The informers run on every instance, leading or not, so that a new leader begins with what its
- * instance has already seen. The elector gets the whole table as one set (holdfast/leader.h).
+ * The informers run on every instance, leading or not, so that a new leader begins with caches that
+ * are already filled. The elector gets the whole table as one set (holdfast/leader.h).
  *
  * Thread: any, but only one thread at a time may call these functions.
  */
@@ -56,10 +56,10 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
 int hfd_controllers_start(struct hfd_controllers *controllers);
 
 /*
- * Call this in a shutdown after `stopping` has fired and before the leader's work drains. It blocks
- * until the identity Lease is deleted, for half a second at most. A later delete could fall between
- * the release of the leader's Lease and the first writes of the next leader, and would lengthen the
- * hand-over.
+ * Waits in a shutdown until this instance's identity Lease is deleted. Call it after `stopping` has
+ * fired and before the leader's controllers drain. Otherwise the delete could reach the store
+ * between the release of the leader's Lease and the first writes of the next leader, and would
+ * delay the hand-over. Blocks for half a second at most.
  */
 void hfd_controllers_leave(struct hfd_controllers *controllers);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Event expiry: deletes an Event that has not been reported again for --event-ttl. (kube-apiserver
- * leaves this to etcd, by storing Events with a lease.)
+ * attaches an etcd lease to each Event instead, so that etcd deletes it.)
  *
- * The informer has metadata only, so an Event is first checked when it was created --event-ttl ago.
- * Only then is the whole Event read: a repeated occurrence updates the times in the same object,
- * which extends its life.
+ * The informer has metadata only, so the creation time decides when an Event is checked first. Then
+ * the whole Event is read: if the same thing has happened again, its reporter has updated the times
+ * in the object, and the Event is kept longer.
  *
- * Invariant: the delete names the uid and the resourceVersion that the decision was made on, so an
- * Event that is updated in between is kept.
+ * Invariant: the delete has the uid and resourceVersion of the Event that was read as
+ * preconditions, so an Event that is updated in between is kept.
  *
- * Ages are differences between the real-time clocks of two machines, the one that wrote the Event
- * and this one. With a time to live of an hour the difference of their clocks does not matter.
+ * An age is a difference between the real-time clocks of two machines: the reporter's and this one.
+ * The skew of the two clocks is small compared with a time to live of an hour.
  */
 #include "server/controllers/event_expiry.h"
 
@@ -38,7 +38,7 @@ static hf_nsec time_left(struct hfd_controller_context *context, struct hf_term 
                now * HF_NSEC_PER_SEC;
 }
 
-/* Reads the whole Event. Deletes it if it has expired, else sets when to check it again. */
+/* Reads the whole Event. Deletes it if it has expired, otherwise sets the delay until it has. */
 static int expire_event(struct hfd_controller_context *context, struct hf_term *term,
                         const char *ns, const char *name, hf_nsec *ret_again) {
         struct hf__json *event;

@@ -2,8 +2,9 @@
 /*
  * The time at which an Event was last reported.
  *
- * Invariant: only the server's own timestamp may lie in the future (its clock may be ahead of
- * ours); a client's time in the future is ignored.
+ * Invariant: a time that a client set is ignored if it lies in the future. Otherwise an Event with
+ * a wrong time would never expire. The creationTimestamp is always accepted: a server set it, whose
+ * clock may be slightly ahead of this machine's clock.
  */
 #include "server/controllers/event_time.h"
 

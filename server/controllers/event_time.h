@@ -8,9 +8,9 @@
 struct hf__json;
 
 /*
- * Seconds since 1970: the latest of metadata.creationTimestamp, which the server set, and the times
- * that the Event's client set: lastTimestamp, eventTime, series.lastObservedTime and the deprecated
- * firstTimestamp. A client's time after now is ignored, so that no Event can keep itself alive. If
- * no time can be read: now.
+ * Returns the time at which the Event was last reported, in seconds since 1970, like now. This is
+ * the latest of metadata.creationTimestamp, which the server set, and the times that the client
+ * set: lastTimestamp, eventTime, series.lastObservedTime and the deprecated firstTimestamp. A
+ * client's time after now is ignored. If no time can be parsed: now.
  */
 int64_t hfd_event_time_last(const struct hf__json *event, int64_t now);

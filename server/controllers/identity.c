@@ -2,8 +2,8 @@
 /*
  * Creates the identity of one incarnation of a process.
  *
- * Invariant: the random part alone makes an identity unique. Host, instance and boot are there for
- * people who read it, and `holdfastd status` parses this form (status/render.c).
+ * Invariant: the random part alone makes an identity unique. Host, instance and boot id make it
+ * readable. `holdfastd status` parses the format (status/render.c).
  */
 #include "server/controllers/identity.h"
 
@@ -13,8 +13,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Makes the text valid in an object name: lower-case letters, digits and '-' only. */
-static void tame_name(char *text) {
+/* Makes text valid in an object name, in place: lower-case letters, digits and '-' only. */
+static void sanitize_name(char *text) {
         for (; *text; text++) {
                 if (*text >= 'A' && *text <= 'Z')
                         *text = (char)(*text - 'A' + 'a');
@@ -23,8 +23,7 @@ static void tame_name(char *text) {
         }
 }
 
-/* Reads a short boot id, or "noboot" if the kernel does not provide one, for example without
- * /proc. */
+/* Reads the first part of the boot id; "noboot" if the kernel provides none, e.g. without /proc. */
 static void read_boot_id(char *text, size_t n) {
         FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -46,9 +45,9 @@ int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity) {
                 return errno ? -errno : -EIO;
         if (gethostname(identity.host, sizeof identity.host - 1) < 0)
                 return -errno;
-        tame_name(identity.host);
+        sanitize_name(identity.host);
         (void)snprintf(identity.instance, sizeof identity.instance, "%s", instance);
-        tame_name(identity.instance);
+        sanitize_name(identity.instance);
         read_boot_id(boot, sizeof boot);
         (void)snprintf(identity.identity, sizeof identity.identity, "%s_%s_%s_%016llx",
                        identity.host, identity.instance, boot, random);

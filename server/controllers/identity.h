@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The identity of one incarnation of a holdfastd process, and how its identity Lease is marked.
+ * The identity of one incarnation of a holdfastd process, and the label of its identity Lease.
  *
- * An identity is never used twice: neither a restart nor a second process with the same instance
- * name on the same host can mistake its predecessor's record for its own.
+ * An identity is never used twice: neither a restarted process nor a second process with the same
+ * instance name on the same host can mistake another process's record for its own.
  */
 #include <holdfast/error.h>
 #include <holdfast/leader.h>
@@ -18,9 +18,9 @@
 
 struct hfd_identity {
         char identity[HF_IDENTITY_MAX + 1]; /* <host>_<instance>_<boot>_<16 hex digits> */
-        char lease_name[64];                /* name of its identity Lease; also unique */
+        char lease_name[64];                /* name of the identity Lease; also unique */
         char host[128], instance[64];
-        char endpoint[160]; /* URL that this instance serves at: https://127.0.0.1:6443 */
+        char endpoint[160]; /* the URL of this instance: https://127.0.0.1:6443 */
 };
 
 /*

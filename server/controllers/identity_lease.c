@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity Lease shows that this incarnation of an instance is alive, and where it serves.
- * Every instance has one, leading or not. It is created at the start, renewed every
- * HFD_IDENTITY_RENEW_SECONDS, and deleted on a clean stop. If the leader's identity-lease-collector
- * has deleted it, which happens after a long pause of this process, it is created again.
+ * The identity Lease shows that this incarnation of an instance is alive, and its URL. Every
+ * instance has one, leading or not. It is created at the start, renewed every
+ * HFD_IDENTITY_RENEW_SECONDS, and deleted on a clean stop. If this process was paused for long, the
+ * leader's identity-lease-collector has deleted the Lease; then it is created again.
  *
  * It is deleted as soon as the process begins to stop, before the leader's work drains; see
  * hfd_controllers_leave for the reason.
  *
- * Invariants. Each update is based on the object that the server returned last, so a renewal is one
- * PUT with its resourceVersion. After any error that object is dropped, and the next attempt begins
- * with a create, which reads the Lease if it exists. And each request has a deadline of its own: a
- * store that hangs must not hold up the shutdown.
+ * Invariants:
+ *
+ *  - Each update is based on the object that the server returned last, so a renewal is one PUT with
+ *    that resourceVersion. After an error the object is dropped. The next attempt then tries a
+ *    create, and reads the Lease if it exists.
+ *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
  */
 #include "server/controllers/identity_lease.h"
 
@@ -26,7 +28,7 @@
 
 #define RETRY_PERIOD    (1 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (3 * HF_NSEC_PER_SEC)
-#define DELETE_PATIENCE (500 * HF_NSEC_PER_MSEC) /* limit of hfd_identity_lease_wait_deleted */
+#define DELETE_TIMEOUT  (500 * HF_NSEC_PER_MSEC) /* limit of hfd_identity_lease_wait_deleted */
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
@@ -39,7 +41,7 @@ static void format_now(struct hf_term *term, char *text) {
         hf__microtime_format(clock->real(clock->ctx) / 1000, text);
 }
 
-/* The Lease to create, without its renewTime. NULL = out of memory. */
+/* Makes the Lease to create; send_lease sets its renewTime. NULL = out of memory. */
 static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identity *identity) {
         struct hf__json *lease = hf__json_object(), *labels = hf__json_object(),
                         *annotations = hf__json_object();
@@ -84,8 +86,10 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
         return r == 0 ? lease : hf__json_free(lease);
 }
 
-/* Creates or updates *lease with a new renewTime and replaces it by the object that the server
- * returns. On failure *lease is NULL. */
+/*
+ * Sets a new renewTime, then creates or updates the Lease. Replaces *lease by the object that the
+ * server returns. On failure *lease is NULL.
+ */
 static int send_lease(struct hf_term *term, const struct hfd_identity *identity, enum hf_verb verb,
                       struct hf__json **lease) {
         struct hf__strbuf body = {0};
@@ -164,7 +168,10 @@ static void delete_lease(struct hf_term *term, const struct hfd_identity *identi
                            &status);
 }
 
-/* Renews the Lease until leave fires, then deletes it unless the term was aborted meanwhile. */
+/*
+ * Renews the Lease until leave fires, then deletes it. After an abort of the term no request is
+ * sent, so the Lease remains and expires.
+ */
 static void keep_lease(struct hf_term *term, const struct hfd_controller_context *context,
                        struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
@@ -178,7 +185,7 @@ static void keep_lease(struct hf_term *term, const struct hfd_controller_context
                 wait = r == 0 ? HFD_IDENTITY_RENEW_SECONDS * HF_NSEC_PER_SEC : RETRY_PERIOD;
                 if (r != 0 && r != HF_E_CANCELED)
                         hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, HFD_IDENTITY_LEASE,
-                               "cannot write the Lease %s/%s: %s; will try again",
+                               "cannot write the identity Lease %s/%s: %s; trying again",
                                HFD_SYSTEM_NAMESPACE, context->identity->lease_name, hf_strerror(r));
         } while (hf_cancel_wait(leave, hf_now(clock) + wait) == HF_E_TIMEOUT);
         if (created && !hf_cancel_fired(hf_term_abort(term)))
@@ -208,5 +215,5 @@ int hfd_identity_lease_run(struct hf_term *term, void *ctx) {
 void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context) {
         if (atomic_load(&context->has_identity_lease) && hf_cancel_fired(context->stopping))
                 (void)hf_cancel_wait(context->identity_deleted,
-                                     hf_now(hf_host_clock(context->host)) + DELETE_PATIENCE);
+                                     hf_now(hf_host_clock(context->host)) + DELETE_TIMEOUT);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The controller identity-lease, which runs on every instance: maintains the Lease that shows that
- * this instance is alive and where it serves.
+ * The controller identity-lease, which runs on every instance. It maintains a Lease that shows that
+ * the instance is alive and which URL it serves.
  */
 #include <holdfast/leader.h>
 
@@ -13,7 +13,9 @@ struct hfd_controller_context;
 /* The controller's run function. context: its struct hfd_controller_context. */
 int hfd_identity_lease_run(struct hf_term *term, void *context);
 
-/* Blocks until the controller has ended, for half a second at most. By then it has deleted the
- * Lease if the store responded. Returns at once if the controller never ran or the process is not
- * stopping. Thread: any. */
+/*
+ * Blocks until the controller has ended, for half a second at most. The Lease is then deleted,
+ * unless the half second has passed or the term was aborted; then the Lease may remain until it
+ * expires. Returns at once if the controller never ran or the process is not stopping. Thread: any.
+ */
 void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context);

@@ -2,8 +2,9 @@
 /*
  * The controllers' kinds and their informers.
  *
- * Invariant: an index function returns the same values for the same object and depends on nothing
- * else; the garbage collector finds an owner's dependents by HFD_OWNER_INDEX alone.
+ * Invariant: the values of an index depend on the object only, because the informer computes them
+ * once for each version of an object. The garbage collector finds the dependents of an owner by
+ * HFD_OWNER_INDEX alone, so a missing value would hide a dependent.
  */
 #include "server/controllers/kinds.h"
 
@@ -13,13 +14,15 @@
 #include "base/json.h"
 #include "server/controllers/garbage/gc_core.h"
 
-/* Runs on an informer's thread for each object that is added or changes. Most have no owner, so
- * only those that may have one are parsed. */
+/*
+ * Runs on an informer's thread for each object that is added or changed. Most objects have no
+ * owner, so only those that may have one are parsed.
+ */
 static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                          struct hf_informer_values *values) {
         struct hf__json *json;
 
-        if (!hfd_gc_concerns(object, n) || hf__json_parse(object, n, &json, NULL) != 0)
+        if (!hfd_gc_may_concern(object, n) || hf__json_parse(object, n, &json, NULL) != 0)
                 return;
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(json, "metadata.ownerReferences"));
@@ -31,17 +34,17 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
         hf__json_free(json);
 }
 
-/* Searches the text instead of parsing it. A label or an annotation named "finalizers" gives a
- * false hit, which does no harm: the readers of the index parse the object. */
-static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n,
-                       struct hf_informer_values *values) {
-        static const char held[] = "\"finalizers\"";
+/* Searches the text instead of parsing it. A label or an annotation named "finalizers" also
+ * matches, which does no harm: whoever reads the index parses the object. */
+static void index_finalizers(void *ctx, const char *ns, const char *name, const char *object,
+                             size_t n, struct hf_informer_values *values) {
+        static const char finalizers[] = "\"finalizers\"";
 
-        if (memmem(object, n, held, sizeof held - 1))
+        if (memmem(object, n, finalizers, sizeof finalizers - 1))
                 (void)hf_informer_value(values, ns);
 }
 
-/* For these two kinds the controllers also need spec and status. */
+/* Controllers read spec and status of these two kinds only. */
 static bool is_kept_whole(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
                strcmp(resource->plural, "workspaces") == 0;
@@ -66,8 +69,9 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct h
                         r = hf_informer_add_index(kinds->kinds[i].informer, HFD_OWNER_INDEX,
                                                   index_owners, NULL);
                         if (r == 0 && rows[i].namespaced)
-                                r = hf_informer_add_index(kinds->kinds[i].informer, HFD_HELD_INDEX,
-                                                          index_held, NULL);
+                                r = hf_informer_add_index(kinds->kinds[i].informer,
+                                                          HFD_FINALIZER_INDEX, index_finalizers,
+                                                          NULL);
                 }
         }
         if (r != 0)
@@ -98,8 +102,8 @@ const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char 
         return NULL;
 }
 
-const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version,
-                                       const char *kind) {
+const struct hfd_kind *hfd_kinds_find_by_name(const struct hfd_kinds *kinds,
+                                              const char *api_version, const char *kind) {
         const char *slash = api_version ? strchr(api_version, '/') : NULL;
         size_t n_group = slash ? (size_t)(slash - api_version) : 0;
 

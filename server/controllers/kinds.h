@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server's resources as the controllers see them, each with one shared informer. The informers
- * run on every instance. The informers of namespaces and workspaces keep whole objects. All others
- * keep metadata only, so their objects must not be written back.
+ * The kinds of objects that the controllers use, each with one shared informer. The informers run
+ * on every instance. The informers of namespaces and workspaces cache whole objects. All others
+ * cache metadata only, so a controller must not write a cached object back.
  *
  * Thread: any, between the return of hfd_kinds_init and the call of hfd_kinds_done.
  */
@@ -17,12 +17,12 @@
 #define HFD_KINDS_MAX 32
 
 /* Indexes of the informers. HFD_OWNER_INDEX exists for all kinds: its values are the uids of an
- * object's owners. HFD_HELD_INDEX exists for namespaced kinds: its value is the namespace of an
- * object that has finalizers. */
-#define HFD_OWNER_INDEX "owner"
-#define HFD_HELD_INDEX  "held"
+ * object's owners. HFD_FINALIZER_INDEX exists for namespaced kinds: its value is the namespace of
+ * an object that has finalizers. */
+#define HFD_OWNER_INDEX     "owner"
+#define HFD_FINALIZER_INDEX "finalizer"
 
-/* One row of the server's table; strings static. */
+/* One row of the server's table of resources; all strings are static. */
 struct hfd_kind_row {
         struct hf_resource resource;
         const char *kind;
@@ -55,5 +55,5 @@ const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char 
 /* Finds a kind by apiVersion ("v1", "group/version") and kind, the names in objects and owner
  * references. NULL = there is no such kind, or an argument is NULL. The version is ignored, because
  * each kind is served in one version only. */
-const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version,
-                                       const char *kind);
+const struct hfd_kind *hfd_kinds_find_by_name(const struct hfd_kinds *kinds,
+                                              const char *api_version, const char *kind);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector of dead identity Leases: deletes the Lease of an instance that has ended without
- * deleting it, once the Lease has not been renewed for its recorded duration.
+ * The collector of expired identity Leases. An instance that crashes leaves its Lease behind. The
+ * collector deletes a Lease that has not been renewed for its recorded duration.
  *
- * Invariant: a Lease is dead only if this process has seen no new renewTime for the whole duration
- * on its own boot clock. Clocks of two machines are never compared. So a new leader waits a full
- * duration before it deletes anything. The delete names uid and resourceVersion, so a Lease that is
- * renewed in between is kept.
+ * Invariant: a Lease counts as expired only if this process has seen no new renewTime for the whole
+ * duration on this machine's boot clock. Clocks of two machines are never compared. So a new leader
+ * waits a full duration before it deletes anything. The delete has uid and resourceVersion as
+ * preconditions, so a Lease that is renewed in between is kept.
  *
- * Threads. The observations are one entry per Lease, in key order. `mu` guards the index; the
- * fields of an entry are changed only by the worker that has its key, and no two workers have one
- * key at a time.
+ * Threads. There is one observation per Lease. `mu` guards the index of observations. Only the
+ * worker that processes the key of an observation reads and changes its members, and the queue
+ * gives a key to one worker at a time.
  */
 #include "server/controllers/lease_collector.h"
 
@@ -30,18 +30,18 @@
 #include "server/controllers/object_client.h"
 
 #define N_WORKERS        8
-#define MAX_OBSERVATIONS 16384 /* at a time; further Leases are tried again until there is room */
-/* Added to the duration, so that a timer that fires a little early does not check too early. */
+#define MAX_OBSERVATIONS 16384 /* the check of a further Lease fails and is tried again later */
+/* Added to the delay of the next check: a check just before the expiry would be wasted. */
 #define MARGIN (50 * HF_NSEC_PER_MSEC)
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
 struct observation {
-        struct hf__keyed keyed; /* its key is text */
-        char renewed[40];       /* renewTime, as the Lease has it */
-        /* boot time at which this renewTime was first seen; 0 = not seen yet */
-        hf_nsec at;
-        char text[];
+        struct hf__keyed keyed; /* its key is key_text */
+        char renew_time[40];    /* renewTime, as the Lease has it */
+        /* time of the boot clock at which renew_time was first seen; 0 = never */
+        hf_nsec first_seen;
+        char key_text[];
 };
 
 struct collector {
@@ -50,36 +50,39 @@ struct collector {
         struct hf__key_index observations; /* owns its entries; guarded by mu */
 };
 
-/* Returns the key's entry, and adds one if there is none. NULL = out of memory, or too many
- * entries. */
-static struct observation *observation_of(struct collector *collector, const char *key) {
+/*
+ * Returns the observation of a key; adds an empty one if there is none. NULL = out of memory, or
+ * MAX_OBSERVATIONS is reached.
+ */
+static struct observation *get_observation(struct collector *collector, const char *key) {
         size_t n = strlen(key) + 1;
 
         (void)pthread_mutex_lock(&collector->mu);
-        struct observation *seen =
+        struct observation *observation =
                 (struct observation *)hf__key_index_find(&collector->observations, key);
-        if (!seen && collector->observations.n < MAX_OBSERVATIONS) {
-                seen = calloc(1, sizeof *seen + n);
-                if (seen) {
-                        memcpy(seen->text, key, n);
-                        seen->keyed.key = seen->text;
-                        if (hf__key_index_insert(&collector->observations, &seen->keyed) != 0) {
-                                free(seen);
-                                seen = NULL;
+        if (!observation && collector->observations.n < MAX_OBSERVATIONS) {
+                observation = calloc(1, sizeof *observation + n);
+                if (observation) {
+                        memcpy(observation->key_text, key, n);
+                        observation->keyed.key = observation->key_text;
+                        if (hf__key_index_insert(&collector->observations, &observation->keyed) !=
+                            0) {
+                                free(observation);
+                                observation = NULL;
                         }
                 }
         }
         (void)pthread_mutex_unlock(&collector->mu);
-        return seen;
+        return observation;
 }
 
 static void forget_observation(struct collector *collector, const char *key) {
         (void)pthread_mutex_lock(&collector->mu);
-        struct hf__keyed *seen = hf__key_index_find(&collector->observations, key);
-        if (seen)
+        struct hf__keyed *observation = hf__key_index_find(&collector->observations, key);
+        if (observation)
                 hf__key_index_remove(&collector->observations, key);
         (void)pthread_mutex_unlock(&collector->mu);
-        free(seen);
+        free(observation);
 }
 
 static int delete_lease(struct hf_term *term, const struct hf__json *lease, const char *ns,
@@ -92,30 +95,35 @@ static int delete_lease(struct hf_term *term, const struct hf__json *lease, cons
         if (r == 0)
                 hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_LEASE_COLLECTOR,
                        "deleted the identity Lease %s/%s of an instance that has ended", ns, name);
-        return hfd_object_client_ignore_stale(r); /* deleted by its owner, or renewed */
+        return hfd_object_client_ignore_stale(r); /* its instance has deleted or renewed it */
 }
 
-/* Compares the Lease with the last observation. Deletes it, or sets when to check it again. */
+/*
+ * Compares the Lease with the last observation. Deletes it if it has expired; otherwise sets the
+ * delay of the next check.
+ */
 static int check_lease(struct collector *collector, struct hf_term *term, const char *key,
                        const struct hf__json *lease, hf_nsec *ret_again) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         hf_nsec now = hf_now(hf_host_clock(hf_term_host(term)));
-        const char *renewed = hf__json_string(lease, "spec.renewTime");
+        const char *renew_time = hf__json_string(lease, "spec.renewTime");
         int64_t seconds = 0;
-        struct observation *seen = observation_of(collector, key);
+        struct observation *observation = get_observation(collector, key);
 
-        if (!seen)
+        if (!observation)
                 return -ENOMEM;
         if (!hf__json_i64(lease, "spec.leaseDurationSeconds", &seconds) || seconds <= 0 ||
             seconds > 86400)
                 seconds = HFD_IDENTITY_SECONDS;
         hf_nsec duration = seconds * HF_NSEC_PER_SEC;
-        if (seen->at == 0 || strcmp(seen->renewed, renewed ? renewed : "") != 0) {
-                seen->at = now;
-                (void)snprintf(seen->renewed, sizeof seen->renewed, "%s", renewed ? renewed : "");
+        if (observation->first_seen == 0 ||
+            strcmp(observation->renew_time, renew_time ? renew_time : "") != 0) {
+                observation->first_seen = now;
+                (void)snprintf(observation->renew_time, sizeof observation->renew_time, "%s",
+                               renew_time ? renew_time : "");
         }
-        if (now < seen->at + duration) {
-                *ret_again = seen->at + duration - now + MARGIN;
+        if (now < observation->first_seen + duration) {
+                *ret_again = observation->first_seen + duration - now + MARGIN;
                 return 0;
         }
         int r = hf_key_split(key, ns, name);

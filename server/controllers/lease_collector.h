@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The leader-only controller identity-lease-collector: deletes the identity Leases of instances
- * that have crashed.
+ * that ended without deleting theirs, for example in a crash.
  */
 #include <holdfast/leader.h>
 

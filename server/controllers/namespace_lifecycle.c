@@ -3,11 +3,14 @@
  * The namespace lifecycle: empties a namespace that is marked for deletion, and removes its
  * finalizer when nothing is left in it.
  *
- *      1. The namespace is marked; from then on the server creates nothing in it.
+ *      1. A client deletes the namespace: the server marks it with a deletionTimestamp, and from
+ *         then on creates nothing in it.
  *      2. For every namespaced kind, all objects in it are deleted as a collection.
- *      3. If something is left, because finalizers hold it or its deletion failed, the conditions
- *         of the namespace say what. When one of its objects ends, the key is added again.
- *      4. If nothing is left, "kubernetes" is removed from spec.finalizers by /finalize.
+ *      3. If objects remain, because they have finalizers or their deletion failed, the conditions
+ *         of the namespace describe them. Each deletion of such an object enqueues the namespace
+ *         again.
+ *      4. If nothing remains, "kubernetes" is removed from spec.finalizers by /finalize, and the
+ *         server deletes the namespace.
  *
  * All state is in the objects, so a new leader continues where the previous one stopped.
  *
@@ -18,14 +21,15 @@
  * is not older than the mark therefore shows all of them, and the server can respond from its
  * cache. After the deletion, a consistent read shows what remains.
  *
- * Identity. A later namespace of the same name must not lose objects, however outdated the
- * informers are and however long this process was paused. So the contents are listed first, then a
- * consistent read confirms that the namespace is still the marked one, and then exactly the listed
- * versions are deleted.
+ * Identity. If the namespace is deleted and created again, the new one must not lose objects, even
+ * if the informers are outdated or this process was paused. So the contents are listed first. Then
+ * a consistent read confirms that the namespace still has the same uid. Then only the objects that
+ * existed at the revision of the list are deleted.
  *
- * Objects without a namespace exist if another client finalizes a namespace that is not empty. They
- * are listed, then a consistent read confirms that the namespace does not exist, then they are
- * deleted by uid. So a namespace that was created again loses no object.
+ * Orphaned content. If another client finalizes a namespace that is not empty, objects remain whose
+ * namespace does not exist. They are listed. Then a consistent read confirms that the namespace
+ * does not exist. Then they are deleted by uid. So a namespace that was created again loses no
+ * object.
  */
 #include "server/controllers/namespace_lifecycle.h"
 
@@ -45,19 +49,19 @@
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
-/* The delay before the next check while something is left; usually an event triggers it sooner. */
-#define LOOK_AGAIN         (15 * HF_NSEC_PER_SEC)
+/* The delay of the next check while objects remain; usually an event triggers a check sooner. */
+#define RECHECK_DELAY      (15 * HF_NSEC_PER_SEC)
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
 #define PAGE_QUERY         "limit=500"
-/* There are two kinds of keys: a namespace's name; and this character followed by a name, if an
- * object appeared in that namespace and the namespace may not exist. */
+/* There are two kinds of keys. The name of a namespace: check whether it must be emptied. This
+ * character and a name: also check whether the namespace exists, because it has content. */
 #define CONTENT_KEY '+'
 
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 /* ---- requests for collections ---- */
 
-/* Lists one page of a kind. *ret_n is the number of all objects, on the page and after it. */
+/* Lists one page of a kind. *ret_n: the number of objects on this page and all following ones. */
 static int list_objects(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                         const char *query, struct hf__json **ret_list, size_t *ret_n) {
         struct hf_request request = {.verb = HF_VERB_LIST,
@@ -82,8 +86,10 @@ static int list_objects(struct hf_term *term, const struct hfd_kind *kind, const
         return 0;
 }
 
-/* Counts the objects of a kind in ns. since: the list is at this revision or a later one; NULL = a
- * consistent read. Stores the revision of the list in `at`. */
+/*
+ * Counts the objects of a kind in ns. since: the list must be at this revision or a later one; NULL
+ * = a consistent read. Stores the revision of the list in `at`.
+ */
 static int count_objects(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                          const char *since, size_t *ret_n, char at[32]) {
         struct hf__json *page;
@@ -120,22 +126,23 @@ static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, 
 
 /* ---- a terminating namespace ---- */
 
-struct held {
+struct finalizer_search {
         const char *ns;
         struct hfd_namespace_report *report;
 };
 
-static void report_held(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
-        struct held *held = ctx;
+static void report_finalizers(void *ctx, const char *ns, const char *name, const char *object,
+                              size_t n) {
+        struct finalizer_search *search = ctx;
         struct hf__json *json;
 
-        if (strcmp(ns, held->ns) != 0 || hf__json_parse(object, n, &json, NULL) != 0)
+        if (strcmp(ns, search->ns) != 0 || hf__json_parse(object, n, &json, NULL) != 0)
                 return;
-        hfd_namespace_report_finalizers(held->report, json);
+        hfd_namespace_report_finalizers(search->report, json);
         hf__json_free(json);
 }
 
-/* Checks that the namespace still has that uid. HF_E_CONFLICT: it is gone, or was created again. */
+/* Checks that the namespace still has that uid. HF_E_CONFLICT: it is deleted, or created again. */
 static int check_namespace(struct hf_term *term, const char *name, const char *uid) {
         struct hf__json *ns;
         int r = hfd_object_client_get(term, &namespaces, NULL, name, &ns);
@@ -148,8 +155,10 @@ static int check_namespace(struct hf_term *term, const char *name, const char *u
         return r;
 }
 
-/* Deletes the objects of one kind and reports those that are left. An error ends the round: either
- * the term is ending, or it is not known what is left. */
+/*
+ * Deletes the objects of one kind, and reports those that remain. If it fails, the namespace must
+ * not be finalized: either the term is ending, or it is unknown what remains.
+ */
 static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
                       const struct hf__json *object, struct hfd_namespace_report *report) {
         const char *ns = hf__json_string(object, "metadata.name"),
@@ -158,7 +167,7 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
          * mark. */
         const char *since = hf__json_string(object, "metadata.resourceVersion");
         struct hf_status status = {0};
-        struct held held = {ns, report};
+        struct finalizer_search search = {ns, report};
         char at[32];
         size_t n;
         int r = ns && uid ? count_objects(term, kind, ns, since, &n, at) : HF_E_INVALID;
@@ -184,12 +193,13 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
                                        n);
         /* The finalizers come from the informer, which may be outdated. That is good enough for a
          * message, which the next event corrects. */
-        (void)hf_informer_by_index(kind->informer, HFD_HELD_INDEX, ns, report_held, &held);
+        (void)hf_informer_by_index(kind->informer, HFD_FINALIZER_INDEX, ns, report_finalizers,
+                                   &search);
         return 0;
 }
 
-/* Writes the namespace. If it has changed meanwhile, the event of that change adds the key
- * again. */
+/* If another client has changed the namespace, does nothing: the event of that change enqueues the
+ * namespace again. */
 static int write_namespace(struct hf_term *term, const char *name, const char *subresource,
                            const struct hf__json *ns) {
         return hfd_object_client_ignore_stale(
@@ -227,7 +237,7 @@ static int empty_namespace(struct hfd_controller_context *context, struct hf_ter
                 r = write_conditions(term, ns, name, &report);
                 if (r == 0 && report.n_failures)
                         r = HF_E_UNAVAILABLE; /* the queue tries again, with a growing delay */
-                *ret_again = LOOK_AGAIN;
+                *ret_again = RECHECK_DELAY;
         }
         hfd_namespace_report_done(&report);
         return r;
@@ -235,8 +245,9 @@ static int empty_namespace(struct hfd_controller_context *context, struct hf_ter
 
 /* ---- objects whose namespace does not exist ---- */
 
-static int delete_leftovers(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
-                            const struct hf__json *page) {
+/* Deletes the objects of one page, by uid. An object that is already being deleted is skipped. */
+static int delete_page(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
+                       const struct hf__json *page) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(page, "items")); r == 0 && m;
@@ -252,7 +263,7 @@ static int delete_leftovers(struct hf_term *term, const struct hfd_kind *kind, c
         return r;
 }
 
-static bool is_missing(struct hf_term *term, const char *name, int *ret_error) {
+static bool is_namespace_missing(struct hf_term *term, const char *name, int *ret_error) {
         struct hf__json *ns;
 
         *ret_error = hfd_object_client_get(term, &namespaces, NULL, name, &ns);
@@ -264,11 +275,15 @@ static bool is_missing(struct hf_term *term, const char *name, int *ret_error) {
         return missing;
 }
 
-static int sweep_namespace(struct hfd_controller_context *context, struct hf_term *term,
-                           const char *ns, hf_nsec *ret_again) {
+/*
+ * Deletes the objects in a namespace that does not exist, one page per kind. *ret_again repeats the
+ * call until no page has objects.
+ */
+static int delete_orphaned_content(struct hfd_controller_context *context, struct hf_term *term,
+                                   const char *ns, hf_nsec *ret_again) {
         int r = 0;
 
-        if (!is_missing(term, ns, &r))
+        if (!is_namespace_missing(term, ns, &r))
                 return r;
         for (size_t i = 0; r == 0 && i < context->kinds.n; i++) {
                 const struct hfd_kind *kind = &context->kinds.kinds[i];
@@ -279,12 +294,12 @@ static int sweep_namespace(struct hfd_controller_context *context, struct hf_ter
                 r = list_objects(term, kind, ns, PAGE_QUERY, &page, &n);
                 if (r != 0)
                         return r;
-                if (n > 0 && is_missing(term, ns, &r) && r == 0) {
+                if (n > 0 && is_namespace_missing(term, ns, &r) && r == 0) {
                         hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_NAMESPACE_LIFECYCLE,
                                "deleting %zu %s of the namespace %s, which does not exist", n,
                                kind->row.resource.plural, ns);
-                        r = delete_leftovers(term, kind, ns, page);
-                        *ret_again = LOOK_AGAIN;
+                        r = delete_page(term, kind, ns, page);
+                        *ret_again = RECHECK_DELAY;
                 }
                 hf__json_free(page);
         }
@@ -293,8 +308,8 @@ static int sweep_namespace(struct hfd_controller_context *context, struct hf_ter
 
 /* ---- the controller ---- */
 
-/* The server creates these namespaces while it starts. Its first Leases may be in kube-system
- * before that namespace exists, and must not be deleted. */
+/* The server creates these namespaces while it starts. Its first Leases may exist in kube-system
+ * before that namespace does, and must not be deleted as orphaned content. */
 static bool is_system_namespace(const char *name) {
         return strcmp(name, "default") == 0 || strcmp(name, HFD_SYSTEM_NAMESPACE) == 0 ||
                strcmp(name, "kube-public") == 0 || strcmp(name, "kube-node-lease") == 0;
@@ -309,7 +324,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         if (r == HF_E_NOT_FOUND)
                 return content && !is_system_namespace(name)
-                               ? sweep_namespace(context, term, name, ret_again)
+                               ? delete_orphaned_content(context, term, name, ret_again)
                                : 0;
         if (r != 0)
                 return r;
@@ -319,7 +334,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-/* Ignores modifications of objects, because they neither fill nor empty a namespace. */
+/* Ignores modified objects: they neither add to the content of a namespace nor remove from it. */
 static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                         const char *ns, const char *name, const char *object, size_t n) {
         char key[HF_NAME_MAX + 2];
@@ -330,8 +345,8 @@ static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
         (void)hf_workqueue_add(queue, type == HF_EVENT_DELETED ? ns : key);
 }
 
-/* Called when a namespace was deleted. If an informer knows an object in it, a worker must check
- * it. An object that no informer knows yet adds the key by its own event. */
+/* If an informer has an object of a namespace that was deleted, a worker must check that namespace.
+ * An object that no informer has received yet enqueues the key by its own event. */
 static void map_deleted_namespace(struct hfd_controller_context *context,
                                   struct hf_workqueue *queue, const char *name) {
         char key[HF_NAME_MAX + 2];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The leader-only controller namespace-lifecycle: empties namespaces that are being deleted, then
- * removes their finalizer; deletes objects whose namespace does not exist.
+ * The leader-only controller namespace-lifecycle. It deletes the contents of namespaces that are
+ * being deleted, then removes their finalizer. It also deletes objects whose namespace does not
+ * exist.
  */
 #include <holdfast/leader.h>
 

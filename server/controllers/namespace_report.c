@@ -2,9 +2,11 @@
 /*
  * The report about a terminating namespace, and its conditions.
  *
- * Invariant: the same report gives the same conditions, byte for byte, so that a round that finds
- * nothing new writes nothing (its own write would add the key again). lastTransitionTime therefore
- * changes only with a condition's status. The texts are Kubernetes' own; clients print them.
+ * Invariant: the same report gives the same conditions, byte for byte. So a check that finds
+ * nothing new writes nothing. A write would cause an event, which would enqueue the namespace
+ * again, in an endless loop. lastTransitionTime therefore changes only with a condition's status.
+ *
+ * The texts are those of Kubernetes, because clients print them.
  */
 #include "server/controllers/namespace_report.h"
 
@@ -27,6 +29,7 @@ void hfd_namespace_report_remaining(struct hfd_namespace_report *report, const c
                                   report->n_remaining++ ? ", " : "", plural, group, n);
 }
 
+/* Names are compared up to the length to which they are stored, so a long name is counted once. */
 static void count_finalizer(struct hfd_namespace_report *report, const char *name) {
         size_t i = 0;
 
@@ -53,6 +56,7 @@ void hfd_namespace_report_finalizers(struct hfd_namespace_report *report,
                         count_finalizer(report, hf__json_text(m));
 }
 
+/* Finalizers need no check: an object that has one also counts as remaining. */
 bool hfd_namespace_report_is_clean(const struct hfd_namespace_report *report) {
         return report->n_failures == 0 && report->n_remaining == 0;
 }
@@ -86,11 +90,12 @@ static struct hf__json *find_condition(const struct hf__json *conditions, const 
         return NULL;
 }
 
-static bool is_string_at(const struct hf__json *object, const char *path, const char *text) {
+static bool has_string_at(const struct hf__json *object, const char *path, const char *text) {
         const char *found = hf__json_string(object, path);
         return found && strcmp(found, text) == 0;
 }
 
+/* Changes lastTransitionTime only if new_status is true. 0 or -ENOMEM. */
 static int fill_condition(struct hf__json *object, const struct condition *condition,
                           const char *now, bool new_status) {
         int r = hf__json_set_string(object, "type", condition->type);
@@ -104,25 +109,26 @@ static int fill_condition(struct hf__json *object, const struct condition *condi
         return r != 0 ? r : hf__json_set_string(object, "message", condition->message);
 }
 
+/* Changes the condition of that type only, so conditions that other programs added remain. */
 static int set_condition(struct hf__json *conditions, const struct condition *condition,
                          const char *now, bool *ret_changed) {
-        struct hf__json *there = find_condition(conditions, condition->type);
+        struct hf__json *existing = find_condition(conditions, condition->type);
         bool same_status =
-                there && is_string_at(there, "status", condition->status ? "True" : "False");
+                existing && has_string_at(existing, "status", condition->status ? "True" : "False");
 
-        if (same_status && is_string_at(there, "reason", condition->reason) &&
-            is_string_at(there, "message", condition->message))
+        if (same_status && has_string_at(existing, "reason", condition->reason) &&
+            has_string_at(existing, "message", condition->message))
                 return 0;
         *ret_changed = true;
-        if (there)
-                return fill_condition(there, condition, now, !same_status);
-        there = hf__json_object();
-        int r = there ? fill_condition(there, condition, now, true) : -ENOMEM;
+        if (existing)
+                return fill_condition(existing, condition, now, !same_status);
+        existing = hf__json_object();
+        int r = existing ? fill_condition(existing, condition, now, true) : -ENOMEM;
         if (r != 0) {
-                hf__json_free(there);
+                hf__json_free(existing);
                 return r;
         }
-        return hf__json_append(conditions, there);
+        return hf__json_append(conditions, existing);
 }
 
 static void print_finalizers(const struct hfd_namespace_report *report, struct hf__strbuf *out) {
@@ -134,9 +140,9 @@ static void print_finalizers(const struct hfd_namespace_report *report, struct h
 
 static int set_conditions(struct hf__json *conditions, const struct hfd_namespace_report *report,
                           const char *now, bool *ret_changed) {
-        struct hf__strbuf failed = {0}, left = {0}, held = {0};
-        /* The conditions if nothing is left. The first two never change here: the kinds are built
-         * in, so there is no discovery that could fail. */
+        struct hf__strbuf failed = {0}, remaining = {0}, finalizers_left = {0};
+        /* The conditions if nothing remains and nothing has failed. The first two never change: the
+         * kinds are built in, so there is no discovery that could fail. */
         struct condition all[N_CONDITIONS] = {
                 [DISCOVERY] = {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
                                "All resources successfully discovered", false},
@@ -159,30 +165,31 @@ static int set_conditions(struct hf__json *conditions, const struct hfd_namespac
                                                    failed.data, true};
         }
         if (report->n_remaining) {
-                hf__strbuf_printf(&left, "Some resources are remaining: %s",
+                hf__strbuf_printf(&remaining, "Some resources are remaining: %s",
                                   report->remaining.data ? report->remaining.data : "");
                 all[REMAINING] = (struct condition){all[REMAINING].type, "SomeResourcesRemain",
-                                                    left.data, true};
+                                                    remaining.data, true};
         }
         if (report->n_finalizers) {
-                print_finalizers(report, &held);
+                print_finalizers(report, &finalizers_left);
                 all[FINALIZERS] = (struct condition){all[FINALIZERS].type, "SomeFinalizersRemain",
-                                                     held.data, true};
+                                                     finalizers_left.data, true};
         }
+        /* A message that is cut for lack of memory must not be written. */
         int r = report->failures.error;
         if (r == 0)
                 r = report->remaining.error;
         if (r == 0)
                 r = failed.error;
         if (r == 0)
-                r = left.error;
+                r = remaining.error;
         if (r == 0)
-                r = held.error;
+                r = finalizers_left.error;
         for (size_t i = 0; r == 0 && i < N_CONDITIONS; i++)
                 r = set_condition(conditions, &all[i], now, ret_changed);
         hf__strbuf_done(&failed);
-        hf__strbuf_done(&left);
-        hf__strbuf_done(&held);
+        hf__strbuf_done(&remaining);
+        hf__strbuf_done(&finalizers_left);
         return r;
 }
 

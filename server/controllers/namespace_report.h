@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Collects what is left in a terminating namespace, and sets the conditions in its status. Pure.
+ * Collects what remains in a terminating namespace, and sets the conditions in its status. Pure.
  *
  * The conditions are those of Kubernetes' namespace controller, with its types, reasons and
  * messages: NamespaceDeletionDiscoveryFailure, NamespaceDeletionGroupVersionParsingFailure,
@@ -17,10 +17,11 @@ struct hf__json;
 /* The finalizer in spec.finalizers that this controller removes when a namespace is empty. */
 #define HFD_NAMESPACE_FINALIZER "kubernetes"
 
-/* How many finalizers a report names; further ones are counted under the last one. */
+/* How many different finalizers a report can name. Objects with others are counted under the last
+ * one. */
 #define HFD_NAMESPACE_REPORT_FINALIZERS 16
 
-/* What one round over the contents of a namespace has found. A zeroed struct is an empty report. */
+/* The result of one attempt to empty a namespace. A zeroed struct is an empty report. */
 struct hfd_namespace_report {
         struct hf__strbuf failures, remaining; /* owned; parts of the messages */
         size_t n_failures, n_remaining;
@@ -31,8 +32,10 @@ struct hfd_namespace_report {
         size_t n_finalizers;
 };
 
-/* Adds an error of the deletion. If memory runs out, the report remembers that, and
- * hfd_namespace_report_set_conditions returns it. The same holds for the next function. */
+/*
+ * Adds the error of a deletion. If memory runs out, hfd_namespace_report_set_conditions will return
+ * -ENOMEM. The same holds for the next function.
+ */
 void hfd_namespace_report_failure(struct hfd_namespace_report *report, const char *text);
 
 /* Adds n objects of a kind that still exist; nothing if n is 0. */
@@ -43,13 +46,13 @@ void hfd_namespace_report_remaining(struct hfd_namespace_report *report, const c
 void hfd_namespace_report_finalizers(struct hfd_namespace_report *report,
                                      const struct hf__json *object);
 
-/* Whether nothing is left and nothing has failed. */
+/* Whether no object remains and nothing has failed. */
 bool hfd_namespace_report_is_clean(const struct hfd_namespace_report *report);
 
 /* Frees what the report owns and empties it. */
 void hfd_namespace_report_done(struct hfd_namespace_report *report);
 
-/* Whether a namespace must be emptied: it is being deleted, and our finalizer is in its spec. */
+/* Whether a namespace must be emptied: it is being deleted and has HFD_NAMESPACE_FINALIZER. */
 bool hfd_namespace_report_is_due(const struct hf__json *ns);
 
 /* Sets status.conditions of the namespace from the report. now: a metav1.Time. *ret_changed: the

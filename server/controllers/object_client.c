@@ -2,8 +2,9 @@
 /*
  * The requests that controllers send.
  *
- * Invariant: everything goes through hf_term_client with the term's abort as its token. A request
- * without them could be applied after the term has ended, or could delay the end of the term.
+ * Invariant: every request uses hf_term_client and the term's abort token. A request through
+ * another client could be applied after the term has ended. A request without the token could delay
+ * the end of the term.
  */
 #include "server/controllers/object_client.h"
 
@@ -47,6 +48,7 @@ int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resour
         return r;
 }
 
+/* The response is not read: the informer delivers the new version of the object. */
 static int send_object(struct hf_term *term, struct hf_request *request,
                        const struct hf__json *object) {
         struct hf__strbuf body = {0};
@@ -83,8 +85,11 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
         return send_object(term, &request, object);
 }
 
-/* Preconditions protect a newer object of the same name: the server refuses the delete if the uid
- * or the resourceVersion differs. */
+/*
+ * The preconditions protect a newer object of the same name: the server refuses the delete if its
+ * uid or resourceVersion is different. Values come from the server, so they are escaped; the policy
+ * is a constant.
+ */
 static void print_delete_options(const struct hfd_object_client_delete_options *options,
                                  struct hf__strbuf *out) {
         hf__strbuf_puts(out, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"");

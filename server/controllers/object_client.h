@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests that controllers send: one object each, parsed and printed, through the client of
- * the term. That client is gated and fenced (holdfast/leader.h), so a controller whose term has
- * ended gets HF_E_NOT_LEADER or HF_E_STALE_TERM from every write.
+ * The requests of controllers for single objects. They convert between JSON text and struct
+ * hf__json, and use the client of the term. That client is gated and fenced (holdfast/leader.h), so
+ * a controller whose term has ended gets HF_E_NOT_LEADER or HF_E_STALE_TERM from every write.
  *
  * All functions except hfd_object_client_get_cached block until the response has arrived or the
  * term's abort token fires (HF_E_CANCELED). Thread: any worker of the term.
@@ -13,8 +13,11 @@
 
 struct hf__json;
 
-/* Copies the object from the informer's cache; the caller frees the copy. It may be outdated. If
- * the informer keeps metadata only, so does the copy. HF_E_NOT_FOUND: it is not in the cache. */
+/*
+ * Copies the object from the informer's cache; the caller frees the copy. It may be outdated. If
+ * the informer keeps metadata only, the copy has metadata only. HF_E_NOT_FOUND: the object is not
+ * in the cache.
+ */
 int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
                                  struct hf__json **ret_object);
 
@@ -25,9 +28,11 @@ int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resour
 int hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const struct hf__json *object);
 
-/* Updates the object if the server still has its resourceVersion. HF_E_CONFLICT: another client
- * changed the object; the event of that change adds its key to the queue again. subresource may be
- * NULL. */
+/*
+ * Updates the object, if the stored object still has the same resourceVersion. HF_E_CONFLICT:
+ * another client has changed it; the event of that change enqueues its key again. subresource may
+ * be NULL.
+ */
 int hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const char *name, const char *subresource,
                              const struct hf__json *object);
@@ -43,7 +48,9 @@ int hfd_object_client_delete(struct hf_term *term, const struct hf_resource *res
                              const char *ns, const char *name,
                              const struct hfd_object_client_delete_options *options);
 
-/* Returns 0 for HF_E_CONFLICT and HF_E_NOT_FOUND, else r. For writes that need no retry if the
- * object was changed or deleted meanwhile, because the event of that adds its key to the queue
- * again. */
+/*
+ * Returns 0 for HF_E_CONFLICT and HF_E_NOT_FOUND, otherwise r. For writes that need no retry if
+ * another client has changed or deleted the object: the event of that change enqueues the key
+ * again.
+ */
 int hfd_object_client_ignore_stale(int r);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of strings inside a JSON object. Entries that are not strings are kept and never match:
- * a controller must not lose what it does not understand.
+ * Lists of strings inside a JSON object.
+ *
+ * Invariant: entries that are not strings never match and are kept, because a controller must not
+ * remove data of other programs.
  */
 #include "server/controllers/string_list.h"
 

@@ -2,8 +2,8 @@
 /*
  * The state machine of a workspace.
  *
- * Invariant: everything a step depends on is in the object itself, so that any leader can continue
- * where another one stopped.
+ * Invariant: a step depends on the object only and on no state in memory. So a new leader continues
+ * where the previous one stopped.
  */
 #include "server/controllers/workspace_core.h"
 
@@ -20,16 +20,16 @@ static bool has_finalizer(const struct hf__json *workspace, const char *finalize
 
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         const char *phase = hf__json_string(workspace, "status.phase");
-        bool held = has_finalizer(workspace, HFD_WS_FINALIZER);
+        bool has_our_finalizer = has_finalizer(workspace, HFD_WS_FINALIZER);
 
         if (hf__json_string(workspace, "metadata.deletionTimestamp")) {
                 /* A workspace deleted with the policy Orphan leaves its namespace behind: the
                  * garbage collector first removes the owner reference from the namespace and then
-                 * removes its finalizer here. Until then nothing may be deleted. */
+                 * removes its finalizer from the workspace. Until then nothing may be deleted. */
                 bool orphaning = has_finalizer(workspace, HFD_ORPHAN);
-                return held && !orphaning ? HFD_WS_END_NAMESPACE : HFD_WS_NOTHING;
+                return has_our_finalizer && !orphaning ? HFD_WS_DELETE_NAMESPACE : HFD_WS_NOTHING;
         }
-        if (!held)
+        if (!has_our_finalizer)
                 return HFD_WS_ADD_FINALIZER;
         if (!phase || !*phase)
                 return HFD_WS_SCHEDULE;
@@ -38,7 +38,7 @@ enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         if (strcmp(phase, "Initializing") != 0)
                 return HFD_WS_NOTHING;
         if (hfd_string_list_has(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER))
-                return HFD_WS_MAKE_NAMESPACE;
+                return HFD_WS_CREATE_NAMESPACE;
         bool all_done = hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0;
         return all_done ? HFD_WS_READY : HFD_WS_NOTHING;
 }
@@ -68,7 +68,7 @@ int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered,
         return r != 0 ? r : hfd_ws_set_phase(workspace, "Initializing");
 }
 
-int hfd_ws_namespace_made(struct hf__json *workspace) {
+int hfd_ws_namespace_created(struct hf__json *workspace) {
         int r = hfd_string_list_remove(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
         if (r == 0 && hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0)

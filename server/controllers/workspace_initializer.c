@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workspace initializer: initializes every new workspace until it is Ready, and cleans up after
- * a deleted one. workspace_core.h decides which step is next.
+ * The workspace initializer: initializes every new workspace until it is Ready, and deletes the
+ * namespace of a deleted one. workspace_core.h decides which step is next.
  *
- * Invariants. Each step is recorded in the object by one fenced write at the resourceVersion that
- * the step was decided on, so that a new leader continues where the previous one stopped. After a
- * conflict, the event of the other change adds the key again. And one controller does both
- * initialization and cleanup, keyed by the workspace's name, so that the two never run in parallel
- * for one workspace.
+ * Invariants:
+ *
+ *  - Each step ends with one fenced write of the workspace, at the resourceVersion for which the
+ *    step was decided. So a new leader continues where the previous one stopped. After a conflict,
+ *    the event of the other change enqueues the key again.
+ *  - One controller does both initialization and cleanup, and its key is the workspace's name. So
+ *    the two never run in parallel for one workspace.
  *
  * The namespace ws-<name> belongs to one incarnation of the workspace: its owner reference has the
- * uid. If the namespace belongs to a previous incarnation or is being deleted, the workspace waits
- * until it is gone. If no workspace owns the namespace, it existed before: the workspace uses it
- * unchanged, and it outlives the workspace.
+ * workspace's uid. If another workspace owns the namespace, usually a previous one of the same
+ * name, or if the namespace is being deleted, the workspace waits until the namespace is gone. A
+ * namespace without a workspace as owner existed before: the workspace uses it unchanged, and
+ * deleting the workspace does not delete the namespace.
  *
  * Other programs register initializers by a ConfigMap in kube-system with the label
  * HFD_INITIALIZER_LABEL. Before the controller writes the list of a workspace, it waits until the
@@ -37,16 +40,16 @@
 
 #define NAMESPACE_PREFIX "ws-"
 #define N_WORKERS        8
-/* The delay while a namespace of another incarnation blocks ours, or while ours is terminating.
- * Usually the event of its deletion triggers the next check sooner. */
-#define LOOK_AGAIN (10 * HF_NSEC_PER_SEC)
+/* The delay of the next check while the workspace waits for the deletion of a namespace. Usually
+ * the event of the deletion triggers it sooner. */
+#define RECHECK_DELAY (10 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 /* ---- the namespace ---- */
 
-/* Which workspace owns a namespace, as seen from one incarnation of a workspace. */
+/* Which workspace owns a namespace: none, the one with a given uid ("us"), or another one. */
 enum ownership { OWNED_BY_NONE, OWNED_BY_US, OWNED_BY_ANOTHER };
 
 static enum ownership namespace_ownership(const struct hf__json *ns, const char *uid) {
@@ -71,7 +74,7 @@ static bool is_usable(const struct hf__json *ns, const char *uid) {
                namespace_ownership(ns, uid) != OWNED_BY_ANOTHER;
 }
 
-static struct hf__json *new_namespace(const char *full, const char *name, const char *uid) {
+static struct hf__json *new_namespace(const char *ns_name, const char *name, const char *uid) {
         struct hf__json *ns = hf__json_object(), *owners = hf__json_array(),
                         *owner = hf__json_object();
         int r = ns && owners && owner ? 0 : -ENOMEM;
@@ -97,7 +100,7 @@ static struct hf__json *new_namespace(const char *full, const char *name, const 
         if (r == 0)
                 r = hf__json_set_string(ns, "kind", "Namespace");
         if (r == 0)
-                r = hf__json_set_string(ns, "metadata.name", full);
+                r = hf__json_set_string(ns, "metadata.name", ns_name);
         if (r == 0) {
                 r = hf__json_set(ns, "metadata.ownerReferences", owners);
                 owners = NULL; /* consumed */
@@ -107,47 +110,50 @@ static struct hf__json *new_namespace(const char *full, const char *name, const 
         return r == 0 ? ns : hf__json_free(ns);
 }
 
-/* *ret_made: the namespace exists and is usable. Tries the create first, because in the usual case
- * that is the only request. */
-static int make_namespace(struct hf_term *term, const char *full, const char *name, const char *uid,
-                          bool *ret_made) {
-        struct hf__json *ns = new_namespace(full, name, uid), *there;
+/*
+ * Creates the namespace unless it exists. *ret_usable: it exists and is_usable. Tries the create
+ * first, because usually the namespace does not exist, and no other request is needed.
+ */
+static int create_namespace(struct hf_term *term, const char *ns_name, const char *name,
+                            const char *uid, bool *ret_usable) {
+        struct hf__json *ns = new_namespace(ns_name, name, uid), *existing;
 
-        *ret_made = false;
+        *ret_usable = false;
         if (!ns)
                 return -ENOMEM;
         int r = hfd_object_client_create(term, &namespaces, NULL, ns);
         hf__json_free(ns);
         if (r != HF_E_EXISTS) {
-                *ret_made = r == 0;
+                *ret_usable = r == 0;
                 return r;
         }
-        r = hfd_object_client_get(term, &namespaces, NULL, full, &there);
+        r = hfd_object_client_get(term, &namespaces, NULL, ns_name, &existing);
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r; /* deleted in between: try again */
-        *ret_made = is_usable(there, uid);
-        hf__json_free(there);
+        *ret_usable = is_usable(existing, uid);
+        hf__json_free(existing);
         return 0;
 }
 
 /*
- * The informer's version is enough to delete the namespace, because the delete names that revision.
- * (A later version may have no owner, if the workspace is deleted with the policy Orphan.) It is
- * also enough to wait for the end of the namespace. But only a consistent read can show that no
- * namespace of ours exists, because it may have been created a moment ago.
+ * The informer's copy is enough to delete the namespace, because its resourceVersion is a
+ * precondition of the delete. (A later version may have no owner, if the workspace is deleted with
+ * the policy Orphan.) It is also enough to wait until the namespace is gone. But only a consistent
+ * read can show that the workspace owns no namespace, because the informer may not have received it
+ * yet.
  */
-int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *context,
-                                            struct hf_term *term, const char *full, const char *uid,
-                                            bool *ret_gone) {
+int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *context,
+                                               struct hf_term *term, const char *ns_name,
+                                               const char *uid, bool *ret_gone) {
         struct hf__json *ns;
-        int r = hfd_object_client_get_cached(context->namespaces->informer, NULL, full, &ns);
+        int r = hfd_object_client_get_cached(context->namespaces->informer, NULL, ns_name, &ns);
 
         if (r == 0 && namespace_ownership(ns, uid) != OWNED_BY_US) {
                 hf__json_free(ns);
                 r = HF_E_NOT_FOUND;
         }
         if (r == HF_E_NOT_FOUND)
-                r = hfd_object_client_get(term, &namespaces, NULL, full, &ns);
+                r = hfd_object_client_get(term, &namespaces, NULL, ns_name, &ns);
         *ret_gone = r == HF_E_NOT_FOUND;
         if (r != 0)
                 return *ret_gone ? 0 : r;
@@ -156,9 +162,9 @@ int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *conte
                 struct hfd_object_client_delete_options options =
                         {.uid = hf__json_string(ns, "metadata.uid"),
                          .resource_version = hf__json_string(ns, "metadata.resourceVersion")};
-                r = hfd_object_client_delete(term, &namespaces, NULL, full, &options);
-                /* The event of the deletion adds the key again. A conflict is returned, so that the
-                 * queue tries again. */
+                r = hfd_object_client_delete(term, &namespaces, NULL, ns_name, &options);
+                /* The event of the deletion enqueues the key again. A conflict is returned, so that
+                 * the queue tries the key again. */
                 if (r == HF_E_NOT_FOUND)
                         r = 0;
         }
@@ -168,6 +174,7 @@ int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *conte
 
 /* ---- the registered initializers ---- */
 
+/* The names of the initializers that are registered by ConfigMaps. */
 struct registered {
         char *names[HFD_WS_MAX_INITIALIZERS];
         size_t n;
@@ -214,46 +221,48 @@ static int write_workspace(struct hf_term *term, const char *name, const char *s
                 hfd_object_client_update(term, &workspaces, NULL, name, subresource, workspace));
 }
 
-static int begin_workspace(struct hf_term *term, struct hf__json *workspace, const char *name,
-                           const char *full, hf_nsec *ret_again) {
-        bool made;
-        int r = make_namespace(term, full, name, hf__json_string(workspace, "metadata.uid"), &made);
+static int initialize_namespace(struct hf_term *term, struct hf__json *workspace, const char *name,
+                                const char *ns_name, hf_nsec *ret_again) {
+        bool usable;
+        int r = create_namespace(term, ns_name, name, hf__json_string(workspace, "metadata.uid"),
+                                 &usable);
 
         if (r != 0)
                 return r;
-        if (!made) {
-                *ret_again = LOOK_AGAIN;
+        if (!usable) {
+                *ret_again = RECHECK_DELAY;
                 return 0;
         }
-        r = hfd_ws_namespace_made(workspace);
+        r = hfd_ws_namespace_created(workspace);
         return r != 0 ? r : write_workspace(term, name, "status", workspace);
 }
 
-static int end_workspace(struct hfd_controller_context *context, struct hf_term *term,
-                         struct hf__json *workspace, const char *name, const char *full,
-                         hf_nsec *ret_again) {
+static int clean_up_workspace(struct hfd_controller_context *context, struct hf_term *term,
+                              struct hf__json *workspace, const char *name, const char *ns_name,
+                              hf_nsec *ret_again) {
         bool gone;
-        int r = hfd_workspace_initializer_end_namespace(context, term, full,
-                                                        hf__json_string(workspace, "metadata.uid"),
-                                                        &gone);
+        int r = hfd_workspace_initializer_delete_namespace(context, term, ns_name,
+                                                           hf__json_string(workspace,
+                                                                           "metadata.uid"),
+                                                           &gone);
 
         if (r != 0)
                 return r;
         if (!gone) {
-                *ret_again = LOOK_AGAIN;
+                *ret_again = RECHECK_DELAY;
                 return 0;
         }
         r = hfd_string_list_remove(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
         return r != 0 ? r : write_workspace(term, name, NULL, workspace);
 }
 
-/* Does the next step of a workspace. */
-static int take_step(struct hfd_controller_context *context, struct hf_term *term,
-                     struct hf__json *workspace, const char *name, hf_nsec *ret_again) {
-        char full[HF_NAME_MAX + sizeof NAMESPACE_PREFIX];
+/* Does the next step of a workspace, which workspace_core.c chooses. */
+static int do_next_step(struct hfd_controller_context *context, struct hf_term *term,
+                        struct hf__json *workspace, const char *name, hf_nsec *ret_again) {
+        char ns_name[HF_NAME_MAX + sizeof NAMESPACE_PREFIX];
         int r = 0;
 
-        (void)snprintf(full, sizeof full, NAMESPACE_PREFIX "%s", name);
+        (void)snprintf(ns_name, sizeof ns_name, NAMESPACE_PREFIX "%s", name);
         if (!hf__json_string(workspace, "metadata.uid"))
                 return HF_E_INVALID;
         switch (hfd_ws_next(workspace)) {
@@ -263,10 +272,11 @@ static int take_step(struct hfd_controller_context *context, struct hf_term *ter
                 return r != 0 ? r : write_workspace(term, name, NULL, workspace);
         case HFD_WS_SCHEDULE: r = hfd_ws_set_phase(workspace, "Scheduling"); break;
         case HFD_WS_INITIALIZE: r = set_initializers(context, term, workspace); break;
-        case HFD_WS_MAKE_NAMESPACE: return begin_workspace(term, workspace, name, full, ret_again);
+        case HFD_WS_CREATE_NAMESPACE:
+                return initialize_namespace(term, workspace, name, ns_name, ret_again);
         case HFD_WS_READY: r = hfd_ws_set_phase(workspace, "Ready"); break;
-        case HFD_WS_END_NAMESPACE:
-                return end_workspace(context, term, workspace, name, full, ret_again);
+        case HFD_WS_DELETE_NAMESPACE:
+                return clean_up_workspace(context, term, workspace, name, ns_name, ret_again);
         }
         return r != 0 ? r : write_workspace(term, name, "status", workspace);
 }
@@ -278,7 +288,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
-        r = take_step(context, term, workspace, key, ret_again);
+        r = do_next_step(context, term, workspace, key, ret_again);
         hf__json_free(workspace);
         return r;
 }

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The leader-only controller workspace-initializer: initializes new workspaces until they are
- * Ready, and cleans up after deleted ones.
+ * Ready, and deletes the namespaces of deleted ones.
  */
 #include <stdbool.h>
 
@@ -20,10 +20,10 @@ struct hfd_controller_context;
 int hfd_workspace_initializer_run(struct hf_term *term, void *context);
 
 /*
- * One step of the controller, declared for its unit test: deletes the namespace `full` if the
- * workspace with this uid owns it. *ret_gone: the workspace owns no such namespace (any more).
- * HF_E_CONFLICT: the namespace has changed meanwhile.
+ * One step of the controller, declared for its unit test. Starts the deletion of the namespace
+ * ns_name if the workspace with this uid owns it. *ret_gone: the workspace owns no namespace of
+ * that name. HF_E_CONFLICT: another client has changed the namespace.
  */
-int hfd_workspace_initializer_end_namespace(struct hfd_controller_context *context,
-                                            struct hf_term *term, const char *full, const char *uid,
-                                            bool *ret_gone);
+int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *context,
+                                               struct hf_term *term, const char *ns_name,
+                                               const char *uid, bool *ret_gone);

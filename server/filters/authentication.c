@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication runs before all filters that depend on the user. The anonymous user is also a
- * user. */
+/*
+ * Authentication runs before all filters that need the user. A request without credentials is not
+ * refused here: it gets the anonymous user, whose rights authorization checks.
+ */
 #include "server/filters/authentication.h"
 
 #include "server/filters/status_response.h"
 
-bool hfd_authentication_filter(struct hfd_request_context *context, struct hfd_auth *auth,
+bool hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
                                struct hfd_user *ret_user) {
-        ret_user->name[0] = '\0';
-        if (hfd_auth_authenticate(auth, context->request, ret_user) == 0)
+        if (hfd_auth_authenticate(auth, request, ret_user) == 0)
                 return true;
-        hfd_status_response_code(context->request, 401, 0, "Unauthorized");
+        ret_user->name[0] = '\0';
+        hfd_status_response_code(request, 401, 0, "Unauthorized");
         return false;
+}
+
+bool hfd_authentication_is_anonymous(const struct hfd_user *user) {
+        return hfd_user_in_group(user, HFD_GROUP_UNAUTHENTICATED);
 }

@@ -12,23 +12,23 @@
 
 bool hfd_authorization_filter(struct hfd_request_context *context, struct hfd_auth *auth,
                               const struct hfd_user *user) {
-        const struct hfd_request_info *info = context->info;
+        const struct hfd_request_info *info = &context->info;
         const char *name = info->name;
-        char single[HF_NAME_MAX + 1];
+        char selected_name[HF_NAME_MAX + 1];
         bool many = info->watch || strcmp(info->verb, "list") == 0;
 
         if (many && !name[0] &&
-            hfd_query_single_name(hfd_http_request_query(context->request), single))
-                name = single;
-        const struct hfd_attributes asked = {.verb = info->verb,
-                                             .group = info->group,
-                                             .resource = info->resource,
-                                             .ns = info->ns,
-                                             .name = name,
-                                             .path = hfd_http_request_path(context->request),
-                                             .is_resource = info->is_resource};
-        if (hfd_auth_allows(auth, user, &asked))
+            hfd_query_selected_name(hfd_http_request_query(context->request), selected_name))
+                name = selected_name;
+        const struct hfd_attributes attributes = {.verb = info->verb,
+                                                  .group = info->group,
+                                                  .resource = info->resource,
+                                                  .ns = info->ns,
+                                                  .name = name,
+                                                  .path = hfd_http_request_path(context->request),
+                                                  .is_resource = info->is_resource};
+        if (hfd_auth_allows(auth, user, &attributes))
                 return true;
-        hfd_status_response_forbidden(context->request, user, &asked, info->subresource);
+        hfd_status_response_forbidden(context->request, user, &attributes, info->subresource);
         return false;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler chain; filters.h has its order. Two invariants. A request is counted from its head
- * on, before authentication: otherwise a shutdown could cut off a request that a client is sending.
- * A request gets a place in its lane only after authorization.
+ * The handler chain; filters.h has its order. Two invariants. Everything up to the decision whether
+ * a request may be served needs its head only, so that nobody without the right to it can make the
+ * server read a body, or wait for one at a shutdown. A request that may be served is counted from
+ * its head on: otherwise a shutdown could cut off a request that a client is sending.
  */
 #include "server/filters/filters.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +67,7 @@ struct hfd_filters *hfd_filters_free(struct hfd_filters *filters) {
 void hfd_filters_refuse(struct hfd_filters *filters) { hfd_inflight_refuse(filters->inflight); }
 
 size_t hfd_filters_inflight(struct hfd_filters *filters) {
-        return hfd_inflight_n(filters->inflight);
+        return hfd_inflight_count(filters->inflight);
 }
 
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
@@ -74,29 +76,29 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 
 /* ---- the end of a request ---- */
 
-/* The response is finished, or the client has gone away. Called once, on any thread. */
+/* Called once, on the request's worker, when the response is finished or the client has gone. */
 static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
-        hfd_inflight_leave(filters->inflight, &context->place);
-        /* 0: the request ended before it had arrived completely */
+        hfd_inflight_release(filters->inflight, &context->place);
+        /* 0: the client left before the whole request had arrived, so there is no duration */
         hf_nsec received = hfd_http_request_received_at(request);
-        hf_nsec took = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
+        hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
         hfd_request_metrics_done(filters->metrics, context->kind, code,
-                                 context->info->watch || !received ? -1 : took);
+                                 context->info.watch || !received ? -1 : duration);
         const char *query = hfd_http_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
                "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_http_request_method(request),
-               hfd_http_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6,
-               n_bytes, hfd_http_request_protocol(request), hfd_http_request_remote(request),
-               context->user ? context->user : "");
+               hfd_http_request_path(request), query[0] ? "?" : "", query, code,
+               (double)duration / 1e6, n_bytes, hfd_http_request_protocol(request),
+               hfd_http_request_remote(request), context->user);
 }
 
 /* ---- the filters that have no file of their own ---- */
 
-/* Probes and scrapes are exempt from both counts. */
+/* Requests of probes and scrapes are always admitted, and never enter a lane. */
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
@@ -106,12 +108,13 @@ static bool is_exempt(const char *path) {
         return strcmp(path, "/version") == 0;
 }
 
-static bool check_info(struct hfd_request_context *context) {
-        if (!context->info->valid_path) {
+/* Refuses what request_info could not parse, so that no later filter sees an invalid path. */
+static bool check_request_info(struct hfd_request_context *context) {
+        if (!context->info.valid_path) {
                 hfd_status_response_code(context->request, 400, 0, "the path is not valid");
                 return false;
         }
-        if (!context->info->verb[0]) {
+        if (!context->info.verb[0]) {
                 hfd_status_response_code(context->request, 405, 0,
                                          "the server does not allow this method on the requested "
                                          "resource");
@@ -120,12 +123,11 @@ static bool check_info(struct hfd_request_context *context) {
         return true;
 }
 
-static bool admit(struct hfd_request_context *context) {
+/* Refuses the request if the server is shutting down. */
+static bool admit_request(struct hfd_request_context *context) {
         struct hfd_filters *filters = context->filters;
 
-        /* hfd_filters_head has usually admitted the request already. */
-        if (context->place.admitted ||
-            hfd_inflight_admit(filters->inflight, !context->info->watch, &context->place))
+        if (hfd_inflight_admit(filters->inflight, !context->info.watch, &context->place))
                 return true;
         if (filters->send_retry_after)
                 hfd_status_response_text(context->request, 429,
@@ -137,16 +139,18 @@ static bool admit(struct hfd_request_context *context) {
         return false;
 }
 
-static enum hfd_lane lane_of(const struct hfd_request_info *info) {
+static enum hfd_lane choose_lane(const struct hfd_request_info *info) {
         if (info->is_resource && strcmp(info->resource, "leases") == 0 &&
             strcmp(info->group, "coordination.k8s.io") == 0)
                 return HFD_LANE_LEASE;
         return info->mutating ? HFD_LANE_MUTATE : HFD_LANE_READ;
 }
 
-static bool limit(struct hfd_request_context *context) {
-        if (context->info->watch ||
-            hfd_inflight_take(context->filters->inflight, lane_of(context->info), &context->place))
+/* A watch does not enter a lane: it may last for hours, and would block the lane. */
+static bool enter_lane(struct hfd_request_context *context) {
+        if (context->info.watch ||
+            hfd_inflight_enter_lane(context->filters->inflight, choose_lane(&context->info),
+                                    &context->place))
                 return true;
         hfd_status_response_text(context->request, 429,
                                  "Too many requests, please try again later.\n", 1, false);
@@ -155,60 +159,46 @@ static bool limit(struct hfd_request_context *context) {
 
 /* ---- the chain ---- */
 
-static int begin(struct hfd_filters *filters, struct hfd_http_request *request,
-                 struct hfd_request_context **ret_context) {
-        int r = hfd_request_context_new(filters, request, ret_context);
+/* True: the request may go on. False: a response was sent. */
+static bool run_chain(struct hfd_request_context *context, struct hfd_user *user) {
+        struct hfd_filters *filters = context->filters;
 
-        if (r == 0)
-                hfd_http_request_on_finished(request, on_finished, *ret_context);
-        return r;
+        return check_request_info(context) && hfd_impersonation_filter(context, user) &&
+               hfd_authorization_filter(context, filters->auth, user) &&
+               (is_exempt(hfd_http_request_path(context->request)) || admit_request(context));
 }
 
-void hfd_filters_head(void *ctx, struct hfd_http_request *request) {
+enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *request) {
         struct hfd_filters *filters = ctx;
         struct hfd_request_context *context;
-
-        if (begin(filters, request, &context) != 0)
-                return; /* out of memory: hfd_filters_handle tries again */
-        /* If the server refuses the request, hfd_filters_handle sends the response once all of it
-         * has arrived. */
-        if (!is_exempt(hfd_http_request_path(request)))
-                (void)hfd_inflight_admit(filters->inflight, !context->info->watch, &context->place);
-}
-
-/* True: the handler may run. False: a response was sent. */
-static bool run_chain(struct hfd_request_context *context) {
-        struct hfd_filters *filters = context->filters;
-        bool exempt = is_exempt(hfd_http_request_path(context->request));
         struct hfd_user user;
+        bool authenticated = hfd_authentication_filter(request, filters->auth, &user);
 
-        if (!check_info(context))
-                return false;
-        if (!exempt && !admit(context))
-                return false;
-        if (!hfd_authentication_filter(context, filters->auth, &user))
-                return false;
-        context->user = strdup(user.name); /* for the access log; NULL = out of memory, no name */
-        if (!hfd_impersonation_filter(context, &user) ||
-            !hfd_authorization_filter(context, filters->auth, &user))
-                return false;
-        return exempt || limit(context);
+        if (hfd_request_context_new(filters, request, user.name, &context) != 0) {
+                if (authenticated)
+                        hfd_status_response_code(request, 503, 1, "out of memory");
+                return HFD_HTTP_REFUSED;
+        }
+        hfd_http_request_on_finished(request, on_finished, context);
+        if (!authenticated)
+                return HFD_HTTP_REFUSED;
+        bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */
+        if (!run_chain(context, &user))
+                return HFD_HTTP_REFUSED;
+        /* Somebody has granted the anonymous user this write: then its body is wanted. */
+        return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }
 
 void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
         struct hfd_filters *filters = ctx;
         struct hfd_request_context *context = hfd_request_context(request);
+        const char *path = hfd_http_request_path(request);
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
 
-        if (!context && begin(filters, request, &context) != 0) {
-                hfd_status_response_code(request, 503, 1, "out of memory");
-                hfd_http_request_unref(request);
-                return;
-        }
-        if (run_chain(context)) {
-                if (hfd_router_find(filters->router, hfd_http_request_path(request), &handler,
-                                    &handler_ctx) == 0) {
+        assert(context);
+        if (is_exempt(path) || enter_lane(context)) {
+                if (hfd_router_find(filters->router, path, &handler, &handler_ctx) == 0) {
                         handler(handler_ctx, request); /* takes the reference */
                         return;
                 }

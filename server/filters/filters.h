@@ -4,21 +4,27 @@
  * The handler chain in front of the router. A request passes these filters in this order; each
  * either passes it on, or sends a response:
  *
+ *      authentication   determines the user (401)
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
+ *      impersonation    replaces the user (400, 403)
+ *      authorization    checks the rights of the user (403)
  *      inflight         refuses while the server shuts down (429 with Retry-After 5 in
  *                       send-retry-after mode, otherwise 503); counts the request, so that the
  *                       shutdown waits for it
- *      authentication   determines the user (401)
- *      impersonation    replaces the user (400, 403)
- *      authorization    checks the rights of the user (403)
+ *
+ * They run when the head of the request has arrived. If one of them refuses, the body is never
+ * read. The other steps follow when the request is complete:
+ *
  *      inflight         limits the requests of a lane (429 with Retry-After 1)
- *      (audit)          would be here: user and decision are known, nothing is done yet
+ *      (audit)          not implemented; it belongs here, where user and decision are known and the
+ *                       request has had no effect yet
  *      router           calls the handler of the path (404)
  *
- * and when the response is finished: request_metrics, and the access log.
+ * When the response is finished, request_metrics counts the request, and the access log records it.
  *
- * The limits come after authorization, so that a user without rights cannot occupy a place. Health,
- * version and metrics are exempt from both counts, so that probes get responses until the very end.
+ * The counts come after authorization, so that a user without rights can neither occupy a place nor
+ * delay a shutdown. Health, version and metrics are exempt from both counts, so that probes get
+ * responses until the very end.
  *
  * Thread: any.
  */
@@ -40,17 +46,21 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
                     struct hfd_filters **ret_filters);
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 
-/* The handler for the HTTP server. It attaches a context to the request (request_context.h). */
-void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 /*
- * The HTTP server's on_head: a request counts as in progress from its head on. If the server begins
- * to refuse while a client is still sending a body, that request is awaited and served.
+ * The HTTP server's on_head. It attaches a context to the request (request_context.h). A client
+ * that has authenticated itself is known; the body of an anonymous one is read only if the
+ * anonymous user may write.
  */
-void hfd_filters_head(void *filters, struct hfd_http_request *request);
+enum hfd_http_verdict hfd_filters_head(void *filters, struct hfd_http_request *request);
+/* The handler for the HTTP server, for requests that hfd_filters_head did not refuse. */
+void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 
 /* From now on new requests that are not exempt are refused. */
 void hfd_filters_refuse(struct hfd_filters *filters);
 /* The number of requests in progress, without watches. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);
-/* Blocks until no request is in progress, or until boot time deadline: HF_E_TIMEOUT. */
+/*
+ * Blocks until no request is in progress (watches do not count). HF_E_TIMEOUT: deadline, a time of
+ * the boot clock, has passed.
+ */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Impersonation runs between authentication and authorization, so that a request is authorized with
- * the rights of the impersonated user, and never with those of the sender.
+ * Impersonation runs between authentication and authorization. So a request is authorized with the
+ * rights of the impersonated user, and never with those of the user who sent it.
  */
 #include "server/filters/impersonation.h"
 
 #include "server/filters/status_response.h"
 
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user) {
-        struct hfd_user asked;
-        int r = hfd_auth_impersonate(context->request, user, &asked);
+        struct hfd_user impersonated;
+        int r = hfd_auth_impersonate(context->request, user, &impersonated);
 
         if (r == 0)
                 return true;
@@ -19,12 +19,12 @@ bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_us
                                          "many groups");
                 return false;
         }
-        const struct hfd_attributes users = {.verb = "impersonate",
-                                             .group = "",
-                                             .resource = "users",
-                                             .ns = "",
-                                             .name = asked.name,
-                                             .is_resource = true};
-        hfd_status_response_forbidden(context->request, user, &users, "");
+        const struct hfd_attributes attributes = {.verb = "impersonate",
+                                                  .group = "",
+                                                  .resource = "users",
+                                                  .ns = "",
+                                                  .name = impersonated.name,
+                                                  .is_resource = true};
+        hfd_status_response_forbidden(context->request, user, &attributes, "");
         return false;
 }

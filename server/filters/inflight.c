@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts requests in progress. A request releases what it holds exactly once, when its response is
- * finished, on any thread.
+ * Counts requests in progress.
+ *
+ * Invariant: every request that was admitted or entered a lane is released exactly once, when its
+ * response is finished (on_finished in filters.c). A missing release would make a shutdown wait
+ * until its deadline, and would occupy the lane forever.
  */
 #include "server/filters/inflight.h"
 
@@ -23,8 +26,8 @@ struct hfd_inflight {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t drained; /* signalled when n_counted reaches 0 */
-        bool refusing;
-        size_t n_counted; /* requests that a shutdown waits for */
+        bool refusing;          /* never becomes false again */
+        size_t n_counted;       /* requests that a shutdown waits for */
         size_t n_lane[HFD_N_LANES];
 };
 
@@ -73,21 +76,22 @@ bool hfd_inflight_admit(struct hfd_inflight *inflight, bool wait,
         return place->admitted;
 }
 
-bool hfd_inflight_take(struct hfd_inflight *inflight, enum hfd_lane lane,
-                       struct hfd_inflight_place *place) {
+bool hfd_inflight_enter_lane(struct hfd_inflight *inflight, enum hfd_lane lane,
+                             struct hfd_inflight_place *place) {
         assert(lane < HFD_N_LANES && place->lane == HFD_LANE_NONE);
         pthread_mutex_lock(&inflight->mu);
-        bool free_place = inflight->n_lane[lane] < inflight->max[lane];
-        if (free_place) {
+        bool has_room = inflight->n_lane[lane] < inflight->max[lane];
+        if (has_room) {
                 inflight->n_lane[lane]++;
                 place->lane = lane;
         }
+        /* Under the lock, so that an older count never overwrites a newer one. */
         hfd_request_metrics_inflight(inflight->metrics, lane, inflight->n_lane[lane]);
         pthread_mutex_unlock(&inflight->mu);
-        return free_place;
+        return has_room;
 }
 
-void hfd_inflight_leave(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
+void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_place *place) {
         enum hfd_lane lane = place->lane;
 
         pthread_mutex_lock(&inflight->mu);
@@ -113,7 +117,7 @@ void hfd_inflight_refuse(struct hfd_inflight *inflight) {
         pthread_mutex_unlock(&inflight->mu);
 }
 
-size_t hfd_inflight_n(struct hfd_inflight *inflight) {
+size_t hfd_inflight_count(struct hfd_inflight *inflight) {
         pthread_mutex_lock(&inflight->mu);
         size_t n = inflight->n_counted;
         pthread_mutex_unlock(&inflight->mu);
@@ -128,7 +132,7 @@ int hfd_inflight_wait(struct hfd_inflight *inflight, hf_nsec deadline) {
         while (inflight->n_counted > 0 && r == 0)
                 r = clock->wait(clock->ctx, &inflight->drained, &inflight->mu, deadline);
         if (inflight->n_counted == 0)
-                r = 0;
+                r = 0; /* the last request ended just when the deadline passed */
         pthread_mutex_unlock(&inflight->mu);
         return r;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Counts the requests in progress: limits them for each lane, and lets a shutdown wait for them.
+ * Counts the requests in progress, to limit them per lane and to let a shutdown wait for them.
  *
- * There are three lanes: reading, mutating, and one of its own for Leases, so that heavy traffic
- * never costs a leader its Lease. A watch occupies no place in a lane, and a shutdown does not wait
- * for it.
+ * There are three lanes: reading, mutating, and a separate one for Leases, so that heavy traffic
+ * cannot delay a renewal until the leader loses its Lease. A watch enters no lane, and a shutdown
+ * does not wait for it.
  *
  * Lock: one mutex guards all counts. The refusing state and the count for the shutdown are read and
  * changed under it together, so that after hfd_inflight_refuse no request is admitted uncounted.
@@ -21,30 +21,35 @@
 struct hfd_inflight;
 struct hfd_request_metrics;
 
-/* What one request holds. Used only by the owner of the request; empty = {.lane =
- * HFD_LANE_NONE}. */
+/*
+ * What one request occupies. Only the owner of the request uses it. Initially {.lane =
+ * HFD_LANE_NONE}.
+ */
 struct hfd_inflight_place {
         bool admitted;      /* the server admitted the request */
         bool counted;       /* a shutdown waits for it */
-        enum hfd_lane lane; /* HFD_LANE_NONE = none */
+        enum hfd_lane lane; /* the lane that it has entered; HFD_LANE_NONE = none */
 };
 
-/* max: the limit of requests in progress for each lane. metrics are borrowed. */
+/* max: the limit of requests in progress for each lane. metrics is borrowed. 0 or -errno. */
 int hfd_inflight_new(const struct hf_host *host, const size_t max[HFD_N_LANES],
                      struct hfd_request_metrics *metrics, struct hfd_inflight **ret_inflight);
 struct hfd_inflight *hfd_inflight_free(struct hfd_inflight *inflight);
 
-/* Admits a request, unless the server shuts down: then false. wait: a shutdown waits for it. */
+/*
+ * Admits a request. wait: a shutdown waits for it. False: the server is shutting down, and the
+ * request must be refused.
+ */
 bool hfd_inflight_admit(struct hfd_inflight *inflight, bool wait, struct hfd_inflight_place *place);
-/* Takes a place in a lane. False: the lane is full. */
-bool hfd_inflight_take(struct hfd_inflight *inflight, enum hfd_lane lane,
-                       struct hfd_inflight_place *place);
-/* Releases everything that place holds. */
-void hfd_inflight_leave(struct hfd_inflight *inflight, struct hfd_inflight_place *place);
+/* Enters a lane. False: the lane is full. A request may enter one lane at most. */
+bool hfd_inflight_enter_lane(struct hfd_inflight *inflight, enum hfd_lane lane,
+                             struct hfd_inflight_place *place);
+/* Leaves the lane, and no longer makes a shutdown wait. Harmless if place is empty. */
+void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_place *place);
 
-/* From now on nothing is admitted. */
+/* From now on no request is admitted. This cannot be undone. */
 void hfd_inflight_refuse(struct hfd_inflight *inflight);
 /* The number of requests in progress that a shutdown waits for. */
-size_t hfd_inflight_n(struct hfd_inflight *inflight);
-/* Blocks until that number is 0, or until boot time deadline: HF_E_TIMEOUT. */
+size_t hfd_inflight_count(struct hfd_inflight *inflight);
+/* Blocks until that number is 0. HF_E_TIMEOUT: deadline, a time of the boot clock, has passed. */
 int hfd_inflight_wait(struct hfd_inflight *inflight, hf_nsec deadline);

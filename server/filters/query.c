@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters of a query string. Nothing is decoded in advance. Each lookup searches the text,
+ * Parameters of a query string. They are not parsed in advance: each lookup searches the text,
  * because most requests have no parameters.
+ *
+ * Invariant: a parameter that cannot be decoded is never treated as absent. HF_E_INVALID lets the
+ * caller refuse it.
  */
 #include "server/filters/query.h"
 
@@ -13,33 +16,40 @@
 
 #include "base/percent.h"
 
-int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
-                  size_t max_value) {
+/* Whether the encoded name at..end is key. */
+static bool is_named(const char *at, const char *end, const char *key) {
         size_t n_key = strlen(key);
         char name[128];
 
         assert(n_key < sizeof name);
-        for (const char *at = query; *at;) {
+        int n = hf__percent_decode(at, (size_t)(end - at), true, name, sizeof name);
+        return n >= 0 && (size_t)n == n_key && memcmp(name, key, n_key) == 0;
+}
+
+int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t max_value) {
+        while (**cursor) {
+                const char *at = *cursor;
                 const char *end = at + strcspn(at, "&");
                 const char *equals = memchr(at, '=', (size_t)(end - at));
-                const char *name_end = equals ? equals : end;
-                int n_name =
-                        hf__percent_decode(at, (size_t)(name_end - at), true, name, sizeof name);
-                if (n_name >= 0 && (size_t)n_name == n_key && memcmp(name, key, n_key) == 0 &&
-                    nth-- == 0) {
-                        const char *value = equals ? equals + 1 : end;
-                        int n = hf__percent_decode(value, (size_t)(end - value), true, ret_value,
-                                                   max_value);
-                        return n < 0 ? HF_E_INVALID : 0;
-                }
-                at = *end ? end + 1 : end;
+
+                *cursor = *end ? end + 1 : end;
+                if (!is_named(at, equals ? equals : end, key))
+                        continue;
+                const char *value = equals ? equals + 1 : end;
+                int n = hf__percent_decode(value, (size_t)(end - value), true, ret_value,
+                                           max_value);
+                return n < 0 ? HF_E_INVALID : 0;
         }
         return HF_E_NOT_FOUND;
 }
 
+int hfd_query_get(const char *query, const char *key, char *ret_value, size_t max_value) {
+        return hfd_query_next(&query, key, ret_value, max_value);
+}
+
 bool hfd_query_bool(const char *query, const char *key) {
         char value[16];
-        int r = hfd_query_get(query, key, 0, value, sizeof value);
+        int r = hfd_query_get(query, key, value, sizeof value);
 
         if (r == HF_E_NOT_FOUND)
                 return false;
@@ -47,14 +57,15 @@ bool hfd_query_bool(const char *query, const char *key) {
 }
 
 /*
- * Kubernetes authorizes a list or watch of one name as a request for that name. The selector is
- * parsed again when the request is served; terms with other forms are ignored here.
+ * authorization.c uses the result to authorize the request for that object only. This does not
+ * widen the user's rights: the selector is parsed completely when the request is served, so the
+ * response contains no other object. Terms of other forms are ignored here.
  */
-bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
+bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         static const char field[] = "metadata.name";
         char selector[1024];
 
-        if (hfd_query_get(query, "fieldSelector", 0, selector, sizeof selector) != 0)
+        if (hfd_query_get(query, "fieldSelector", selector, sizeof selector) != 0)
                 return false;
         for (char *term = selector; *term;) {
                 size_t n = strcspn(term, ",");

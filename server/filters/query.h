@@ -7,20 +7,22 @@
 #include <holdfast/fence.h> /* HF_NAME_MAX */
 
 /*
- * The value of the nth (from 0) parameter called key, decoded ('+' is a space). A parameter without
- * '=' has the value "". 0; HF_E_NOT_FOUND; HF_E_INVALID: badly encoded, or longer than
- * max_value - 1.
+ * The value of the next parameter called key, decoded ('+' is a space). *cursor begins as the query
+ * and moves behind the parameter, so that reading all values passes over the query once. A
+ * parameter without '=' has the value "". 0; HF_E_NOT_FOUND; HF_E_INVALID: badly encoded, or longer
+ * than max_value - 1.
  */
-int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
-                  size_t max_value);
+int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t max_value);
+/* The value of the first parameter called key; as hfd_query_next. */
+int hfd_query_get(const char *query, const char *key, char *ret_value, size_t max_value);
 /*
- * A boolean parameter as Kubernetes reads it: absent, "0" and "false" are false, everything else
- * is true (also `?watch`).
+ * A boolean parameter, as Kubernetes parses it: absent, "0" and "false" are false. Every other
+ * value is true, also an empty one (`?watch`).
  */
 bool hfd_query_bool(const char *query, const char *key);
 
 /*
- * If fieldSelector names one object (metadata.name=x is one of its terms), copies x and returns
- * true.
+ * Whether fieldSelector selects one object by its name (metadata.name=x is one of its terms).
+ * Copies x to ret_name.
  */
-bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]);
+bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]);

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context of a request: created once, owned by the HTTP request. */
+/*
+ * The context of a request. The HTTP request owns it and frees it with its last reference.
+ *
+ * Invariant: nothing is counted in `place` any more when the context is freed. The HTTP server
+ * calls on_finished before it drops its own reference, and on_finished releases the place.
+ */
 #include "server/filters/request_context.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void context_free(void *ctx) {
         struct hfd_request_context *context = ctx;
 
         assert(!context->place.counted && context->place.lane == HFD_LANE_NONE);
-        free(context->info);
-        free(context->user);
         free(context);
 }
 
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
-                            struct hfd_request_context **ret_context) {
-        struct hfd_request_context *context = malloc(sizeof *context);
+                            const char *user, struct hfd_request_context **ret_context) {
+        struct hfd_request_path path;
+        bool valid = hfd_request_path_parse(hfd_http_request_path(request), &path) == 0;
+        size_t n_text = hfd_request_info_text_size(&path);
+        size_t n_user = strlen(user) + 1;
+        struct hfd_request_context *context = malloc(sizeof *context + n_text + n_user);
 
         if (!context)
                 return -ENOMEM;
         *context = (struct hfd_request_context){.filters = filters,
                                                 .request = request,
                                                 .place.lane = HFD_LANE_NONE};
-        int r = hfd_request_info_new(hfd_http_request_method(request),
-                                     hfd_http_request_path(request),
-                                     hfd_http_request_query(request), &context->info);
-        if (r != 0) {
-                free(context);
-                return r;
-        }
-        context->kind = hfd_request_kind(context->info->verb, context->info->resource);
+        hfd_request_info_init(&context->info, hfd_http_request_method(request), &path, valid,
+                              hfd_http_request_query(request), context->text);
+        context->user = memcpy(context->text + n_text, user, n_user);
+        context->kind = hfd_request_kind(context->info.verb, context->info.resource);
         hfd_http_request_set_context(request, context, context_free);
         *ret_context = context;
         return 0;
@@ -45,5 +49,5 @@ const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request
         const struct hfd_request_context *context = hfd_http_request_context(request);
 
         assert(context);
-        return context->info;
+        return &context->info;
 }

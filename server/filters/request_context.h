@@ -4,9 +4,9 @@
  * What the filters know about a request. It is created when the request's head has arrived,
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
- * Thread: the connection's worker creates it and runs the filters. Afterwards it does not change,
- * except that its place is released when the response is finished; the HTTP server never runs the
- * two at the same time.
+ * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` changes,
+ * once: the same worker releases it when the response is finished. Other threads that hold a
+ * reference to the request may read the other members.
  */
 #include "server/auth/auth.h"
 #include "server/filters/inflight.h"
@@ -16,19 +16,21 @@
 
 struct hfd_filters;
 
+/* One allocation, only as long as its strings, because each request and watch has one. */
 struct hfd_request_context {
         struct hfd_filters *filters;      /* borrowed; outlives all requests */
         struct hfd_http_request *request; /* borrowed: the request owns this */
-        struct hfd_request_info *info;    /* owned */
+        struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
-        char *user; /* owned; before impersonation, for the log; NULL = not authenticated */
+        const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
+        char text[];
 };
 
 /* The request's context. NULL: it has no context yet. */
 struct hfd_request_context *hfd_request_context(struct hfd_http_request *request);
-/* Creates the context, and attaches it to the request. 0 or -ENOMEM. */
+/* Creates the context, and attaches it to the request. user is copied. 0 or -ENOMEM. */
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
-                            struct hfd_request_context **ret_context);
+                            const char *user, struct hfd_request_context **ret_context);
 /* What the request asks for. Not NULL within a handler that the filters called. */
 const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);

@@ -2,9 +2,9 @@
 /*
  * Parses method, path and query of a request.
  *
- * Invariant: a decoded segment may become part of a key of the store, so nothing in it may look
- * like a separator or climb to a parent. An invalid segment makes the whole path invalid, also a
- * non-resource path, whichever handler would have served it.
+ * Invariant: a decoded segment may become part of a storage key. So it contains no slash, and is
+ * neither "." nor "..". An invalid segment makes the whole path invalid. This also holds for
+ * non-resource paths, so that no handler has to check segments.
  */
 #include "server/filters/request_info.h"
 
@@ -33,7 +33,7 @@ static int decode_segment(const char *text, size_t n, char *ret_text, size_t max
         return 0;
 }
 
-/* A walk over the segments of a path. The caller has removed a slash at the end. */
+/* The part of a path that has not been parsed yet. The caller has removed a slash at the end. */
 struct walk {
         const char *at, *end;
 };
@@ -182,36 +182,27 @@ static const char *store_text(char **at, const char *text) {
         return copy;
 }
 
-int hfd_request_info_new(const char *method, const char *path, const char *query,
-                         struct hfd_request_info **ret_info) {
-        struct hfd_request_path parsed;
-        bool valid = hfd_request_path_parse(path, &parsed) == 0;
-        const char *parts[] = {parsed.group,       parsed.version, parsed.resource,
-                               parsed.subresource, parsed.ns,      parsed.name};
-        const char *copies[sizeof parts / sizeof parts[0]];
-        size_t n_text = 0;
+size_t hfd_request_info_text_size(const struct hfd_request_path *path) {
+        return strlen(path->group) + strlen(path->version) + strlen(path->resource) +
+               strlen(path->subresource) + strlen(path->ns) + strlen(path->name) + 6;
+}
 
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-                n_text += strlen(parts[i]) + 1;
-        struct hfd_request_info *info = malloc(sizeof *info + n_text);
-        if (!info)
-                return -ENOMEM;
-        char *at = info->text;
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-                copies[i] = store_text(&at, parts[i]);
-        assert(at == info->text + n_text);
-        const char *verb = hfd_request_verb(method, &parsed, query);
+void hfd_request_info_init(struct hfd_request_info *info, const char *method,
+                           const struct hfd_request_path *path, bool valid, const char *query,
+                           char *text) {
+        const char *verb = hfd_request_verb(method, path, query);
+        char *at = text;
+
         *info = (struct hfd_request_info){.verb = verb,
                                           .valid_path = valid,
-                                          .is_resource = parsed.is_resource,
+                                          .is_resource = path->is_resource,
                                           .watch = strcmp(verb, "watch") == 0,
-                                          .mutating = !is_reading(verb),
-                                          .group = copies[0],
-                                          .version = copies[1],
-                                          .resource = copies[2],
-                                          .subresource = copies[3],
-                                          .ns = copies[4],
-                                          .name = copies[5]};
-        *ret_info = info;
-        return 0;
+                                          .mutating = !is_reading(verb)};
+        info->group = store_text(&at, path->group);
+        info->version = store_text(&at, path->version);
+        info->resource = store_text(&at, path->resource);
+        info->subresource = store_text(&at, path->subresource);
+        info->ns = store_text(&at, path->ns);
+        info->name = store_text(&at, path->name);
+        assert(at == text + hfd_request_info_text_size(path));
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * RequestInfo: what a request asks for, in the terms of the API: group, version, resource,
- * namespace, name, verb. Parsed once, when the head of the request has arrived, for all later code.
- * Pure.
+ * RequestInfo: the group, version, resource, namespace, name and verb of a request, as in
+ * kube-apiserver. It is parsed once, when the head of the request has arrived. Filters and handlers
+ * use the result. Pure.
  *
  *      /api/v1/namespaces/NS/configmaps/NAME/SUB
  *      /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB
- *      /api/v1/namespaces/NAME  the namespace itself (ns "" and a name), also its `status` and
- *                               `finalize`
+ *      /api/v1/namespaces/NAME  the Namespace object: its name is in `name`, and ns is "". The
+ *                               subresources are `status` and `finalize`
  *
  * Every other path, discovery included (/api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION), is
- * a non-resource path. Segments are percent-decoded. Invalid are: empty, "." and ".." segments; a
- * '/', NUL or control character that was encoded; a bad percent sign; anything longer than its
- * limit. One slash at the end is ignored.
+ * a non-resource path. Segments are percent-decoded. A path is invalid if a segment is empty, "."
+ * or "..", contains an encoded '/', NUL or control character, contains a malformed percent sign, or
+ * is too long. One slash at the end is ignored.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,19 +45,21 @@ int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 const char *hfd_request_verb(const char *method, const struct hfd_request_path *path,
                              const char *query);
 
-/* Immutable. One allocation, only as long as its strings, because each request and watch has
- * one. */
+/* Immutable after init. */
 struct hfd_request_info {
         const char *verb; /* as returned by hfd_request_verb */
         bool valid_path;  /* false: respond with 400 */
         bool is_resource;
         bool watch;    /* long-running: not counted as in flight; a shutdown ends it separately */
         bool mutating; /* the verb may change something */
-        /* as in hfd_request_path; they point into text */
+        /* as in hfd_request_path; owned by the creator */
         const char *group, *version, *resource, *subresource, *ns, *name;
-        char text[];
 };
 
-/* The caller frees *ret_info with free. An invalid path is not a failure. 0 or -ENOMEM. */
-int hfd_request_info_new(const char *method, const char *path, const char *query,
-                         struct hfd_request_info **ret_info);
+/* The bytes that the strings of the path take, with their NULs. */
+size_t hfd_request_info_text_size(const struct hfd_request_path *path);
+/* Fills *info in. Its strings are copied to text, which has hfd_request_info_text_size(path) bytes
+ * and must outlive it. valid: the path could be parsed. */
+void hfd_request_info_init(struct hfd_request_info *info, const char *method,
+                           const struct hfd_request_path *path, bool valid, const char *query,
+                           char *text);

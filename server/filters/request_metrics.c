@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of requests. Names, labels and help texts are wire format.
+ * Metrics of requests. Names and labels are wire format: dashboards and alerts depend on them.
  *
  * A counter is created on first use and kept in a table. So a request costs one atomic load and one
  * addition, and a scrape shows only combinations that have occurred. If two threads create the same
@@ -17,7 +17,7 @@
 
 #include <holdfast/metrics.h>
 
-/* The sets of label values. The last element of each represents all values that are not in it. */
+/* The sets of label values. The last element of each set represents all other values. */
 
 /* A verb of the API, and kube-apiserver's label for it. */
 static const struct {
@@ -77,9 +77,10 @@ int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metri
                                        labels);
         }
         for (size_t i = 0; i < HFD_N_LANES; i++)
-                metrics->inflight[i] = hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
-                                                      "apiserver_current_inflight_requests",
-                                                      "Requests under way of each kind.", lanes[i]);
+                metrics->inflight[i] =
+                        hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
+                                       "apiserver_current_inflight_requests",
+                                       "Number of requests in progress of each kind.", lanes[i]);
         *ret_metrics = metrics;
         return 0;
 }
@@ -100,8 +101,8 @@ struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource)
 }
 
 /* The counter of one combination. NULL: there are no metrics, or no memory for it. */
-static struct hf_metric *make_total(struct hfd_request_metrics *metrics,
-                                    struct hfd_request_kind kind, size_t code) {
+static struct hf_metric *create_total(struct hfd_request_metrics *metrics,
+                                      struct hfd_request_kind kind, size_t code) {
         char labels[160], number[16] = "other";
 
         if (codes[code] != 0)
@@ -115,7 +116,7 @@ static struct hf_metric *make_total(struct hfd_request_metrics *metrics,
 }
 
 void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
-                              int code, hf_nsec took) {
+                              int code, hf_nsec duration) {
         size_t i = 0;
 
         assert(kind.verb < N_VERBS && kind.resource < N_RESOURCES);
@@ -124,14 +125,14 @@ void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_re
         struct hf_metric *total = atomic_load_explicit(&metrics->total[kind.verb][kind.resource][i],
                                                        memory_order_acquire);
         if (!total) {
-                total = make_total(metrics, kind, i);
+                total = create_total(metrics, kind, i);
                 atomic_store_explicit(&metrics->total[kind.verb][kind.resource][i], total,
                                       memory_order_release);
         }
         hf_metric_add(total, 1);
-        if (took >= 0)
+        if (duration >= 0)
                 hf_metric_observe(metrics->duration[kind.verb],
-                                  (double)took / (double)HF_NSEC_PER_SEC);
+                                  (double)duration / (double)HF_NSEC_PER_SEC);
 }
 
 void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,

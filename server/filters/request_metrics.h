@@ -24,9 +24,9 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
 
 /* verb: as hfd_request_verb returns it. resource: the plural; "" = a non-resource request. */
 struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource);
-/* Counts a request whose response is complete. took: negative = not measured (a watch). */
+/* Counts a request whose response is complete. duration < 0: it is not measured (watches). */
 void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
-                              int code, hf_nsec took);
-/* Sets the gauge of a lane to n; HFD_LANE_NONE has none. */
+                              int code, hf_nsec duration);
+/* Sets the gauge of a lane to n. HFD_LANE_NONE has no gauge and is ignored. */
 void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
                                   size_t n);

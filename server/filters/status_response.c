@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends Status responses for requests that do not reach the registry. Reasons, messages and details
- * are wire format; for failures of the registry, server/resources/response.c writes the same form.
+ * are wire format. server/resources/response.c writes the same format for the registry's failures,
+ * so a change of the format must be made in both files.
  */
 #include "server/filters/status_response.h"
 
@@ -11,15 +12,15 @@
 
 #include "base/strbuf.h"
 
-#define MESSAGE_MAX 8192 /* bytes of the message of a 403 */
+#define MESSAGE_MAX 8192 /* bytes of the message of a 403, which contains text from the client */
 
-/* The object in the details of a Status; "" = unknown. */
-struct about {
+/* The details of a Status: which object the request was for; "" = unknown. */
+struct status_details {
         const char *group, *resource, *name;
 };
 
 /* metav1.StatusReason; "" = Kubernetes has none for the code. */
-static const char *reason_of(int code) {
+static const char *reason_for_code(int code) {
         switch (code) {
         case 400: return "BadRequest";
         case 401: return "Unauthorized";
@@ -40,7 +41,7 @@ static const char *reason_of(int code) {
         }
 }
 
-/* Takes the contents of body. */
+/* Empties body: its contents become the body of the response. */
 static void send_response(struct hfd_http_request *request, int code, const char *content_type,
                           struct hf__strbuf *body, unsigned retry_after_s, bool close) {
         struct hfd_header headers[4];
@@ -53,7 +54,7 @@ static void send_response(struct hfd_http_request *request, int code, const char
                 (void)snprintf(retry_after, sizeof retry_after, "%u", retry_after_s);
                 headers[n++] = (struct hfd_header){"retry-after", retry_after};
         }
-        /* HTTP/2 forbids this header. */
+        /* HTTP/2 forbids the header Connection. */
         if (close && strncmp(hfd_http_request_protocol(request), "HTTP/1", 6) == 0)
                 headers[n++] = (struct hfd_header){"connection", "close"};
         struct hf__buf *buf = hf__strbuf_to_buf(body); /* NULL = out of memory: no body */
@@ -74,10 +75,11 @@ static void add_member(struct hf__strbuf *out, const char *key, const char *valu
         hf__strbuf_json(out, value, strlen(value));
 }
 
-/* about may be NULL. */
+/* details NULL = none. */
 static void send_status(struct hfd_http_request *request, const struct hf_status *status,
-                        const char *message, const struct about *about) {
-        const char *reason = status->reason[0] ? status->reason : reason_of(status->http_code);
+                        const char *message, const struct status_details *details) {
+        const char *reason =
+                status->reason[0] ? status->reason : reason_for_code(status->http_code);
         struct hf__strbuf out = {0};
         bool first = true;
 
@@ -87,11 +89,11 @@ static void send_status(struct hfd_http_request *request, const struct hf_status
         hf__strbuf_json(&out, message, strlen(message));
         hf__strbuf_puts(&out, ",\"reason\":");
         hf__strbuf_json(&out, reason, strlen(reason));
-        if (about || status->retry_after_s > 0) {
+        if (details || status->retry_after_s > 0) {
                 hf__strbuf_puts(&out, ",\"details\":{");
-                add_member(&out, "name", about ? about->name : NULL, &first);
-                add_member(&out, "group", about ? about->group : NULL, &first);
-                add_member(&out, "kind", about ? about->resource : NULL, &first);
+                add_member(&out, "name", details ? details->name : NULL, &first);
+                add_member(&out, "group", details ? details->group : NULL, &first);
+                add_member(&out, "kind", details ? details->resource : NULL, &first);
                 if (status->retry_after_s > 0)
                         hf__strbuf_printf(&out, "%s\"retryAfterSeconds\":%u", first ? "" : ",",
                                           (unsigned)status->retry_after_s);
@@ -126,21 +128,23 @@ void hfd_status_response_text(struct hfd_http_request *request, int code, const 
  * leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
  * "coordination.k8s.io" in the namespace "ns"
  *
- * As in Kubernetes, a request for a Namespace counts as a request in that namespace.
+ * As in Kubernetes, a request for the Namespace "ns" is described as a request in that namespace.
  */
 static void put_forbidden(struct hf__strbuf *out, const struct hfd_user *user,
-                          const struct hfd_attributes *asked, const char *subresource) {
-        bool is_namespace = strcmp(asked->resource, "namespaces") == 0 && asked->group[0] == '\0';
-        const char *ns = is_namespace ? asked->name : asked->ns;
+                          const struct hfd_attributes *attributes, const char *subresource) {
+        bool is_namespace =
+                strcmp(attributes->resource, "namespaces") == 0 && attributes->group[0] == '\0';
+        const char *ns = is_namespace ? attributes->name : attributes->ns;
 
-        hf__strbuf_printf(out, "%s%s%s", asked->resource, asked->group[0] ? "." : "", asked->group);
-        if (asked->name[0])
-                hf__strbuf_printf(out, " \"%s\"", asked->name);
+        hf__strbuf_printf(out, "%s%s%s", attributes->resource, attributes->group[0] ? "." : "",
+                          attributes->group);
+        if (attributes->name[0])
+                hf__strbuf_printf(out, " \"%s\"", attributes->name);
         hf__strbuf_printf(out,
                           " is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API group "
                           "\"%s\"",
-                          user->name, asked->verb, asked->resource, subresource[0] ? "/" : "",
-                          subresource, asked->group);
+                          user->name, attributes->verb, attributes->resource,
+                          subresource[0] ? "/" : "", subresource, attributes->group);
         if (ns[0])
                 hf__strbuf_printf(out, " in the namespace \"%s\"", ns);
         else
@@ -151,9 +155,9 @@ void hfd_status_response_forbidden(struct hfd_http_request *request, const struc
                                    const struct hfd_attributes *attributes,
                                    const char *subresource) {
         const struct hf_status status = {.error = HF_E_FORBIDDEN, .http_code = 403};
-        const struct about about = {.group = attributes->group,
-                                    .resource = attributes->resource,
-                                    .name = attributes->name};
+        const struct status_details details = {.group = attributes->group,
+                                               .resource = attributes->resource,
+                                               .name = attributes->name};
         struct hf__strbuf message = {.max = MESSAGE_MAX};
 
         if (attributes->is_resource)
@@ -162,6 +166,6 @@ void hfd_status_response_forbidden(struct hfd_http_request *request, const struc
                 hf__strbuf_printf(&message, "forbidden: User \"%s\" cannot %s path \"%s\"",
                                   user->name, attributes->verb, attributes->path);
         bool complete = message.error == 0 && message.data;
-        send_status(request, &status, complete ? message.data : "forbidden", &about);
+        send_status(request, &status, complete ? message.data : "forbidden", &details);
         hf__strbuf_done(&message);
 }

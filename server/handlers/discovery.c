@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Discovery. Documents are generated for each request, because clients request them rarely and
- * cache them. There is no list of groups and versions: the first row of the resource table with a
- * group or a version represents it.
+ * cache them.
+ *
+ * Invariant: the resource table is the only source. It has no list of groups and versions; the
+ * first row of a group or version represents it here.
  */
 #include "server/handlers/discovery.h"
 
@@ -19,7 +21,8 @@
         "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\","       \
         "\"watch\"]"
 /* For a resource without deletecollection. */
-#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
+#define VERBS_WITHOUT_DELETE_COLLECTION                                                            \
+        "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
 
 /* metav1.GroupVersionForDiscovery. */
 static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
@@ -30,16 +33,17 @@ static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
 }
 
 /*
- * metav1.APIGroup. row is the first of its group, so it has the preferred version. alone: the group
- * is the whole document, so it needs a kind.
+ * metav1.APIGroup. row is the first row of its group, so it has the preferred version. is_document:
+ * the group is a whole document and not an element of a list, so it needs a kind.
  */
-static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
+static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool is_document) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
         const char *comma = "";
 
         hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[",
-                          alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
+                          is_document ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "",
+                          row->group);
         for (size_t i = 0; i < n; i++) {
                 if (strcmp(rows[i].group, row->group) != 0 ||
                     !hfd_resource_starts_version(&rows[i]))
@@ -53,7 +57,7 @@ static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool
         hf__strbuf_putc(s, '}');
 }
 
-/* metav1.APIGroupList. It does not contain the core group, which is at /api. */
+/* metav1.APIGroupList. It does not contain the core group, which clients find at /api. */
 static void put_groups(struct hf__strbuf *s) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -86,7 +90,7 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
                           "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
                           "\"kind\":\"%s\",\"verbs\":%s",
                           row->plural, row->singular, row->namespaced ? "true" : "false", row->kind,
-                          row->no_delete_collection ? VERBS_SOLO : VERBS);
+                          row->no_delete_collection ? VERBS_WITHOUT_DELETE_COLLECTION : VERBS);
         if (row->short_name)
                 hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", row->short_name);
         hf__strbuf_putc(s, '}');
@@ -120,8 +124,8 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
         return n_found > 0;
 }
 
-/* False: there is no such group. */
-static bool put_one_group(struct hf__strbuf *s, const char *group) {
+/* Appends the document of one group. False: there is no such group. */
+static bool put_group_document(struct hf__strbuf *s, const char *group) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
 
@@ -151,7 +155,7 @@ static bool put_below_apis(struct hf__strbuf *s, const char *rest) {
         char group[256], version[64];
 
         if (!strchr(rest, '/'))
-                return put_one_group(s, rest);
+                return put_group_document(s, rest);
         return split_group_version(rest, group, version) && put_resources(s, group, version);
 }
 
@@ -187,7 +191,7 @@ static bool put_document(struct hf__strbuf *s, const char *path) {
 
 struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
         struct hf__strbuf s = {0};
-        char trimmed[512]; /* no document has a longer path, so cutting it does no harm */
+        char trimmed[512]; /* a longer path is cut; no document has such a path */
         struct hf__buf *buf = NULL;
         size_t n = strlen(path);
 
@@ -207,7 +211,7 @@ struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
 
 /* ---- HTTP ---- */
 
-/* The v2 document is served only as protobuf, which kubectl requests. */
+/* The v2 document exists only as protobuf. A client that accepts only JSON gets a 404. */
 static bool wants_openapi_v2(struct hfd_http_request *http_request) {
         const char *accept = hfd_http_request_header(http_request, "accept");
 

@@ -9,11 +9,11 @@
 #include "server/http/http.h"
 
 /*
- * The JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION or
- * /openapi/v3... A slash at the end is ignored. *ret_code is 200. On NULL it is 404 (there is no
- * such path) or 500 (out of memory). Pure.
+ * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION or
+ * /openapi/v3... A slash at the end is ignored. *ret_code is 200. NULL: *ret_code is 404 (there is
+ * no document at path) or 500 (out of memory). Pure.
  */
 struct hf__buf *hfd_discovery(const char *path, int *ret_code);
 
-/* Responds to a GET or HEAD of a document, /openapi/v2 included. Takes the caller's reference. */
+/* Responds to a GET or HEAD of a document, also of /openapi/v2. Consumes the caller's reference. */
 void hfd_discovery_handle(struct hfd_http_request *http_request);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health endpoints. All clients may read them, so the list of all checks shows which ones failed
- * but not why; the reasons are logged. Only the endpoint of a single check returns the reason.
+ * Health endpoints.
+ *
+ * Invariant: the list of all checks shows which checks failed but not why, because every client may
+ * read it without authentication. The reasons are logged. Only the endpoint of a single check
+ * returns the reason.
  */
 #include "server/handlers/healthz.h"
 
@@ -23,7 +26,7 @@
 #define CHECK_MAX    256 /* bytes of a check's name, with the NUL */
 #define LINES_MAX    ((size_t)256 << 10)
 
-/* One of the three endpoints. It is the context of its routes. */
+/* One of the three endpoints: the ctx of its two routes. */
 struct probe {
         struct hfd_healthz *healthz; /* borrowed: contains this */
         const char *name;            /* "readyz" */
@@ -35,7 +38,7 @@ struct hfd_healthz {
         const struct hf_host *host; /* borrowed */
         void (*on_ready)(void *ctx);
         void *ctx;
-        bool added_ping; /* this object added "ping" and must remove it */
+        bool added_ping; /* this object added the check "ping", and removes it when it is freed */
         struct probe probes[3];
 
         atomic_flag has_been_ready; /* the thread that sets it calls on_ready */
@@ -80,18 +83,20 @@ struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz) {
 
 /* ---- all checks of an endpoint ---- */
 
-/* The values of ?exclude=, each once, and which of them matched a check. */
+/* The different values of ?exclude=, and whether a check with that name exists. */
 struct excludes {
         char names[EXCLUDES_MAX][CHECK_MAX];
         bool matched[EXCLUDES_MAX];
         size_t n;
 };
 
-/* The state of one request for all checks. On the heap, because it is too large for the stack of a
- * worker. */
-struct round {
-        const struct probe *probe;
-        const struct hf_log *log;
+/*
+ * The result of all checks, for one request. It is allocated on the heap, because the excludes
+ * would take too much of a worker's stack.
+ */
+struct report {
+        const struct probe *probe; /* borrowed */
+        const struct hf_log *log;  /* borrowed */
         struct excludes excludes;
         struct hf__strbuf lines; /* the verbose body */
         size_t n_checks, n_failed;
@@ -106,12 +111,12 @@ static size_t find_exclude(const struct excludes *excludes, const char *name) {
         return i;
 }
 
-/* False: the query has more values, or longer ones, than checks can have. */
+/* False: the query has too many values, or a value that is longer than any check's name. */
 static bool read_excludes(const char *query, struct excludes *excludes) {
         char name[CHECK_MAX];
 
-        for (size_t nth = 0;; nth++) {
-                int r = hfd_query_get(query, "exclude", nth, name, sizeof name);
+        for (;;) {
+                int r = hfd_query_next(&query, "exclude", name, sizeof name);
                 if (r == HF_E_NOT_FOUND)
                         return true;
                 if (r != 0)
@@ -125,125 +130,127 @@ static bool read_excludes(const char *query, struct excludes *excludes) {
 }
 
 /* The callback of hf_health_each. */
-static void add_check(void *ctx, const char *name, bool healthy, const char *reason) {
-        struct round *round = ctx;
-        size_t i = find_exclude(&round->excludes, name);
+static void report_check(void *ctx, const char *name, bool healthy, const char *reason) {
+        struct report *report = ctx;
+        size_t i = find_exclude(&report->excludes, name);
 
-        round->n_checks++;
-        if (i < round->excludes.n) {
-                round->excludes.matched[i] = true;
-                hf__strbuf_printf(&round->lines, "[+]%s excluded: ok\n", name);
+        report->n_checks++;
+        if (i < report->excludes.n) {
+                report->excludes.matched[i] = true;
+                hf__strbuf_printf(&report->lines, "[+]%s excluded: ok\n", name);
                 return;
         }
         if (healthy) {
-                hf__strbuf_printf(&round->lines, "[+]%s ok\n", name);
+                hf__strbuf_printf(&report->lines, "[+]%s ok\n", name);
                 return;
         }
-        round->n_failed++;
-        hf__strbuf_printf(&round->lines, "[-]%s failed: reason withheld\n", name);
-        hf_log(round->log, HF_LOG_INFO, "health", "%s check %s failed: %s", round->probe->name,
+        report->n_failed++;
+        hf__strbuf_printf(&report->lines, "[-]%s failed: reason withheld\n", name);
+        hf_log(report->log, HF_LOG_INFO, "health", "%s check %s failed: %s", report->probe->name,
                name, reason);
 }
 
 /* Adds a warning for the values of ?exclude= that match no check. */
-static void add_warning(struct round *round) {
+static void add_warning(struct report *report) {
         const char *separator = "warn: some health checks cannot be excluded: no matches for ";
         bool warned = false;
 
-        for (size_t i = 0; i < round->excludes.n; i++) {
-                if (round->excludes.matched[i])
+        for (size_t i = 0; i < report->excludes.n; i++) {
+                if (report->excludes.matched[i])
                         continue;
-                hf__strbuf_printf(&round->lines, "%s\"%s\"", separator, round->excludes.names[i]);
+                hf__strbuf_printf(&report->lines, "%s\"%s\"", separator, report->excludes.names[i]);
                 separator = ",";
                 warned = true;
         }
         if (warned)
-                hf__strbuf_putc(&round->lines, '\n');
+                hf__strbuf_putc(&report->lines, '\n');
 }
 
-static void reply_round(struct hfd_http_request *request, struct round *round, const char *query) {
+static void send_report(struct hfd_http_request *request, struct report *report,
+                        const char *query) {
         char ignored[2];
-        bool failed = round->n_failed > 0,
-             verbose =
-                     hfd_query_get(query, "verbose", 0, ignored, sizeof ignored) != HF_E_NOT_FOUND;
+        bool failed = report->n_failed > 0,
+             verbose = hfd_query_get(query, "verbose", ignored, sizeof ignored) != HF_E_NOT_FOUND;
 
-        hf__strbuf_printf(&round->lines, "%s check %s\n", round->probe->name,
+        hf__strbuf_printf(&report->lines, "%s check %s\n", report->probe->name,
                           failed ? "failed" : "passed");
-        if (round->lines.error != 0)
+        if (report->lines.error != 0)
                 hfd_read_endpoint_no_memory(request);
         else if (failed || verbose)
-                hfd_status_response_text(request, failed ? 500 : 200, round->lines.data, 0, false);
+                hfd_status_response_text(request, failed ? 500 : 200, report->lines.data, 0, false);
         else
                 hfd_status_response_text(request, 200, "ok", 0, false);
 }
 
-static void handle_all(struct probe *probe, struct hfd_http_request *request) {
+static void handle_all_checks(struct probe *probe, struct hfd_http_request *request) {
         struct hfd_healthz *healthz = probe->healthz;
         const char *query = hfd_http_request_query(request);
-        struct round *round = calloc(1, sizeof *round);
+        struct report *report = calloc(1, sizeof *report);
 
-        if (!round) {
+        if (!report) {
                 hfd_read_endpoint_no_memory(request);
                 return;
         }
-        round->probe = probe;
-        round->log = &healthz->host->log;
-        round->lines.max = LINES_MAX;
-        if (!read_excludes(query, &round->excludes)) {
+        report->probe = probe;
+        report->log = &healthz->host->log;
+        report->lines.max = LINES_MAX;
+        if (!read_excludes(query, &report->excludes)) {
                 hfd_status_response_text(request, 400, "too many or too long values of exclude\n",
                                          0, false);
-                free(round);
+                free(report);
                 return;
         }
         if (healthz->host->health)
-                (void)hf_health_each(healthz->host->health, probe->endpoint, add_check, round);
-        if (round->n_checks == 0)
-                add_check(round, "ping", true, "");
-        add_warning(round);
-        reply_round(request, round, query);
+                (void)hf_health_each(healthz->host->health, probe->endpoint, report_check, report);
+        /* Without a registry of checks, the response still looks like that of Kubernetes. */
+        if (report->n_checks == 0)
+                report_check(report, "ping", true, "");
+        add_warning(report);
+        send_report(request, report, query);
         /* If the client excluded a check, success does not prove that the server is ready. */
-        if (probe->endpoint == HF_READYZ && round->n_failed == 0 && round->excludes.n == 0 &&
+        if (probe->endpoint == HF_READYZ && report->n_failed == 0 && report->excludes.n == 0 &&
             !atomic_flag_test_and_set(&healthz->has_been_ready) && healthz->on_ready)
                 healthz->on_ready(healthz->ctx);
-        hf__strbuf_done(&round->lines);
-        free(round);
+        hf__strbuf_done(&report->lines);
+        free(report);
 }
 
 /* ---- one check ---- */
 
-struct single {
+struct check_result {
         const char *name;
         bool found, healthy;
         char reason[600];
 };
 
-/* The callback of hf_health_each. It runs all checks, because there is no function to run one. */
-static void pick_check(void *ctx, const char *name, bool healthy, const char *reason) {
-        struct single *single = ctx;
+/* The callback of hf_health_each, which runs all checks: no function runs a single one. */
+static void find_check(void *ctx, const char *name, bool healthy, const char *reason) {
+        struct check_result *result = ctx;
 
-        if (strcmp(name, single->name) != 0)
+        if (strcmp(name, result->name) != 0)
                 return;
-        single->found = true;
-        single->healthy = healthy;
-        (void)snprintf(single->reason, sizeof single->reason, "%s", reason ? reason : "");
+        result->found = true;
+        result->healthy = healthy;
+        (void)snprintf(result->reason, sizeof result->reason, "%s", reason ? reason : "");
 }
 
-static void handle_one(struct probe *probe, struct hfd_http_request *request, const char *name) {
+static void handle_one_check(struct probe *probe, struct hfd_http_request *request,
+                             const char *name) {
         struct hf_health *health = probe->healthz->host->health;
-        struct single single = {.name = name};
+        struct check_result result = {.name = name};
         char text[700];
 
         if (health)
-                (void)hf_health_each(health, probe->endpoint, pick_check, &single);
-        if (!single.found) {
+                (void)hf_health_each(health, probe->endpoint, find_check, &result);
+        if (!result.found) {
                 hfd_status_response_text(request, 404, "404 page not found\n", 0, false);
                 return;
         }
-        if (single.healthy) {
+        if (result.healthy) {
                 hfd_status_response_text(request, 200, "ok", 0, false);
                 return;
         }
-        (void)snprintf(text, sizeof text, "internal server error: %s\n", single.reason);
+        (void)snprintf(text, sizeof text, "internal server error: %s\n", result.reason);
         hfd_status_response_text(request, 500, text, 0, false);
 }
 
@@ -259,9 +266,9 @@ static void handle_probe(void *ctx, struct hfd_http_request *request) {
         if (hfd_read_endpoint_accepts(request)) {
                 const char *rest = path + n_prefix; /* "", "/" or "/NAME" */
                 if (rest[0] == '/' && rest[1])
-                        handle_one(probe, request, rest + 1);
+                        handle_one_check(probe, request, rest + 1);
                 else
-                        handle_all(probe, request);
+                        handle_all_checks(probe, request);
         }
         hfd_http_request_unref(request);
 }

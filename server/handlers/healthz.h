@@ -16,9 +16,9 @@
 struct hfd_healthz;
 
 /*
- * Adds the check "ping" to host->health unless there is one; host->health may be NULL. host must
- * live longer. on_ready (may be NULL) is called once, with the first successful /readyz that
- * excludes no check. 0 or -errno.
+ * Adds the check "ping" to host->health, which may be NULL, unless it already has one. host must
+ * outlive the object. on_ready (may be NULL) is called once, by the first /readyz that succeeds
+ * without excluding a check, on the thread of that request. 0 or -errno.
  */
 int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
                     struct hfd_healthz **ret_healthz);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /metrics. The text is generated for each scrape. Its size is limited, because the number of
- * label values is not known here.
+ * GET /metrics. The text is generated for each scrape. Its size is limited, because any part of the
+ * process may add metrics, and this file does not know how many.
  */
 #include "server/handlers/metrics_handler.h"
 
@@ -45,7 +45,7 @@ struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler 
         return NULL;
 }
 
-static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
+static void append_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
 
 void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
         const struct hfd_metrics_handler *handler = ctx;
@@ -55,7 +55,7 @@ void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
         if (hfd_read_endpoint_accepts(request)) {
                 hf__strbuf_puts(&body, ""); /* without metrics the body is empty, not missing */
                 if (handler->metrics)
-                        hf_metrics_write(handler->metrics, add_text, &body);
+                        hf_metrics_write(handler->metrics, append_text, &body);
                 hfd_read_endpoint_reply(request, "text/plain; version=0.0.4; charset=utf-8", &body);
         }
         hf__strbuf_done(&body);

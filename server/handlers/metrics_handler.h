@@ -11,8 +11,8 @@
 struct hfd_metrics_handler;
 
 /*
- * Also adds the process_* metrics to host->metrics, which may be NULL: then the response is empty.
- * host must live longer. 0 or -errno.
+ * Also adds the process_* metrics to host->metrics. If host->metrics is NULL, the response is
+ * empty. host must outlive the handler. 0 or -errno.
  */
 int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler);
 /* No request may be in progress. Accepts NULL, returns NULL. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content negotiation. The server sends only JSON; what varies is the kind of object in it. A
- * client that prefers a Table or PartialObjectMetadata also lists plain JSON. So elements that are
- * not supported are skipped.
+ * Content negotiation. Every response is JSON. The client chooses between the object itself, a
+ * Table and PartialObjectMetadata.
+ *
+ * Invariant: an element of Accept that is not supported is skipped and not refused, because clients
+ * list plain JSON after the format that they prefer.
  */
 #include "server/handlers/negotiation.h"
 
@@ -52,7 +54,7 @@ static bool is_json_range(const char *type) {
                strcmp(type, "*/*") == 0;
 }
 
-/* The format for the parameter `as`. many: the verb reads many objects. */
+/* Finds the format for the parameter `as`. many: the verb reads a collection. */
 static bool find_format(const char *as, bool many, enum hfd_format *ret_format) {
         const char *partial = many ? "PartialObjectMetadataList" : "PartialObjectMetadata";
 
@@ -157,13 +159,14 @@ bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
 /* ---- pretty ---- */
 
 bool hfd_negotiate_pretty(const char *query, const char *agent) {
-        static const char *const people[] = {"curl", "Wget", "Mozilla/5.0"};
+        static const char *const interactive_agents[] = {"curl", "Wget", "Mozilla/5.0"};
         char value[8];
 
-        if (hfd_query_get(query, "pretty", 0, value, sizeof value) == 0)
+        if (hfd_query_get(query, "pretty", value, sizeof value) == 0)
                 return hfd_query_bool(query, "pretty");
-        for (size_t i = 0; agent && i < sizeof people / sizeof people[0]; i++)
-                if (strncmp(agent, people[i], strlen(people[i])) == 0)
+        for (size_t i = 0; agent && i < sizeof interactive_agents / sizeof interactive_agents[0];
+             i++)
+                if (strncmp(agent, interactive_agents[i], strlen(interactive_agents[i])) == 0)
                         return true;
         return false;
 }

@@ -11,15 +11,16 @@
 #include "server/registry/request.h"
 
 /*
- * Chooses the format of the response from Accept: sets request->format and request->table_version.
- * The verb must be set. The first supported element is used; quality values are ignored. Without
- * the header the format is JSON. False: no element is supported, and response is a 406.
+ * Chooses the format of the response by the header Accept: sets request->format and
+ * request->table_version. The caller has set the verb. The first supported element is used; quality
+ * values are ignored. Without the header the format is JSON. False: no element is supported, and
+ * response is a 406.
  */
 bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
                           struct hfd_response *response);
 /*
- * The format of a received object or DeleteOptions. *ret_protobuf false = JSON, which is also the
- * default without a Content-Type. False: the format is not supported, and response is a 415.
+ * Determines the format of a received object or DeleteOptions. *ret_protobuf false = JSON, also
+ * without a Content-Type. False: the format is not supported, and response is a 415.
  */
 bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
                         bool *ret_protobuf, struct hfd_response *response);
@@ -27,7 +28,7 @@ bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);
 /*
- * Whether to indent the response: decided by the query's `pretty`; without it, only for user agents
- * that people read directly, such as curl. agent NULL = unknown.
+ * Whether to indent the response. The parameter `pretty` of the query decides. Without it, only
+ * responses to interactive user agents such as curl are indented. agent NULL = unknown.
  */
 bool hfd_negotiate_pretty(const char *query, const char *agent);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenAPI.
+ * The OpenAPI documents.
  *
- * v2 is for old clients, which request it as protobuf (gnostic's openapi_v2.Document): kubectl 1.20
+ * Invariant: fields and merged lists come from the tables that the server itself uses
+ * (unknown_fields.c, merged_list.c), so that a client and the server never disagree on them.
+ *
+ * v2 is for old clients, which request it as protobuf (gnostic's openapi_v2.Document). kubectl 1.20
  * needs it for every create. Each kind has a definition with
  *
  *  - the extension x-kubernetes-group-version-kind, by which kubectl finds it;
@@ -96,7 +99,10 @@ static void put_extension(struct hf__strbuf *message, unsigned field, const char
         put_message(message, field, &extension);
 }
 
-/* list: writes a list with one element, as definitions require. */
+/*
+ * Appends the extension that names a kind. list: its value is a list with one element, which
+ * definitions require; operations require the element itself.
+ */
 static void put_kind(struct hf__strbuf *message, unsigned field, const struct hfd_resource *row,
                      bool list) {
         struct hf__strbuf yaml = {0};
@@ -131,13 +137,13 @@ static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
         put_message(paths, PATHS_PATH, &named);
 }
 
-/* A list that is merged by key; key NULL = by value. Its elements may have any type. */
+/* Appends the schema of a list that is merged by key; key NULL = by value. Elements: any type. */
 static void put_merged_list(struct hf__strbuf *schema, const char *key) {
-        struct hf__strbuf type = {0}, items = {0}, open = {0}, yaml = {0};
+        struct hf__strbuf type = {0}, items = {0}, any_schema = {0}, yaml = {0};
 
         put_string(&type, TYPE_VALUE, "array");
         put_message(schema, SCHEMA_TYPE, &type);
-        put_message(&items, ITEMS_SCHEMA, &open);
+        put_message(&items, ITEMS_SCHEMA, &any_schema);
         put_message(schema, SCHEMA_ITEMS, &items);
         hf__strbuf_puts(&yaml, "merge\n");
         put_extension(schema, SCHEMA_EXTENSION, "x-kubernetes-patch-strategy", &yaml);
@@ -148,11 +154,11 @@ static void put_merged_list(struct hf__strbuf *schema, const char *key) {
 }
 
 /*
- * Appends the fields of a part ("" = the object), and of the parts in it, down to the second level.
- * A part without known fields gets no properties, so it may have any field.
+ * Appends the fields of a part ("" = the object) and, down to the second level, of the parts in it.
+ * A part whose fields are not in the table gets no properties, so kubectl accepts any field in it.
  */
 static void put_fields(struct hf__strbuf *schema, const char *kind, const char *part) {
-        const char *fields = hfd_unknown_fields_known(kind, part);
+        const char *fields = hfd_unknown_fields_list_known(kind, part);
         struct hf__strbuf properties = {0};
         char path[128];
 
@@ -254,7 +260,8 @@ static void put_v3_schema(struct hf__strbuf *s, const struct hfd_resource *row) 
                           row->kind, row->group, row->version, row->kind);
 }
 
-static bool is_of_version(const struct hfd_resource *row, const char *group, const char *version) {
+static bool has_group_version(const struct hfd_resource *row, const char *group,
+                              const char *version) {
         return strcmp(row->group, group) == 0 && strcmp(row->version, version) == 0;
 }
 
@@ -267,7 +274,7 @@ bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *ver
         hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\",\"version\":"
                            "\"v1\"},\"paths\":{");
         for (size_t i = 0; i < n; i++) {
-                if (!is_of_version(&rows[i], group, version))
+                if (!has_group_version(&rows[i], group, version))
                         continue;
                 hf__strbuf_puts(s, separator);
                 put_v3_path(s, &rows[i]);
@@ -276,7 +283,7 @@ bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *ver
         }
         hf__strbuf_puts(s, "},\"components\":{\"schemas\":{");
         for (size_t i = 0; i < n; i++) {
-                if (!is_of_version(&rows[i], group, version))
+                if (!has_group_version(&rows[i], group, version))
                         continue;
                 hf__strbuf_puts(s, comma);
                 put_v3_schema(s, &rows[i]);

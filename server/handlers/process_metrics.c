@@ -70,7 +70,7 @@ static void collect_cpu(struct hfd_process_metrics *metrics) {
         pthread_mutex_unlock(&metrics->mu);
 }
 
-/* Thread: any, the one that handles the scrape. */
+/* The collector. Thread: the one that handles the scrape. */
 static void collect_all(void *ctx) {
         struct hfd_process_metrics *metrics = ctx;
         collect_memory(metrics);
@@ -79,11 +79,11 @@ static void collect_all(void *ctx) {
 }
 
 /*
- * Seconds from boot to the start of the process; negative = unknown. They are field 22 of
+ * Reads how many seconds after boot the process started; negative = unknown. This is field 22 of
  * /proc/self/stat, in clock ticks. Field 2, the program's name in parentheses, may itself contain
  * spaces and parentheses, so fields are counted from its end.
  */
-static double started_after_boot(void) {
+static double read_start_time(void) {
         char text[1024] = "";
         unsigned long long ticks = 0;
         FILE *file = fopen("/proc/self/stat", "re");
@@ -106,10 +106,10 @@ static void set_start_time(const struct hf_host *host) {
                 hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
                                "Start time of the process since unix epoch in seconds.", "");
         const struct hf_clock *clock = hf_host_clock(host);
-        double after_boot = started_after_boot();
-        double boot = (double)(clock->real(clock->ctx) - clock->boot(clock->ctx)) / 1e9;
-        if (after_boot >= 0)
-                hf_metric_set(start, boot + after_boot);
+        double start_s = read_start_time();
+        double boot_s = (double)(clock->real(clock->ctx) - clock->boot(clock->ctx)) / 1e9;
+        if (start_s >= 0)
+                hf_metric_set(start, boot_s + start_s);
 }
 
 int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metrics **ret_metrics) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes protobuf by the tables of protobuf_fields.c. The result is the JSON that a client would
- * have sent: an empty string, message or list is left out, except where absent and empty differ in
- * meaning. Values that JSON cannot have (a NUL in a text) and wire types that Kubernetes does not
- * use (fixed32, fixed64, groups) are refused.
+ * Decodes protobuf by the tables of protobuf_fields.c. The result is the JSON that the same client
+ * would have sent as JSON: an empty string, message or list is left out, except where absent and
+ * empty differ in meaning. A text with a NUL, which hf__json cannot store, and wire types that
+ * Kubernetes does not use (fixed32, fixed64, groups) are refused.
  *
- * The bytes come from clients: every read is checked against the end of its slice.
+ * Invariant: the bytes come from clients, so every read is checked against the end of its slice,
+ * and no length is used before it has been checked.
  */
 #include "server/handlers/protobuf_body.h"
 
@@ -41,7 +42,7 @@ struct wire {
 };
 
 /* Consumes a varint. False: it is incomplete, or longer than ten bytes. */
-static bool take_varint(struct slice *in, uint64_t *ret_value) {
+static bool read_varint(struct slice *in, uint64_t *ret_value) {
         uint64_t value = 0;
 
         for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
@@ -56,16 +57,16 @@ static bool take_varint(struct slice *in, uint64_t *ret_value) {
 }
 
 /* Consumes one field. False: the bytes are not a field. */
-static bool take_field(struct slice *in, struct wire *ret_wire) {
+static bool read_field(struct slice *in, struct wire *ret_wire) {
         enum { VARINT = 0, LENGTH_DELIMITED = 2, NUMBER_MAX = 1 << 20 };
         uint64_t key, n;
 
-        if (!take_varint(in, &key) || key >> 3 > NUMBER_MAX)
+        if (!read_varint(in, &key) || key >> 3 > NUMBER_MAX)
                 return false;
         *ret_wire = (struct wire){.number = (unsigned)(key >> 3)};
         if ((key & 7) == VARINT)
-                return take_varint(in, &ret_wire->value);
-        if ((key & 7) != LENGTH_DELIMITED || !take_varint(in, &n) ||
+                return read_varint(in, &ret_wire->value);
+        if ((key & 7) != LENGTH_DELIMITED || !read_varint(in, &n) ||
             n > (uint64_t)(in->end - in->at))
                 return false;
         ret_wire->bytes = true;
@@ -74,7 +75,7 @@ static bool take_field(struct slice *in, struct wire *ret_wire) {
         return true;
 }
 
-/* A NUL-terminated copy. NULL = out of memory. Callers have checked that data contains no NUL. */
+/* Makes a NUL-terminated copy of data, which must not contain a NUL. NULL = out of memory. */
 static char *copy_text(const struct slice *data) {
         return strndup((const char *)data->at, (size_t)(data->end - data->at));
 }
@@ -85,7 +86,7 @@ static bool has_nul(const struct slice *data) {
         return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
 }
 
-/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time, which JSON leaves out. */
+/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time, which Go omits from JSON. */
 static int put_time(struct hf__json *object, const struct hfd_protobuf_field *f, struct slice in) {
         char text[HF__MICROTIME_MAX];
         int64_t seconds = 0, nanos = 0;
@@ -94,7 +95,7 @@ static int put_time(struct hf__json *object, const struct hfd_protobuf_field *f,
         if (in.at == in.end)
                 return 0;
         while (in.at < in.end) {
-                if (!take_field(&in, &wire) || wire.bytes)
+                if (!read_field(&in, &wire) || wire.bytes)
                         return HF_E_INVALID;
                 if (wire.number == 1)
                         seconds = (int64_t)wire.value;
@@ -121,27 +122,27 @@ static int put_base64(struct hf__json *object, const char *key, const struct sli
         return r;
 }
 
-/* The member of that name, which is created if it is missing. NULL = out of memory. */
-static struct hf__json *get_or_make(struct hf__json *object, const char *name,
-                                    struct hf__json *(*make)(void)) {
+/* Returns the member of that name, and creates it if it is missing. NULL = out of memory. */
+static struct hf__json *get_or_create(struct hf__json *object, const char *name,
+                                      struct hf__json *(*create)(void)) {
         struct hf__json *member = hf__json_get(object, name);
 
-        if (!member && hf__json_set(object, name, make()) == 0)
+        if (!member && hf__json_set(object, name, create()) == 0)
                 member = hf__json_get(object, name);
         return member;
 }
 
 /*
- * One entry of a map: {1: key, 2: value}. It is added without a search for its key, because a body
- * may have very many entries. A duplicate key is refused later, as in JSON.
+ * Adds one entry of a map: {1: key, 2: value}. Does not search for a duplicate key, because a body
+ * may have very many entries. The registry refuses duplicates later, as in a JSON body.
  */
 static int put_entry(struct hf__json *object, const struct hfd_protobuf_field *f, struct slice in) {
         struct slice key = {0}, value = {0};
-        struct hf__json *map = get_or_make(object, f->name, hf__json_object);
+        struct hf__json *map = get_or_create(object, f->name, hf__json_object);
         struct wire wire;
 
         while (in.at < in.end) {
-                if (!take_field(&in, &wire) || !wire.bytes)
+                if (!read_field(&in, &wire) || !wire.bytes)
                         return HF_E_INVALID;
                 if (wire.number == 1)
                         key = wire.data;
@@ -166,28 +167,28 @@ static int put_entry(struct hf__json *object, const struct hfd_protobuf_field *f
 static int decode_message(struct hf__json *object, const struct hfd_protobuf_field *fields,
                           struct slice in);
 
-/* A message, or one element of an array of messages. */
+/* Adds a message, or one element of an array of messages. */
 static int put_message(struct hf__json *object, const struct hfd_protobuf_field *f,
                        struct slice in) {
         assert(f->fields);
         struct hf__json *message = hf__json_object();
         int r = message ? decode_message(message, f->fields, in) : -ENOMEM;
-        bool left_out = f->type == HFD_PB_MESSAGE && hf__json_count(message) == 0;
+        bool omitted = f->type == HFD_PB_MESSAGE && hf__json_count(message) == 0;
 
-        if (r != 0 || left_out) {
+        if (r != 0 || omitted) {
                 hf__json_free(message);
                 return r;
         }
         if (f->type == HFD_PB_MESSAGE)
                 return hf__json_set(object, f->name, message);
-        struct hf__json *list = get_or_make(object, f->name, hf__json_array);
+        struct hf__json *list = get_or_create(object, f->name, hf__json_array);
         if (list)
                 return hf__json_append(list, message);
         hf__json_free(message);
         return -ENOMEM;
 }
 
-/* A string, or one element of an array of strings. */
+/* Adds a string, or one element of an array of strings. */
 static int put_text(struct hf__json *object, const struct hfd_protobuf_field *f,
                     const struct slice *data) {
         if (has_nul(data))
@@ -198,7 +199,7 @@ static int put_text(struct hf__json *object, const struct hfd_protobuf_field *f,
         if (!text)
                 return -ENOMEM;
         if (f->type == HFD_PB_TEXTS) {
-                struct hf__json *list = get_or_make(object, f->name, hf__json_array);
+                struct hf__json *list = get_or_create(object, f->name, hf__json_array);
                 r = list ? hf__json_append_string(list, text) : -ENOMEM;
         } else if (*text || f->type == HFD_PB_TEXT_OR_EMPTY) {
                 r = hf__json_set_string(object, f->name, text);
@@ -232,14 +233,17 @@ static int put_field(struct hf__json *object, const struct hfd_protobuf_field *f
 
 /* ---- messages ---- */
 
-/* Adds the fields of one message to object. The recursion is as deep as the tables are nested. */
+/*
+ * Adds the fields of one message to object, and skips those that no table contains. The recursion
+ * is as deep as the tables are nested.
+ */
 static int decode_message(struct hf__json *object, const struct hfd_protobuf_field *fields,
                           struct slice in) {
         struct wire wire;
         int r = 0;
 
         while (r == 0 && in.at < in.end) {
-                if (!take_field(&in, &wire))
+                if (!read_field(&in, &wire))
                         return HF_E_INVALID;
                 const struct hfd_protobuf_field *f = fields;
                 while (f->type != HFD_PB_END && f->number != wire.number)
@@ -270,7 +274,7 @@ int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_option
         if (!object)
                 return -ENOMEM;
         while (r == 0 && in.at < in.end) {
-                if (!take_field(&in, &wire) || !wire.bytes)
+                if (!read_field(&in, &wire) || !wire.bytes)
                         r = HF_E_INVALID;
                 else if (wire.number == 1)
                         r = decode_message(object, hfd_protobuf_fields_of_type_meta(), wire.data);

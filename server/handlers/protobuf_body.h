@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Bodies in Kubernetes' protobuf form, as kubectl's typed commands send them: they are converted to
- * JSON, so that all other code handles one format only. Pure. Thread: any.
+ * Converts bodies in Kubernetes' protobuf format, which kubectl's typed commands send, to JSON. So
+ * all other code handles one format only. Pure. Thread: any.
  */
 #include <stdbool.h>
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of fields. The decoder ignores fields that are in no table, so that newer clients can
- * send them. A field in a table must have the type from the .proto file.
+ * send them. Fields that only the server sets (managedFields, selfLink, generation) are left out.
  *
- * The nesting of the tables bounds the depth to which protobuf_body.c recurses: no table may
- * contain itself.
+ * Invariants:
+ *
+ *  - A field in a table has the number and type from the .proto file. The decoder refuses a body
+ *    with any other type.
+ *  - No table contains itself, directly or through another one: the nesting of the tables is the
+ *    depth to which protobuf_body.c recurses.
  */
 #include "server/handlers/protobuf_fields.h"
 
@@ -80,6 +84,7 @@ FIELDS(namespace_status) = {
         {0},
 };
 
+/* An empty holderIdentity is a released Lease, and must be distinguishable from an absent one. */
 FIELDS(lease_spec) = {
         {1, HFD_PB_TEXT_OR_EMPTY, "holderIdentity"}, {2, HFD_PB_INT, "leaseDurationSeconds"},
         {3, HFD_PB_MICROTIME, "acquireTime"},        {4, HFD_PB_MICROTIME, "renewTime"},

@@ -7,14 +7,14 @@
  */
 #include "server/resources/resource.h"
 
-/* What a field is in protobuf, and what it becomes in JSON. */
+/* The type of a field in protobuf, and in JSON. */
 enum hfd_protobuf_type {
         HFD_PB_END,           /* marks the end of a table */
-        HFD_PB_TEXT,          /* a string; "" is left out */
-        HFD_PB_TEXT_OR_EMPTY, /* a string; "" is a value */
+        HFD_PB_TEXT,          /* a string; "" becomes an absent member */
+        HFD_PB_TEXT_OR_EMPTY, /* a string; "" becomes a member with the value "" */
         HFD_PB_INT,           /* a varint; a number */
         HFD_PB_BOOL,          /* a varint */
-        HFD_PB_MESSAGE,       /* an object; an empty one is left out */
+        HFD_PB_MESSAGE,       /* an object; an empty one becomes an absent member */
         HFD_PB_MESSAGES,      /* repeated: an array of objects */
         HFD_PB_TEXTS,         /* repeated: an array of strings */
         HFD_PB_MAP,           /* repeated entries: an object of strings */

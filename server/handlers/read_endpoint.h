@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the endpoints that can only be read (/healthz, /metrics, /version) have in common. Neither
- * function takes the caller's reference of the request. Thread: any.
+ * The common parts of the endpoints that accept only GET and HEAD (/healthz, /metrics, /version).
+ * The caller keeps its reference to the request. Thread: any.
  */
 #include <stdbool.h>
 

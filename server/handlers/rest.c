@@ -9,8 +9,8 @@
  * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
  * rest_watch.c handles watches instead.
  *
- * Exactly one response is sent on every path. A request that fill_request refuses never reaches the
- * registry.
+ * Invariant: exactly one response is sent for each request. A request that fill_request refuses
+ * gets its response at once and never reaches the registry.
  */
 #include "server/handlers/rest.h"
 
@@ -31,7 +31,7 @@
 
 /* ---- responses ---- */
 
-/* The registry's last call for the request. Thread: any. */
+/* The registry calls this once, when it has handled the request. Thread: any. */
 static void on_done(struct hfd_request *request, const struct hfd_response *response) {
         struct hfd_rest_request *rest = (struct hfd_rest_request *)request;
         bool failed = response->status.error != 0;
@@ -60,8 +60,9 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
         return false;
 }
 
-/* Whether the path allows the verb. */
-static bool verb_fits(const struct hfd_request *request, const struct hfd_request_info *info) {
+/* Whether the path allows the verb: a create has no name, and only reads may span namespaces. */
+static bool is_verb_allowed(const struct hfd_request *request,
+                            const struct hfd_request_info *info) {
         bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH;
 
         if (request->resource->namespaced && !*info->ns && !many)
@@ -77,8 +78,8 @@ static bool verb_fits(const struct hfd_request *request, const struct hfd_reques
 }
 
 /* Sets resource, subresource, verb and names. False: response is the error (404, 405). */
-static bool take_info(struct hfd_request *request, const struct hfd_request_info *info,
-                      struct hfd_response *response) {
+static bool resolve_request_info(struct hfd_request *request, const struct hfd_request_info *info,
+                                 struct hfd_response *response) {
         request->resource = hfd_resource_find(info->group, info->version, info->resource);
         if (!request->resource || (*info->ns && !request->resource->namespaced) ||
             !hfd_resource_subresource(request->resource, info->subresource,
@@ -86,7 +87,7 @@ static bool take_info(struct hfd_request *request, const struct hfd_request_info
                 hfd_response_no_such_resource(response);
                 return false;
         }
-        if (!set_verb(request, info->verb) || !verb_fits(request, info)) {
+        if (!set_verb(request, info->verb) || !is_verb_allowed(request, info)) {
                 hfd_response_not_allowed(response);
                 return false;
         }
@@ -97,8 +98,8 @@ static bool take_info(struct hfd_request *request, const struct hfd_request_info
 }
 
 /* Converts a protobuf body to JSON. False: response is the error (400, 415, 500). */
-static bool take_body(struct hfd_rest_request *rest, bool is_delete,
-                      struct hfd_response *response) {
+static bool decode_body(struct hfd_rest_request *rest, bool is_delete,
+                        struct hfd_response *response) {
         struct hfd_request *request = &rest->request;
         const char *type = hfd_http_request_header(rest->http_request, "content-type");
         struct hf__json *json = NULL;
@@ -128,8 +129,8 @@ static bool take_body(struct hfd_rest_request *rest, bool is_delete,
 }
 
 /* text: the value of the header. False: response is the error (400, 500). */
-static bool take_fence(struct hfd_rest_request *rest, const char *text,
-                       struct hfd_response *response) {
+static bool parse_fence(struct hfd_rest_request *rest, const char *text,
+                        struct hfd_response *response) {
         rest->fence = malloc(sizeof *rest->fence);
         if (!rest->fence) {
                 hfd_response_no_memory(response);
@@ -155,7 +156,7 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         struct hfd_request *request = &rest->request;
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
 
-        if (!take_info(request, info, response))
+        if (!resolve_request_info(request, info, response))
                 return false;
         bool is_delete = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY,
              is_patch = request->verb == HFD_PATCH;
@@ -169,19 +170,19 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         /* The body of a delete is optional. */
         bool has_body = request->verb == HFD_CREATE || request->verb == HFD_UPDATE ||
                         (is_delete && request->n_body > 0);
-        if (has_body && !take_body(rest, is_delete, response))
+        if (has_body && !decode_body(rest, is_delete, response))
                 return false;
         if (is_patch &&
             !hfd_negotiate_patch(request, hfd_http_request_header(http_request, "content-type"),
                                  response))
                 return false;
-        /* A read ignores the fence. */
-        if (fence && (has_body || is_delete || is_patch) && !take_fence(rest, fence, response))
+        /* Only writes are fenced; a read ignores the header. */
+        if (fence && (has_body || is_delete || is_patch) && !parse_fence(rest, fence, response))
                 return false;
         return hfd_options_parse(request, hfd_http_request_query(http_request), response);
 }
 
-/* Takes the caller's reference of the HTTP request. */
+/* Consumes the caller's reference to the HTTP request. */
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_info *info) {
         struct hfd_rest_request *rest = malloc(sizeof *rest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends the response to a request for a resource, with the headers that Kubernetes' clients read.
- * The body is sent without a copy, unless it is small and a person wants it indented.
+ * The body is sent without a copy, unless the client wants it indented.
  */
 #include "server/handlers/rest_request.h"
 
@@ -14,8 +14,8 @@
 #include "server/handlers/negotiation.h"
 
 /*
- * A larger body is never indented: this would need many times its memory, and block a thread that
- * serves other requests.
+ * Bytes. A larger body is never indented: parsing and printing it would need many times its memory,
+ * and would block a thread that serves other requests.
  */
 #define PRETTY_MAX ((size_t)4 << 20)
 
@@ -23,7 +23,7 @@
 #define WARNINGS_MAX 8
 #define WARNING_MAX  320 /* bytes of one header, with the NUL */
 
-/* An indented copy. NULL = out of memory: the body is sent as it is. */
+/* Makes an indented copy. NULL = out of memory: the caller sends the body unchanged. */
 static struct hf__buf *make_pretty(const struct hf__buf *body) {
         struct hf__json *json = NULL;
         struct hf__strbuf s = {0};
@@ -87,6 +87,7 @@ void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_re
                                response->status.retry_after_s);
                 headers[n++] = (struct hfd_header){"retry-after", retry_after};
         }
+        /* The client takes the repeated header as proof that the write was fenced. */
         if (response->fence_compared && fence)
                 headers[n++] = (struct hfd_header){FENCE_HEADER, fence};
         n += add_warnings(unknown_fields, warnings, headers + n);

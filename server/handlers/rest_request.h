@@ -8,7 +8,7 @@
 
 /*
  * One HTTP request for a resource, while the registry handles it. It belongs to one thread at a
- * time, as its request does (registry.h).
+ * time, like the struct hfd_request in it (registry.h).
  */
 struct hfd_rest_request {
         struct hfd_request
@@ -16,13 +16,13 @@ struct hfd_rest_request {
         struct hfd_registry *registry;         /* borrowed */
         struct hfd_http_request *http_request; /* owned reference; the HTTP request owns the body */
         struct hf_fence *fence;                /* owned; request.fence; NULL = none */
-        struct hf__strbuf translated;          /* the body as JSON, if it was sent as protobuf */
+        struct hf__strbuf translated;          /* owned; the body as JSON, if it was protobuf */
 };
 /* Frees rest, and drops its reference to the HTTP request. */
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
- * Sends response. unknown_fields: a line for each Warning header; NULL = none. Takes neither the
- * response nor a reference.
+ * Sends response. unknown_fields: one line for each Warning header; NULL = none. The caller keeps
+ * response and its reference to http_request.
  */
 void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response,
                       const char *unknown_fields);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP. An event becomes a frame, one line of JSON. Watches without a special format
- * share one frame per event.
+ * A watch over HTTP. Each event is sent as a frame, one line of JSON. All watches that receive
+ * plain objects share one frame per event.
  *
- * Pieces. The connection queues a limited number of bytes and pieces for a peer (its ring), and
- * cuts off a peer that reads too slowly. So a single event is one piece, but a batch is joined into
- * pieces of PIECE_BYTES. The first batch, all objects that exist, is always one piece: a single
- * piece may be larger than the ring, but several could overrun it before any peer can read, because
- * the worker that fills the ring is also the one that empties it.
+ * Pieces. Frames are sent in pieces of the response. For each stream the connection has a ring, a
+ * queue that is limited in bytes and pieces. If the ring is full, because the peer reads too
+ * slowly, the stream is cut. A single event is one piece. A batch of events is joined into pieces
+ * of PIECE_BYTES. The first batch contains all objects that exist, and is always one piece: an
+ * empty ring accepts a piece of any size. Several pieces could overflow the ring before the peer
+ * can read any, because the worker that fills the ring is also the one that empties it.
  *
- * Life. The stream is the handler context of the HTTP request and is freed with its last reference.
- * It holds one reference itself, through rest, until the watcher calls on_end, its last call. So
- * on_gone may cancel the watcher at any time.
+ * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
+ * reference to that request. rest holds one reference until the watcher makes its last call,
+ * on_end. So on_gone may cancel the watcher at any time.
  */
 #include "server/handlers/rest_watch.h"
 
@@ -31,7 +32,7 @@ struct stream {
         struct hfd_rest_request *rest;         /* owned; freed by on_end */
         struct hfd_http_request *http_request; /* borrowed: it owns the stream */
         struct hfd_watcher *watcher; /* a reference; set before the first event, then immutable */
-        bool begun; /* the first batch was sent; only the delivering thread uses it */
+        bool sent_first_batch;       /* used only by on_events, which never runs twice at a time */
 };
 
 static void stream_free(void *ctx) {
@@ -41,7 +42,10 @@ static void stream_free(void *ctx) {
         free(stream);
 }
 
-/* A frame for an object that was converted for this watch. Takes object, which may be NULL. */
+/*
+ * Makes a frame for an object that was converted for this watch. Takes ownership of object, which
+ * may be NULL. NULL = out of memory.
+ */
 static struct hf__buf *make_frame(enum hf_event_type type, struct hf__buf *object) {
         struct hf__strbuf s = {0};
 
@@ -82,8 +86,8 @@ static struct hf__buf *make_bookmark(const struct hfd_request *request, uint64_t
         return frame;
 }
 
-/* The frame of one item, a new reference. NULL = out of memory. */
-static struct hf__buf *frame_of(struct stream *stream, struct hfd_watch_item *item) {
+/* Returns the frame of one item, a new reference. NULL = out of memory. */
+static struct hf__buf *make_item_frame(struct stream *stream, struct hfd_watch_item *item) {
         const struct hfd_request *request = &stream->rest->request;
         char meta[64];
 
@@ -99,7 +103,10 @@ static struct hf__buf *frame_of(struct stream *stream, struct hfd_watch_item *it
                                                        &item->object, 1, meta));
 }
 
-/* Takes piece, which may be NULL. False: it was not queued, and the watch must end. */
+/*
+ * Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the
+ * watch must end.
+ */
 static bool push_piece(struct stream *stream, struct hf__buf *piece) {
         bool pushed = piece && hfd_http_request_push(stream->http_request, piece) == 0;
 
@@ -120,30 +127,30 @@ static bool flush_joined(struct stream *stream, struct hf__strbuf *joined) {
 static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct stream *stream = ctx;
         struct hf__strbuf joined = {0};
-        bool good = true;
+        bool ok = true;
 
         assert(n > 0);
         if (n == 1) {
-                stream->begun = true;
-                return push_piece(stream, frame_of(stream, items));
+                stream->sent_first_batch = true;
+                return push_piece(stream, make_item_frame(stream, items));
         }
-        for (size_t i = 0; i < n && good; i++) {
-                struct hf__buf *frame = frame_of(stream, &items[i]);
-                good = frame != NULL;
-                if (good)
+        for (size_t i = 0; i < n && ok; i++) {
+                struct hf__buf *frame = make_item_frame(stream, &items[i]);
+                ok = frame != NULL;
+                if (ok)
                         hf__strbuf_add(&joined, frame->data, frame->n);
                 hf__buf_unref(frame);
-                if (good && joined.n >= PIECE_BYTES && stream->begun)
-                        good = flush_joined(stream, &joined);
+                if (ok && joined.n >= PIECE_BYTES && stream->sent_first_batch)
+                        ok = flush_joined(stream, &joined);
         }
-        good = good && flush_joined(stream, &joined);
-        stream->begun = true;
+        ok = ok && flush_joined(stream, &joined);
+        stream->sent_first_batch = true;
         hf__strbuf_done(&joined);
-        return good;
+        return ok;
 }
 
-/* `{"type":"ERROR","object":STATUS}`; The body ends with a newline, which is moved to the end of
- * the frame. */
+/* Sends `{"type":"ERROR","object":STATUS}`. A frame is one line, so the newline of status moves to
+ * the end. */
 static void push_error(struct stream *stream, const struct hf__buf *status) {
         struct hf__strbuf s = {0};
         size_t n = status->n;
@@ -157,7 +164,7 @@ static void push_error(struct stream *stream, const struct hf__buf *status) {
         hf__strbuf_done(&s);
 }
 
-/* Called by the watcher as its last call. */
+/* The watcher's last call. */
 static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct stream *stream = ctx;
 
@@ -199,10 +206,11 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
                 hfd_rest_free(rest);
                 return;
         }
-        hfd_http_request_ref(http_request); /* hfd_watcher_go may call on_end */
+        /* hfd_watcher_start may call on_end, which drops the reference of rest. */
+        hfd_http_request_ref(http_request);
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);
         hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
-        hfd_watcher_go(stream->watcher);
+        hfd_watcher_start(stream->watcher);
         hfd_http_request_unref(http_request);
 }

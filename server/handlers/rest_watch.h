@@ -6,5 +6,8 @@
  */
 #include "server/handlers/rest_request.h"
 
-/* Takes rest, whose verb is HFD_WATCH. Thread: the worker of its connection. Never blocks. */
+/*
+ * Starts the watch. Takes ownership of rest, whose verb is HFD_WATCH. Thread: the worker of its
+ * connection. Never blocks.
+ */
 void hfd_rest_watch(struct hfd_rest_request *rest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The body is one constant. buildDate must be a time, because clients parse it. It is constant, so
- * that builds are reproducible.
+ * GET /version. The body is a constant. buildDate must be a valid time, because clients parse it;
+ * it is not the real build time, so that builds are reproducible.
  */
 #include "server/handlers/version_handler.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * GET /version: Kubernetes' version.Info. Clients read major and minor from it to find out which
- * release of the Kubernetes API the server speaks; gitVersion names Holdfast's own version too.
+ * release of the Kubernetes API the server implements; gitVersion also contains Holdfast's version.
  * Thread: any.
  */
 #include "server/http/http.h"

@@ -2,27 +2,29 @@
 /*
  * One connection, from the accepted socket to its close.
  *
- * States: HANDSHAKE (TLS; the protocol is not known yet), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER
- * (everything was sent and our direction is shut; what the peer still sends is read and dropped,
- * because closing a socket with unread input makes our kernel send a reset, which can destroy our
- * last bytes before the peer reads them). They follow each other in this order; a connection may be
- * freed in any of them.
+ * States, in this order; a connection may be freed in each of them:
+ *
+ *      HANDSHAKE   TLS; the protocol is not known yet
+ *      OPEN        HTTP/1.1 or HTTP/2, as chosen by ALPN
+ *      LINGER      everything was sent, and our direction of the socket is shut down. Input is read
+ *                  and dropped: if a socket with unread input is closed, the kernel sends a reset,
+ *                  which can destroy our last bytes before the peer reads them.
  *
  * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (or the
  * worker's exit). All other code sets `dead` or `ending`.
  *
- * Handshakes. A client can begin a handshake before we know who it is. It costs us 45 KiB and the
- * client nothing. Therefore handshakes have their own time limit and their own maximum number: the
- * worker's n_handshakes counts a connection from hfd_connection_new until it leaves the state
- * HANDSHAKE or is freed. The maximum is a fraction of all connections, so that strangers leave room
- * for clients that finish their handshake. Beyond the maximum the newest connection is closed, not
- * the oldest: when many clients reconnect at once, each of them would otherwise end the unfinished
- * handshake of another.
+ * Strangers. A client can connect and begin a handshake before we know who it is. It costs us up to
+ * 45 KiB and the client nothing. Until its sender is known, a connection is in one of its worker's
+ * two sets: `handshakes`, then `strangers`. Each has a maximum, which is a fraction of all
+ * connections, so that strangers leave room for known senders. When a set is full, strangers.h
+ * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
+ * serves a few in each iteration, after all known senders. A sender becomes known by a client
+ * certificate that verifies, or by the first request that on_head accepts for reading.
  *
- * Output. The protocol fills the worker's one output buffer and TLS writes what the socket takes.
- * The rest, at most that buffer, is kept in `unsent`. While bytes are unsent nothing is read and
- * the protocol is not asked for more, so that a peer that does not read cannot make us work either.
- * TCP_NOTSENT_LOWAT keeps the kernel's share small.
+ * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
+ * The rest, at most the size of that buffer, is copied to `unsent`. While bytes are unsent, nothing
+ * is read and the protocol produces no more output, so that a peer which does not read cannot make
+ * us work. TCP_NOTSENT_LOWAT limits the unsent bytes in the kernel.
  */
 #include "server/http/connection.h"
 
@@ -30,6 +32,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +49,7 @@
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */
 #define MAX_READS     8
 #define MAX_WRITES    4
-#define NOTSENT_LOWAT (128 * 1024)
+#define NOTSENT_LOWAT (128 * 1024) /* bytes */
 
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
@@ -63,7 +66,8 @@ static void set_socket_options(int fd) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof lowat);
 }
 
-/* The current TLS settings: a reload may replace them at any time. The caller unrefs them. */
+/* Returns the current TLS settings with a reference, because a reload may replace them at any time.
+ * The caller frees them. */
 static SSL_CTX *ref_tls(struct hfd_http *http) {
         SSL_CTX *tls;
 
@@ -90,15 +94,57 @@ static void unlink_connection(struct hfd_worker *worker, struct hfd_connection *
                 worker->connections = connection->next;
 }
 
+/* Closes the connection of a stranger, later in this iteration, and takes its place from it. */
+static void close_stranger(struct hfd_stranger *stranger) {
+        struct hfd_connection *connection =
+                (void *)((char *)stranger - offsetof(struct hfd_connection, stranger));
+
+        hfd_strangers_remove(stranger);
+        connection->dead = true;
+        hfd_connection_mark_dirty(connection);
+}
+
+/* Makes room in a set that holds at most max. 0 or HF_E_TOO_LARGE. */
+static int make_room(struct hfd_worker *worker, const struct hfd_strangers *set, size_t max,
+                     const struct hfd_stranger_key *key, hf_nsec min_age, enum hfd_refusal why) {
+        struct hfd_stranger *victim;
+
+        if (set->n < max)
+                return 0;
+        hfd_refusals_count(&worker->http->refusals, why);
+        victim = hfd_strangers_victim(set, key, worker->now, min_age);
+        if (!victim)
+                return HF_E_TOO_LARGE;
+        close_stranger(victim);
+        return 0;
+}
+
+/* Makes room for one more connection, which n_connections includes already. A known sender is never
+ * closed for another. 0 or HF_E_TOO_LARGE. */
+static int make_room_for_new(struct hfd_worker *worker, const struct hfd_stranger_key *key) {
+        struct hfd_http *http = worker->http;
+        size_t n = atomic_load_explicit(&http->n_connections, memory_order_relaxed);
+        int r = 0;
+
+        if (n > http->max_connections)
+                r = make_room(worker, &worker->strangers, 0, key, 0, HFD_REFUSAL_CONNECTIONS);
+        if (r == 0)
+                r = make_room(worker, &worker->handshakes, http->max_handshakes, key,
+                              HFD_HANDSHAKE_GRACE, HFD_REFUSAL_HANDSHAKES);
+        return r;
+}
+
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
         struct hfd_connection *connection;
         struct epoll_event event = {.events = EPOLLIN};
+        const struct hfd_stranger_key key = hfd_stranger_key(address);
         SSL_CTX *tls;
         int r;
 
         assert(hfd_worker_is_current(worker) && fd >= 0);
-        if (worker->n_handshakes >= worker->http->max_handshakes)
-                return HF_E_TOO_LARGE;
+        r = make_room_for_new(worker, &key);
+        if (r != 0)
+                return r;
         connection = calloc(1, sizeof *connection);
         if (!connection)
                 return -ENOMEM;
@@ -108,9 +154,13 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
         SSL_CTX_free(tls);
         r = connection->ssl ? hfd_origin_new(address, &connection->origin) : -ENOMEM;
-        if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        if (r == 0)
+                r = hfd_strangers_add(&worker->handshakes, &connection->stranger, &key,
+                                      worker->now);
+        if (r == 0 && epoll_ctl(worker->stranger_epoll, EPOLL_CTL_ADD, fd, &event) != 0)
                 r = -errno;
         if (r != 0) {
+                hfd_strangers_remove(&connection->stranger);
                 SSL_free(connection->ssl);
                 hfd_origin_unref(connection->origin);
                 free(connection);
@@ -119,9 +169,9 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         connection->fd = fd;
         connection->worker = worker;
         connection->events = EPOLLIN;
+        connection->epoll = worker->stranger_epoll;
         connection->since = worker->now;
         link_connection(worker, connection);
-        worker->n_handshakes++;
         return 0;
 }
 
@@ -131,7 +181,7 @@ static void close_protocol(struct hfd_connection *connection) {
         connection->protocol_state = NULL;
 }
 
-static void unmark(struct hfd_worker *worker, struct hfd_connection *connection) {
+static void unmark_dirty(struct hfd_worker *worker, struct hfd_connection *connection) {
         struct hfd_connection **at = &worker->dirty;
 
         while (*at != connection)
@@ -147,14 +197,11 @@ void hfd_connection_free(struct hfd_connection *connection) {
 
         assert(hfd_worker_is_current(worker));
         close_protocol(connection);
-        assert(connection->body_bytes == 0); /* every request was detached */
-        if (connection->state == HFD_CONNECTION_HANDSHAKE) {
-                assert(worker->n_handshakes > 0);
-                worker->n_handshakes--;
-        }
+        assert(connection->share.n == 0); /* every request was detached */
+        hfd_strangers_remove(&connection->stranger);
         /* Detaching the requests may have marked it. */
         if (connection->is_dirty)
-                unmark(worker, connection);
+                unmark_dirty(worker, connection);
         unlink_connection(worker, connection);
         SSL_free(connection->ssl);
         close(connection->fd);
@@ -164,7 +211,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
         hfd_http_connection_gone(worker->http);
 }
 
-void hfd_connection_mark(struct hfd_connection *connection) {
+void hfd_connection_mark_dirty(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
         assert(hfd_worker_is_current(worker));
@@ -205,6 +252,24 @@ static void drop_input(struct hfd_connection *connection) {
         }
 }
 
+/* The sender has authenticated itself: the limits for strangers do not apply any more. */
+static void make_known(struct hfd_connection *connection) {
+        hfd_strangers_remove(&connection->stranger);
+        hfd_account_set_known(&connection->worker->http->account, &connection->share);
+}
+
+/* The handshake is done, and the sender is still unknown: it moves to the other set. */
+static void settle_stranger(struct hfd_connection *connection) {
+        struct hfd_worker *worker = connection->worker;
+        const struct hfd_stranger_key key = connection->stranger.key;
+
+        hfd_strangers_remove(&connection->stranger);
+        if (make_room(worker, &worker->strangers, worker->http->max_strangers, &key, 0,
+                      HFD_REFUSAL_STRANGERS) != 0 ||
+            hfd_strangers_add(&worker->strangers, &connection->stranger, &key, worker->now) != 0)
+                connection->dead = true;
+}
+
 /* HANDSHAKE -> OPEN: ALPN has chosen the protocol. */
 static void open_protocol(struct hfd_connection *connection) {
         assert(connection->state == HFD_CONNECTION_HANDSHAKE && !connection->protocol);
@@ -216,7 +281,10 @@ static void open_protocol(struct hfd_connection *connection) {
                 return;
         }
         connection->state = HFD_CONNECTION_OPEN;
-        connection->worker->n_handshakes--;
+        if (connection->origin->kind == HFD_PEER_VERIFIED)
+                make_known(connection);
+        else
+                settle_stranger(connection);
         if (connection->worker->draining)
                 connection->protocol->drain(connection);
 }
@@ -251,7 +319,8 @@ static void read_input(struct hfd_connection *connection) {
                 if (n <= 0) {
                         int error = SSL_get_error(connection->ssl, n);
 
-                        /* A peer that shuts its sending side counts as gone. */
+                        /* The end of the input, too: a peer that shuts down its sending side counts
+                         * as gone. */
                         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
                         return;
@@ -259,11 +328,11 @@ static void read_input(struct hfd_connection *connection) {
                 if (connection->protocol->input(connection, worker->in, (size_t)n) != 0)
                         connection->ending = true;
         }
-        /* TLS may hold more bytes, which epoll does not know of. */
-        hfd_connection_mark(connection);
+        /* OpenSSL may have more bytes in its buffer, which epoll does not report. */
+        hfd_connection_mark_dirty(connection);
 }
 
-/* Writes what the socket takes now. Returns how many bytes it took. */
+/* Writes as much as the socket accepts now. Returns the number of bytes. */
 static size_t write_tls(struct hfd_connection *connection, const char *data, size_t n) {
         size_t done = 0;
 
@@ -332,12 +401,31 @@ static void write_output(struct hfd_connection *connection) {
                         return;
                 }
         }
-        /* there may be more, but the other connections are served first */
-        hfd_connection_mark(connection);
+        /* There may be more output, but the other connections are served first. */
+        hfd_connection_mark_dirty(connection);
 }
 
-/* Makes epoll watch only for what the connection waits for now. Otherwise a socket that is ready,
- * but must wait, would keep the thread busy. */
+/* Has the right epoll report the event. A connection moves from the strangers' epoll to the other
+ * one when its sender has become known. */
+static void watch_socket(struct hfd_connection *connection, struct epoll_event *event) {
+        struct hfd_worker *worker = connection->worker;
+        int epoll = connection->share.known ? worker->epoll : worker->stranger_epoll;
+        int r = 0;
+
+        if (epoll != connection->epoll) {
+                (void)epoll_ctl(connection->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
+                r = epoll_ctl(epoll, EPOLL_CTL_ADD, connection->fd, event);
+        } else if (event->events != connection->events) {
+                r = epoll_ctl(epoll, EPOLL_CTL_MOD, connection->fd, event);
+        }
+        connection->epoll = epoll;
+        connection->events = event->events;
+        if (r != 0)
+                connection->dead = true;
+}
+
+/* Makes epoll report only the events that the connection can handle now. Otherwise a socket with
+ * input that the connection must not read yet would keep the thread busy. */
 static void update_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 
@@ -357,16 +445,12 @@ static void update_epoll(struct hfd_connection *connection) {
                         event.events |= EPOLLIN;
                 break;
         }
-        if (event.events == connection->events)
-                return;
-        connection->events = event.events;
-        if (epoll_ctl(connection->worker->epoll, EPOLL_CTL_MOD, connection->fd, &event) != 0)
-                connection->dead = true;
+        watch_socket(connection, &event);
 }
 
 static void serve_open(struct hfd_connection *connection, uint32_t events) {
         if (events & EPOLLRDHUP && !(connection->events & EPOLLIN)) {
-                connection->dead = true; /* no read would show that the peer has left */
+                connection->dead = true; /* the peer has left, and no read would show it */
                 return;
         }
         if (!flush_unsent(connection) || connection->dead)
@@ -400,49 +484,65 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         hf_nsec age = now - connection->since;
 
         assert(hfd_worker_is_current(connection->worker));
+        /* A shutdown waits for connections. A stranger must not be able to prolong it. */
+        if (connection->worker->draining && !connection->share.known &&
+            now - connection->worker->draining_since > HFD_STRANGER_DRAIN_TIME)
+                connection->dead = true;
         switch (connection->state) {
         case HFD_CONNECTION_HANDSHAKE: connection->dead |= age > HFD_HANDSHAKE_TIME; break;
         case HFD_CONNECTION_LINGER: connection->dead |= age > HFD_LINGER_TIME; break;
         case HFD_CONNECTION_OPEN:
                 if (connection->unsent)
                         connection->dead |= age > HFD_IDLE_TIME;
-                else
+                else if (!connection->dead)
                         connection->protocol->tick(connection, now);
                 break;
         }
         if (connection->dead)
-                hfd_connection_mark(connection);
+                hfd_connection_mark_dirty(connection);
 }
 
 /* ---- for the protocols ---- */
 
-/* Counts first and checks afterwards, so that several workers at once cannot all pass the check. */
-int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
-        struct hfd_http *http = connection->worker->http;
-        size_t total = atomic_fetch_add_explicit(&http->body_bytes, n, memory_order_relaxed) + n;
+int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
+                           size_t extra) {
+        size_t before = request->accounted;
 
-        connection->body_bytes += n;
-        if (total > HFD_TOTAL_BODY || connection->body_bytes > HFD_CONNECTION_BODY)
-                return HF_E_TOO_LARGE;
-        return 0;
+        request->accounted = hfd_http_request_memory(request) + extra;
+        if (request->accounted == before)
+                return 0;
+        return hfd_account_change(&connection->worker->http->account, &connection->share, before,
+                                  request->accounted);
+}
+
+/* Frees what was only needed to decide about the request, and uncounts it. */
+static void drop_content(struct hfd_connection *connection, struct hfd_http_request *request) {
+        hfd_http_request_drop_content(request);
+        (void)hfd_connection_account(connection, request, 0);
 }
 
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
-        struct hfd_http *http = connection->worker->http;
-
-        assert(request->connection == connection && connection->body_bytes >= request->n_body);
-        connection->body_bytes -= request->n_body;
-        atomic_fetch_sub_explicit(&http->body_bytes, request->n_body, memory_order_relaxed);
+        assert(request->connection == connection);
+        (void)hfd_account_change(&connection->worker->http->account, &connection->share,
+                                 request->accounted, 0);
+        request->accounted = 0;
         hfd_http_request_detach(request);
 }
 
-void hfd_connection_announce_head(struct hfd_connection *connection,
-                                  struct hfd_http_request *request) {
+bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request) {
         struct hfd_http *http = connection->worker->http;
 
         assert(!request->dispatched && !request->response.refused);
-        if (http->on_head)
-                http->on_head(http->ctx, request);
+        hfd_strangers_touch(&connection->stranger, connection->worker->now);
+        switch (http->on_head ? http->on_head(http->ctx, request) : HFD_HTTP_READ_BODY) {
+        case HFD_HTTP_READ_BODY: make_known(connection); return true;
+        case HFD_HTTP_IGNORE_BODY: hfd_connection_dispatch(connection, request); return false;
+        case HFD_HTTP_REFUSED:
+                request->response.refused = true;
+                drop_content(connection, request);
+                return false;
+        }
+        return false;
 }
 
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request) {
@@ -450,13 +550,13 @@ void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_
 
         assert(!request->dispatched && !request->response.refused);
         request->received_at = connection->worker->now;
-        request->received = request->dispatched = true;
+        request->dispatched = true;
         http->handler(http->ctx, hfd_http_request_ref(request));
 }
 
-/* 413 is the one refusal that a well-behaved client meets. kubectl shows the message of a Status
- * and ignores a plain text, so this body is a Status as kube-apiserver sends it. NULL = out of
- * memory. */
+/* The body of a 413, the refusal that a correct client is most likely to get. kubectl shows the
+ * message of a Status and ignores plain text, so it is a Status as kube-apiserver sends it. NULL =
+ * out of memory. */
 static struct hf__buf *too_large_status(size_t max_body) {
         char status[256];
         int n = snprintf(status, sizeof status,
@@ -481,4 +581,5 @@ void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_re
         request->response.refused = true;
         hfd_http_request_reply(request, code, type, NULL, 0, body);
         hf__buf_unref(body);
+        drop_content(connection, request);
 }

@@ -15,19 +15,21 @@
 
 #include "server/http/http_private.h"
 #include "server/http/http_request.h"
+#include "server/http/limits/strangers.h"
 #include "server/http/protocol/protocol.h"
 #include "server/http/worker.h"
 
 /* Time limits. */
 #define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)
-#define HFD_HEAD_TIME      (32 * HF_NSEC_PER_SEC) /* for the peer to send a request's head */
-#define HFD_BODY_TIME      (90 * HF_NSEC_PER_SEC) /* for the peer to send a whole request */
+/* A younger handshake is not closed for another client of the same address. */
+#define HFD_HANDSHAKE_GRACE (250 * HF_NSEC_PER_MSEC)
+#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* for the peer to send a request's head */
+#define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* for the peer to send a whole request */
 /* The longest time without a request, or without progress while bytes are unsent. */
 #define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
 #define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
-/* Limits for request bodies in memory: of one connection, and of all connections together. */
-#define HFD_CONNECTION_BODY ((size_t)32 << 20)
-#define HFD_TOTAL_BODY      ((size_t)256 << 20)
+/* How long a drain waits for strangers. */
+#define HFD_STRANGER_DRAIN_TIME HF_NSEC_PER_SEC
 
 enum hfd_connection_state { HFD_CONNECTION_HANDSHAKE, HFD_CONNECTION_OPEN, HFD_CONNECTION_LINGER };
 
@@ -40,15 +42,17 @@ struct hfd_connection {
         const struct hfd_protocol *protocol; /* NULL until the handshake is done */
         void *protocol_state;                /* owned by the protocol */
         struct hfd_origin *origin;           /* owned reference */
-        char *unsent; /* owned; output that TLS has not taken yet; NULL = none */
+        char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
-        size_t body_bytes; /* body bytes of the requests on this connection */
+        struct hfd_account_share share; /* what its requests hold; also: is the sender known? */
+        struct hfd_stranger stranger;   /* in one of the worker's sets until the sender is known */
         /* HANDSHAKE and LINGER: when the state began. OPEN: when the socket last accepted any
          * byte. */
         hf_nsec since;
-        uint32_t events;      /* the events that epoll watches for now */
+        uint32_t events;      /* the events that epoll reports for it now */
+        int epoll;            /* borrowed from the worker: the one that reports them */
         bool is_dirty;        /* it is in the worker's dirty list */
-        bool dead;            /* hfd_connection_serve frees it before it returns */
+        bool dead;            /* must be freed; only hfd_connection_serve does that */
         bool ending;          /* closes once nothing is unsent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
@@ -58,26 +62,31 @@ struct hfd_connection {
  * -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
 void hfd_connection_free(struct hfd_connection *connection);
-/* Continues the handshake, reads and writes as far as possible without blocking. May free the
- * connection. events: as epoll returned them; 0 = the connection was marked. */
+/* Continues the handshake, reads and writes, as far as possible without blocking. May free the
+ * connection. events: as epoll returned them; 0 = the connection was marked dirty. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
-/* Has the worker serve the connection in this iteration. Idempotent. */
-void hfd_connection_mark(struct hfd_connection *connection);
+/* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
+ * event of its socket. Idempotent. */
+void hfd_connection_mark_dirty(struct hfd_connection *connection);
 /* Enforces the time limits; called once a second. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
 /* ---- for the protocols ---- */
 
-/* Counts n more body bytes; hfd_connection_detach uncounts them. HF_E_TOO_LARGE: a limit is
- * exceeded. The bytes are counted nevertheless. */
-int hfd_connection_account_body(struct hfd_connection *connection, size_t n);
-/* Detaches a request of this connection and uncounts its body. Drops the connection's reference. */
+/* Counts what the request holds now, and `extra` bytes that the protocol holds for it;
+ * hfd_connection_detach uncounts them. HF_E_TOO_LARGE: a limit is exceeded. The bytes are counted
+ * nevertheless. */
+int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_request *request,
+                           size_t extra);
+/* Detaches a request of this connection and uncounts it. Drops the connection's reference. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Calls the server's on_head. Only for a request whose body has not arrived yet. */
-void hfd_connection_announce_head(struct hfd_connection *connection,
-                                  struct hfd_http_request *request);
+/* Call once when the head of a request is complete. Calls on_head, which decides about the request.
+ * True: read the body, then dispatch. False: a response was sent, or the request was dispatched
+ * without its body; the protocol must drop the rest of the request. */
+bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Responds instead of the handler. The body is the reason phrase, or a Status object for 413. */
+/* Responds with an error without calling the handler. The body is the reason phrase, or a Status
+ * object for 413. */
 void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
                            int code);

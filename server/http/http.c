@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server object: the listener, the life of the workers, and the functions for other threads.
+ * The server object: the listener, the start and end of the workers, and the functions for other
+ * threads.
  *
- * Stages, in this order: created (bound, but not accepting), started, draining (no new connections,
- * the open ones end by themselves), closing (the workers exit).
+ * States, in this order: created (bound, but not accepting), started, draining (no new connections,
+ * and the open ones end when they are idle), closing (the workers exit).
  *
- * A listening socket of our own is shut down at once when draining begins, so that clients are
- * refused instead of waiting in its backlog. An inherited one must never be shut down: its backlog
- * belongs to systemd, which starts us again. It is only removed from our epoll.
+ * Invariants. A listening socket that we created is shut down as soon as draining begins, so that
+ * clients are refused instead of waiting in its backlog. An inherited one is never shut down: it
+ * belongs to systemd, which keeps its backlog for our next start. It is only removed from our
+ * epoll.
  */
 #include "server/http/http.h"
 
@@ -18,6 +20,8 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,13 +32,13 @@
 
 #define DEFAULT_WORKERS     2
 #define MAX_WORKERS         64
-#define DEFAULT_BODY        ((size_t)3 << 20)
+#define DEFAULT_BODY        ((size_t)3 << 20) /* bytes, as in kube-apiserver */
 #define DEFAULT_HEADERS     ((size_t)64 << 10)
 #define DEFAULT_CONNECTIONS 8000
 #define MAX_HANDSHAKES      512
 #define BACKLOG             1024
 
-/* 0 or HF_E_INVALID: not an IP address. */
+/* 0, or HF_E_INVALID: text is not an IP address. */
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
                          socklen_t *ret_n) {
         struct sockaddr_in *in = (struct sockaddr_in *)ret_address;
@@ -70,7 +74,7 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
                                address_text);
         http->listen_fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (http->listen_fd < 0)
-                return hf_fail(reterr_status, -errno, "cannot make a listening socket: %s",
+                return hf_fail(reterr_status, -errno, "cannot create a listening socket: %s",
                                strerror(errno));
         /* A restart must not fail because of old connections in TIME_WAIT. */
         (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -107,9 +111,9 @@ static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *ret
         return 0;
 }
 
-/* Asks the kernel for the port. The kernel chose it if the caller gave 0, and an inherited socket
- * already has one. */
-static void learn_port(struct hfd_http *http) {
+/* Reads the port from the kernel. The kernel has chosen it if the caller gave 0, and an inherited
+ * socket already has one. */
+static void read_port(struct hfd_http *http) {
         struct sockaddr_storage address = {0};
         socklen_t n = sizeof address;
 
@@ -119,6 +123,35 @@ static void learn_port(struct hfd_http *http) {
                 http->port = ntohs(((struct sockaddr_in *)&address)->sin_port);
         else if (address.ss_family == AF_INET6)
                 http->port = ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+}
+
+/* Descriptors that the rest of the process needs: etcd's connections, files, the journal. */
+#define RESERVED_DESCRIPTORS 128
+
+/* The process must not run out of descriptors before the server has its maximum of connections. */
+static void fit_descriptor_limit(struct hfd_http *http) {
+        struct rlimit limit;
+        size_t possible;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+                return;
+        possible = limit.rlim_cur > 2 * RESERVED_DESCRIPTORS
+                           ? (size_t)limit.rlim_cur - RESERVED_DESCRIPTORS
+                           : (size_t)limit.rlim_cur / 2;
+        if (possible >= http->max_connections)
+                return;
+        hf_log(&http->host->log, HF_LOG_WARNING, "http",
+               "serving at most %zu connections instead of %zu: the limit of open files is %llu; "
+               "raise it (LimitNOFILE= in the unit, or ulimit -n)",
+               possible, http->max_connections, (unsigned long long)limit.rlim_cur);
+        http->max_connections = possible;
+}
+
+/* Half of all connections may be of senders that are not known. Each worker needs at least one. */
+static size_t strangers_per_worker(size_t max_connections, unsigned n_workers) {
+        size_t n = max_connections / 2 / n_workers;
+
+        return n > 0 ? n : 1;
 }
 
 /* A quarter of all connections may be handshakes. Each worker needs at least one. */
@@ -134,6 +167,7 @@ static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) 
  * failure. */
 static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *reterr_status) {
         http->max_handshakes = handshakes_per_worker(http->max_connections, n);
+        http->max_strangers = strangers_per_worker(http->max_connections, n);
         http->workers = calloc(n, sizeof *http->workers);
         if (!http->workers)
                 return -ENOMEM;
@@ -153,13 +187,13 @@ static int init_sync(struct hfd_http *http) {
 
         if (r != 0)
                 return r;
-        r = hf_cond_init(&http->emptied);
+        r = hf_cond_init(&http->all_closed);
         if (r != 0)
                 pthread_mutex_destroy(&http->mu);
         return r;
 }
 
-/* Copies what is needed later. The certificates and the address are not: hfd_http_new uses them. */
+/* Copies the members that are still needed when hfd_http_new has returned. */
 static void copy_config(struct hfd_http *http, const struct hfd_http_config *config) {
         http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
         http->max_header_bytes =
@@ -187,10 +221,15 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                 free(http);
                 return r;
         }
-        http->listen_fd = -1;
+        http->listen_fd = http->spare_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
         copy_config(http, config);
+        fit_descriptor_limit(http);
+        hfd_refusals_init(&http->refusals, host);
+        if (getrandom(&http->seed, sizeof http->seed, 0) != (ssize_t)sizeof http->seed)
+                http->seed = (uint64_t)hf_now(http->clock); /* only spreads the load of a table */
+        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
                         reterr_status);
         /* Descriptor 0 is standard input and never an inherited listener. */
@@ -206,7 +245,7 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                 hfd_http_free(http);
                 return r;
         }
-        learn_port(http);
+        read_port(http);
         *ret_http = http;
         return 0;
 }
@@ -220,7 +259,7 @@ int hfd_http_start(struct hfd_http *http) {
                 int r = hfd_worker_start(&http->workers[i]);
 
                 if (r != 0)
-                        return r; /* hfd_http_free joins those that run */
+                        return r; /* hfd_http_free joins the workers that run */
         }
         return 0;
 }
@@ -254,8 +293,10 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         free(http->workers);
         if (http->listen_fd >= 0)
                 close(http->listen_fd);
+        if (http->spare_fd >= 0)
+                close(http->spare_fd);
         SSL_CTX_free(http->tls);
-        pthread_cond_destroy(&http->emptied);
+        pthread_cond_destroy(&http->all_closed);
         pthread_mutex_destroy(&http->mu);
         free(http);
         return NULL;
@@ -267,9 +308,10 @@ void hfd_http_connection_gone(struct hfd_http *http) {
         assert(before > 0);
         if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
                 return;
-        /* Under the mutex, so that a waiter which has just read the count does not miss it. */
+        /* Under the mutex. Otherwise a waiter that has read the old count, but does not wait yet,
+         * would miss the broadcast. */
         pthread_mutex_lock(&http->mu);
-        pthread_cond_broadcast(&http->emptied);
+        pthread_cond_broadcast(&http->all_closed);
         pthread_mutex_unlock(&http->mu);
 }
 
@@ -279,12 +321,13 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         assert(atomic_load_explicit(&http->draining, memory_order_relaxed));
         pthread_mutex_lock(&http->mu);
         while (atomic_load_explicit(&http->n_connections, memory_order_acquire) > 0 && r == 0)
-                r = http->clock->wait(http->clock->ctx, &http->emptied, &http->mu, deadline);
+                r = http->clock->wait(http->clock->ctx, &http->all_closed, &http->mu, deadline);
         pthread_mutex_unlock(&http->mu);
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
 }
 
-/* The certificates are checked outside the mutex; workers only copy the pointer under it. */
+/* Checks the certificates without the mutex, because that takes long. Workers hold it only while
+ * they copy the pointer. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status) {
         SSL_CTX *fresh, *old;
@@ -304,16 +347,16 @@ size_t hfd_http_n_connections(struct hfd_http *http) {
         return atomic_load_explicit(&http->n_connections, memory_order_relaxed);
 }
 
-/* Counts rounds in which every worker made progress. The count of the slowest worker would not do:
- * if a worker that is far ahead hangs, the watchdog would not notice until the slowest one has
- * caught up. */
+/* Returns how often all workers have made progress. The smallest of their counts would not be
+ * enough: if a worker with a large count hangs, the watchdog would not notice until the others have
+ * reached that count. */
 uint64_t hfd_http_iterations(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
                 if (atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed) ==
                     http->workers[i].iterations_seen)
-                        return http->rounds;
+                        return http->iterations;
         for (unsigned i = 0; i < http->n_workers; i++)
                 http->workers[i].iterations_seen =
                         atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed);
-        return ++http->rounds;
+        return ++http->iterations;
 }

@@ -17,9 +17,9 @@
  * bytes, body bytes, streams, connections, handshakes, unsent bytes, time) gets a 413, 431, 408 or
  * 503, or its connection is closed.
  *
- * Fixed phrases: "Thread: any" may be called from every thread at any time. "Thread: worker" may be
- * called only within the handler, on_head, on_gone and on_finished, which run on the request's
- * worker thread.
+ * In the comments, "Thread: any" means that every thread may call the function at any time.
+ * "Thread: worker" means that it may be called only within the handler, on_head, on_gone and
+ * on_finished, which run on the request's worker thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,10 +36,22 @@ struct hfd_http_request;
 
 /* Takes over one reference to the request. Thread: worker. Must not block. */
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
-/* Called when the head of a request has arrived and its body has not. It may read the head and set
- * the context and on_finished. It must not respond and must not keep the request without a
- * reference of its own. Thread: worker. */
-typedef void (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
+/* What the server does with a request after its head, see hfd_http_on_head. */
+enum hfd_http_verdict {
+        HFD_HTTP_READ_BODY,   /* the sender is known: read the body, then call the handler */
+        HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read the body */
+        HFD_HTTP_REFUSED      /* on_head has responded: the handler is not called */
+};
+/*
+ * Called when the head of a request has arrived, before its body is read. It may read the head, set
+ * the context and on_finished, and respond. It must not keep the request without a reference of its
+ * own. Thread: worker. Must not block.
+ *
+ * The first HFD_HTTP_READ_BODY on a connection also makes its sender known. Until then the
+ * connection is a stranger's: it has small limits of its own, and it is closed first when places
+ * or memory run out and soon after the server begins to drain.
+ */
+typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
 struct hfd_http_config {
         /* An IP address: "127.0.0.1", "::1", "0.0.0.0". */
@@ -60,7 +72,8 @@ struct hfd_http_config {
         /* 0 = 8000. A quarter of them, but at most 512 per worker, may be handshakes. */
         size_t max_connections;
         hfd_http_handler handler; /* required */
-        /* May be NULL. Called before handler on the same thread, not for requests without body. */
+        /* NULL: every sender is known, and every body is read. Called before handler on the same
+         * thread. */
         hfd_http_on_head on_head;
         void *ctx; /* passed to handler and on_head */
 };
@@ -80,8 +93,8 @@ uint16_t hfd_http_port(struct hfd_http *http);
  * follow. Call once. */
 int hfd_http_start(struct hfd_http *http);
 /*
- * Refuses new connections from now on. Existing connections are asked to end (GOAWAY, Connection:
- * close) and end once they are idle. Idempotent. Thread: any.
+ * Refuses new connections from now on. The peers of existing connections are requested to end them
+ * (GOAWAY, Connection: close), and the connections end once they are idle. Idempotent. Thread: any.
  */
 void hfd_http_stop_accepting(struct hfd_http *http);
 /*
@@ -102,8 +115,8 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
                     const char *client_ca_pem, struct hf_status *reterr_status);
 /* Connections that are open now. Thread: any. */
 size_t hfd_http_n_connections(struct hfd_http *http);
-/* Rises when every worker has completed an iteration since it last rose; the watchdog watches it.
- * Thread: any, but always the same one. */
+/* A counter for the watchdog: it increases when every worker has completed an iteration since the
+ * last increase. Thread: any, but always the same one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);
 
 /* ---- the request; everything returned is borrowed until the last unref ---- */
@@ -143,19 +156,20 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
                                          const char *const **ret_organisations,
                                          size_t *ret_n_organisations);
 
-/* Two pointers for the code above: the filters own the context, the routed handler owns the handler
- * context. free_fn is called with the last unref, on the thread that drops it. Set each at most
- * once, before responding. Thread: worker. */
+/* Two pointers for the users of this header: the filters own the context, the handler that the
+ * router has chosen owns the handler context. free_fn is called on the thread that drops the last
+ * reference. Set each at most once, before responding. Thread: worker. */
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context));
 void *hfd_http_request_context(struct hfd_http_request *request);
 void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
                                           void (*free_fn)(void *context));
-/* fn is called once on the worker when the peer leaves before the response is complete, and never
+/* fn is called once on the worker if the peer leaves before the response is complete, and never
  * after a complete response. Set it within the handler. Thread: worker. */
 void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
-/* fn is called once on the worker when the last byte of the response was queued for sending, or the
- * request is gone. code is 0 if nobody responded; n_bytes counts body bytes. Thread: worker. */
+/* fn is called once on the worker when the last byte of the response has been passed to the
+ * connection, or when the peer has left. code is the status, or 0 if there was no response. n_bytes
+ * counts body bytes. Thread: worker. */
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 
@@ -178,8 +192,9 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
                              const struct hfd_header *headers, size_t n_headers);
 /*
  * Queues one more piece of a stream. It is referenced, not copied. 0; -ENOBUFS: the peer reads too
- * slowly, and the stream has been cut; -EPIPE: the request is gone or its stream was cut; -EINVAL:
- * not a stream, or ended. Pieces from one thread keep their order. Thread: any.
+ * slowly, and the stream has been cut; -EPIPE: the peer has left, or the stream was cut before;
+ * -EINVAL: the response is not a stream, or has ended. Pieces from one thread keep their order.
+ * Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
 /* Ends the stream cleanly after the pieces that were pushed. Thread: any. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server object as the files of this folder share it. The rest of holdfastd sees http.h only.
+ * The server object, for the files of this folder. The rest of holdfastd uses http.h only.
  *
  * Lock: mu guards the members below it and nothing else. It is held for a few instructions, never
  * during I/O, a callback or while another mutex is taken.
@@ -12,6 +12,8 @@
 #include <openssl/ssl.h>
 
 #include "server/http/http.h"
+#include "server/http/limits/account.h"
+#include "server/http/limits/refusals.h"
 
 struct hfd_worker;
 
@@ -20,26 +22,31 @@ struct hfd_http {
         const struct hf_host *host;   /* borrowed */
         const struct hf_clock *clock; /* borrowed */
         size_t max_body, max_header_bytes, max_connections;
-        size_t max_handshakes; /* per worker */
+        size_t max_handshakes, max_strangers; /* per worker */
         hfd_http_handler handler;
         hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
         int listen_fd;  /* owned; stays open until free */
-        bool inherited; /* systemd created the listening socket and keeps it when we exit */
+        bool inherited; /* systemd created the listening socket and keeps it after we exit */
         uint16_t port;
+        uint64_t seed; /* secret and random, for hash tables whose keys clients choose */
         struct hfd_worker *workers; /* owned */
         unsigned n_workers;
 
         /* Atomic; every thread may use them. */
-        _Atomic size_t n_connections;  /* accepted and not yet closed */
-        _Atomic size_t body_bytes;     /* bodies of all requests that still have a connection */
+        _Atomic size_t n_connections; /* accepted and not yet closed */
+        struct hfd_account account;   /* of all requests that still have a connection */
+        struct hfd_refusals refusals;
         atomic_bool draining, closing; /* each goes from false to true once, draining first */
 
-        unsigned next_worker; /* worker 0 only: the worker that gets the next socket */
-        uint64_t rounds;      /* the caller of hfd_http_iterations only */
+        /* Worker 0 only. */
+        unsigned next_worker; /* the worker that gets the next socket */
+        int spare_fd;         /* owned; given up to accept and close when no descriptor is left */
+
+        uint64_t iterations; /* what hfd_http_iterations returned last; its caller only */
 
         pthread_mutex_t mu;
-        pthread_cond_t emptied; /* n_connections became 0 while draining */
+        pthread_cond_t all_closed; /* n_connections became 0 while draining */
         /* Guarded by mu. */
         SSL_CTX *tls; /* owned reference; each connection takes another one */
         bool stopped; /* accepting was stopped */

@@ -2,15 +2,17 @@
 /*
  * A request, as handlers see it and as the protocols fill it in.
  *
- * Life. The worker of its connection creates a request, fills it in while its bytes arrive and
- * passes it to the handler once it is complete. Any thread may respond. References: one for the
- * connection while the request is on it, one for the handler, one for a message under way to the
- * worker.
+ * States. The connection's worker creates a request, fills it in while its bytes arrive and
+ * dispatches it to the handler when it is complete. Then any thread may respond. At the end the
+ * worker detaches it from the connection; it is freed with the last reference. References: one for
+ * the connection until the request is detached, one for the handler, one for a message on its way
+ * to the worker.
  *
- * Two invariants. What handlers read is immutable once the handler was called, so that it needs no
- * lock. And a request leaves its connection through hfd_http_request_detach only, complete or not.
- * That sets response.gone, and then no thread posts to the worker any more. So a worker can be
- * freed while other threads still hold its requests.
+ * Invariants:
+ * - What handlers read is immutable after the handler was called, so that it needs no lock.
+ * - A request leaves its connection only through hfd_http_request_detach, complete or not. That
+ *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
+ *   other threads still hold its requests.
  */
 #include "server/http/http_request.h"
 
@@ -19,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HEADER_PART ((size_t)1 << 20) /* bytes; far below UINT32_MAX of an entry */
+/* Bytes of a name or value. A joined value, too, stays far below the UINT32_MAX of an entry. */
+#define MAX_HEADER_PART ((size_t)1 << 20)
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
         return !request->worker || hfd_worker_is_current(request->worker);
@@ -59,7 +62,8 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 
         if (!request)
                 return NULL;
-        /* The thread that frees the request must see what the others wrote before their unref. */
+        /* acq_rel: the thread that frees the request must see what the others wrote before their
+         * unref. */
         before = atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel);
         assert(before > 0);
         if (before != 1)
@@ -69,7 +73,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
                 request->handler_context_free(request->handler_context);
         if (request->context_free)
                 request->context_free(request->context);
-        hfd_http_response_deinit(&request->response);
+        hfd_http_response_done(&request->response);
         free(request->method);
         free(request->target);
         free(request->headers);
@@ -96,11 +100,11 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
         char *copy, *query;
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        /* A fragment never belongs into a request, and control characters would reach logs. */
+        /* A fragment is not allowed in a request, and control characters could get into logs. */
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
                         return HF_E_INVALID;
-        /* The absolute form is for proxies, but RFC 9112 3.2.2 asks every server to accept it. */
+        /* The absolute form is for proxies, but every server must accept it (RFC 9112 3.2.2). */
         if (n > 8 && (strncmp(target, "http://", 7) == 0 || strncmp(target, "https://", 8) == 0)) {
                 const char *authority = memchr(target, ':', n);
                 const char *path;
@@ -119,6 +123,7 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
                 return -ENOMEM;
         free(request->target);
         request->target = copy;
+        request->n_target = n;
         request->query = "";
         query = strchr(copy, '?');
         if (query) {
@@ -130,8 +135,9 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
 
 static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* One entry of the header block, followed by name, NUL, value, NUL. The lengths are first, so that
- * a search skips an entry without reading its text. Entries are not aligned: copy them. */
+/* The start of an entry in request->headers; name, NUL, value and NUL follow. With the lengths a
+ * search can skip an entry without reading its text. Entries are not aligned, so they must be
+ * copied with memcpy. */
 struct header_entry {
         uint32_t n_name, n_value;
 };
@@ -179,8 +185,9 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
         return 0;
 }
 
-/* Joins a repeated header to the entry at `at`, so that "a" becomes "a, b". RFC 9110 5.3 allows it
- * for every header that may be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3). */
+/* Appends the value of a repeated header to the entry at `at`: "a" becomes "a, b". RFC 9110 5.3
+ * allows this for every header that may be repeated; cookies are joined by a semicolon (RFC
+ * 9113 8.2.3). */
 static int join_header(struct hfd_http_request *request, size_t at, struct header_entry e,
                        const char *value, size_t n_value) {
         size_t end = at + entry_size(e) - 1; /* offset of the NUL */
@@ -208,7 +215,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         int r;
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        /* Repeated headers count as well, although they are joined: each of them costs a search. */
+        /* Repeated headers count too, although they share an entry, because each costs a search. */
         if (++request->n_headers > HFD_HEADERS_MAX || n_name > MAX_HEADER_PART ||
             n_value > MAX_HEADER_PART)
                 return HF_E_TOO_LARGE;
@@ -236,7 +243,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         if (n > max || request->n_body > max - n)
                 return HF_E_TOO_LARGE;
-        /* The NUL lets parsers treat the body as a C string. */
+        /* A NUL follows the body, so that parsers can read it as a C string. */
         if (request->n_body + n + 1 > request->body_space) {
                 size_t space = request->body_space ? request->body_space : 512;
                 char *grown;
@@ -253,6 +260,19 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         request->n_body += n;
         request->body[request->n_body] = '\0';
         return 0;
+}
+
+size_t hfd_http_request_memory(const struct hfd_http_request *request) {
+        return sizeof *request + request->n_target + request->headers_space + request->body_space;
+}
+
+void hfd_http_request_drop_content(struct hfd_http_request *request) {
+        assert(hfd_http_request_is_on_worker(request));
+        free(request->headers);
+        free(request->body);
+        request->headers = request->body = NULL;
+        request->n_headers_bytes = request->headers_space = 0;
+        request->n_body = request->body_space = 0;
 }
 
 /* ---- as handlers see it: any thread, once the handler was called ---- */
@@ -321,7 +341,7 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
         request->on_finished_ctx = ctx;
 }
 
-/* The request is made gone first, so that a response from on_gone or on_finished is dropped. */
+/* Sets `gone` first, so that a response from within on_gone or on_finished is dropped. */
 void hfd_http_request_detach(struct hfd_http_request *request) {
         int code;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The internals of a request, for the protocols that fill it in. Handlers see http.h only. The head
- * of http_request.c describes a request's life.
+ * The internals of a request, for the protocols that fill it in. Handlers use http.h only. The head
+ * of http_request.c describes the states of a request.
  *
  * Threads: three groups of members, see below. All functions here belong to the worker thread of
  * the request's connection. Only the response has a lock (http_response.h).
@@ -28,21 +28,25 @@ struct hfd_http_request {
         struct hfd_origin *origin; /* owned reference */
         const char *protocol;      /* static text */
         char *method;              /* owned */
-        char *target;              /* owned; a NUL stands in place of its '?' */
+        char *target;              /* owned; its '?' is replaced by a NUL */
         const char *query;         /* within target */
         char *headers; /* owned: entries of two uint32_t (lengths), name, NUL, value, NUL */
         size_t n_headers_bytes, headers_space, n_headers;
         char *body; /* owned; NUL-terminated; NULL = none */
         size_t n_body, body_space;
+        size_t n_target; /* bytes of target */
         hf_nsec received_at;
 
         /* The worker only. */
-        struct hfd_connection *connection;    /* borrowed; NULL once the request has left it */
+        struct hfd_connection *connection;    /* borrowed; NULL once it is detached */
         struct hfd_http_request *next, *prev; /* HTTP/2: the connection's list */
         int32_t stream_id;                    /* HTTP/2 */
         size_t header_bytes;                  /* seen so far, stored or not */
-        hf_nsec progress_at; /* when a byte of the request or its response last moved */
-        bool head_done, received, dispatched;
+        size_t accounted;                     /* bytes of it in the connection's account */
+        hf_nsec progress_at; /* HTTP/2: start of its time limit (reset_stalled_streams) */
+        bool head_done;      /* the head is complete */
+        bool received;       /* HTTP/2: the whole request is complete */
+        bool dispatched;     /* the handler was called */
         void (*on_gone)(void *ctx);
         void *on_gone_ctx;
         void (*on_finished)(void *ctx, int code, size_t n_bytes);
@@ -71,6 +75,11 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 /* 0, -ENOMEM, or HF_E_TOO_LARGE: the body would exceed max. */
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max);
+
+/* The bytes of memory that the request holds because of what its sender sent. */
+size_t hfd_http_request_memory(const struct hfd_http_request *request);
+/* Frees headers and body of a request that nobody will read any more. Method and target stay. */
+void hfd_http_request_drop_content(struct hfd_http_request *request);
 
 /*
  * Detaches the request from its connection. Responses are dropped afterwards. Calls on_gone unless

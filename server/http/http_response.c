@@ -5,15 +5,17 @@
  * States, all guarded by the response's mu: not started; started (code and headers are set and
  * immutable, pieces may follow); ended (no more pieces follow). Two flags are independent of these
  * states. `cut`: the queue overflowed or memory ran out, and the worker will cut the response.
- * `gone`: the request has left its connection, and everything is dropped.
+ * `gone`: the request is detached from its connection, and everything is dropped.
  *
- * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. It is the only
- * thing between a fast producer and a slow reader, so its limits must hold. A plain reply queues
- * one piece at most and is `ended` from the start.
+ * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. A response of
+ * known length has at most one piece and is `ended` from the start.
  *
- * Waking. Each change posts the request's message to the worker, unless one is under way
- * (`posted`): many pushes cost one message. Posting happens under mu, because the worker may be
- * freed once `gone` is set. Lock order: the response's mu, then the mailbox's mutex.
+ * Waking. Each change posts the request's message to the worker, unless the previous one has not
+ * been handled yet (`posted`). So many pushes need one message only.
+ *
+ * Invariants. The limits of the queue always apply, because only they bound the memory between a
+ * fast producer and a slow reader. A message is posted under mu, because the worker may be freed
+ * once `gone` is set. Lock order: the response's mu, then the mailbox's mutex.
  */
 #include "server/http/http_response.h"
 
@@ -31,7 +33,7 @@ static void post_locked(struct hfd_http_request *request) {
         if (response->posted || response->gone || !request->worker)
                 return;
         response->posted = true;
-        hfd_http_request_ref(request); /* the message's reference */
+        hfd_http_request_ref(request); /* for the message; handle_message drops it */
         hfd_worker_post(request->worker, &request->message);
 }
 
@@ -40,7 +42,7 @@ int hfd_http_response_init(struct hfd_http_response *response) {
         return hf__mutex_init(&response->mu);
 }
 
-void hfd_http_response_deinit(struct hfd_http_response *response) {
+void hfd_http_response_done(struct hfd_http_response *response) {
         assert(!response->posted);
         for (unsigned i = 0; i < response->ring_n; i++)
                 hf__buf_unref(
@@ -125,8 +127,8 @@ static int append_locked(struct hfd_http_response *response, struct hf__buf *pie
         return 0;
 }
 
-/* Whether the caller asks to end the connection after this response. The header is not sent as it
- * is, because HTTP/2 has no such header. */
+/* Whether the caller wants the connection to end after this response. pack_headers leaves this
+ * header out, because HTTP/2 does not have it. */
 static bool has_connection_close(const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++)
                 if (strcmp(headers[i].name, "connection") == 0 &&
@@ -135,8 +137,8 @@ static bool has_connection_close(const struct hfd_header *headers, size_t n_head
         return false;
 }
 
-/* Packs the headers before it takes the mutex, so that no allocation for them happens under it. A
- * second response, or one to a request that is gone, is dropped. */
+/* Begins a response. Packs the headers before it locks the mutex, because that allocates memory. A
+ * second response, or one to a detached request, is dropped. */
 static void start_response(struct hfd_http_request *request, int code, const char *content_type,
                            const struct hfd_header *headers, size_t n_headers, bool streaming,
                            struct hf__buf *body) {
@@ -158,7 +160,7 @@ static void start_response(struct hfd_http_request *request, int code, const cha
                 response->content_length = body ? body->n : 0;
                 if (!block || (body && body->n > 0 && append_locked(response, body) != 0))
                         response->cut = true;
-                block = NULL; /* consumed */
+                block = NULL; /* the response owns it now */
                 post_locked(request);
         }
         pthread_mutex_unlock(&response->mu);
@@ -177,9 +179,9 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
 }
 
 /*
- * Checks the limits and appends. A piece larger than the limit is accepted if the queue is empty;
- * otherwise a large object could never be watched. Until it has been read it does not count, or
- * else the next small event would cut the stream. 0, -ENOBUFS or -ENOMEM.
+ * Checks the limits and appends the piece. A piece larger than the limit is accepted if the queue
+ * is empty; otherwise a large object could never be watched. Such a piece does not count while it
+ * is in the queue; otherwise the next small event would cut the stream. 0, -ENOBUFS or -ENOMEM.
  */
 static int push_locked(struct hfd_http_response *response, struct hf__buf *piece) {
         size_t counted = 0;
@@ -226,15 +228,15 @@ void hfd_http_request_end(struct hfd_http_request *request) {
 
 /* ---- sending: the worker ---- */
 
-void hfd_http_response_taken(struct hfd_http_request *request) {
+void hfd_http_response_clear_posted(struct hfd_http_request *request) {
         pthread_mutex_lock(&request->response.mu);
         assert(request->response.posted);
         request->response.posted = false;
         pthread_mutex_unlock(&request->response.mu);
 }
 
-void hfd_http_response_look(struct hfd_http_request *request,
-                            struct hfd_http_response_state *ret_state) {
+void hfd_http_response_get_state(struct hfd_http_request *request,
+                                 struct hfd_http_response_state *ret_state) {
         struct hfd_http_response *response = &request->response;
 
         assert(hfd_http_request_is_on_worker(request));
@@ -249,8 +251,8 @@ void hfd_http_response_look(struct hfd_http_request *request,
         pthread_mutex_unlock(&response->mu);
 }
 
-/* The first piece, NULL = none. It stays alive without the lock, because only this thread takes
- * pieces out of the queue. */
+/* Returns the first piece, or NULL. It stays valid without the lock, because only this thread
+ * removes pieces from the queue. */
 static struct hf__buf *first_piece(struct hfd_http_response *response) {
         struct hf__buf *piece = NULL;
 

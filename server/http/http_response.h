@@ -26,8 +26,8 @@ struct hfd_http_response {
         bool streaming; /* the length is unknown: pieces follow */
         bool ended;     /* no more pieces follow */
         bool cut;       /* the queue overflowed or memory ran out: the worker cuts the response */
-        bool gone;      /* the request has left its connection: everything is dropped */
-        bool posted;    /* a message to the worker is under way and holds a reference */
+        bool gone;      /* the request is detached from its connection: everything is dropped */
+        bool posted;    /* a message to the worker is not handled yet; it holds a reference */
         /* The head: guarded by mu until `started`, immutable afterwards. */
         int code;
         bool close_after;      /* the connection ends after this response */
@@ -38,12 +38,12 @@ struct hfd_http_response {
         struct hf__buf **ring;
         unsigned ring_space, ring_head, ring_n;
         size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
-        size_t ring_uncounted; /* size of the first piece, if it alone exceeds the limit */
+        size_t ring_uncounted; /* size of the first piece if it alone exceeds the limit, else 0 */
 
         /* The worker only. */
         size_t offset;  /* bytes already read of the first piece */
         size_t n_sent;  /* body bytes given to the connection */
-        bool refused;   /* the connection responded itself: the handler is not called */
+        bool refused;   /* the connection responded with an error: the handler is not called */
         bool submitted; /* HTTP/2: the head was given to nghttp2 */
         bool complete;  /* its last byte was given to the connection */
 };
@@ -51,24 +51,24 @@ struct hfd_http_response {
 /* A consistent copy of the members that the worker needs for its decisions. */
 struct hfd_http_response_state {
         bool started, streaming, ended, cut;
-        size_t n; /* bytes that wait to be read */
+        size_t n; /* bytes in the queue that are not read yet */
 };
 
 int hfd_http_response_init(struct hfd_http_response *response); /* 0 or -errno */
-/* Drops the pieces and the head. No message may be under way. */
-void hfd_http_response_deinit(struct hfd_http_response *response);
+/* Frees the pieces and the head. `posted` must be false. */
+void hfd_http_response_done(struct hfd_http_response *response);
 
-/* Copies the response's state under the lock. The state may change as soon as this returns. */
-void hfd_http_response_look(struct hfd_http_request *request,
-                            struct hfd_http_response_state *ret_state);
-/* Call when the worker has received the request's message. The next change posts it again. */
-void hfd_http_response_taken(struct hfd_http_request *request);
-/* Copies up to n waiting bytes and drops them from the queue; returns how many. */
+/* Copies the response's state under the lock. The response may change as soon as this returns. */
+void hfd_http_response_get_state(struct hfd_http_request *request,
+                                 struct hfd_http_response_state *ret_state);
+/* Call when the worker has received the request's message: the next change posts it again. */
+void hfd_http_response_clear_posted(struct hfd_http_request *request);
+/* Copies up to n bytes and removes them from the queue. Returns the number of bytes. */
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n);
-/* Drops the waiting pieces of a response that was cut or is gone. */
+/* Drops the pieces in the queue of a response that was cut or is gone. */
 void hfd_http_response_clear(struct hfd_http_request *request);
-/* The request has left its connection: nothing is posted to the worker from now on. Returns the
- * code, 0 if nobody has responded. */
+/* Call when the request is detached: nothing is posted to the worker from now on. Returns the
+ * status code; 0 = there was no response. */
 int hfd_http_response_set_gone(struct hfd_http_request *request);
 /* Whether the response may have a body: not for HEAD, and not with status 204 or 304. Call after
  * `started`. */

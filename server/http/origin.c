@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The peer of a connection, see origin.h. Requests outlive their connection, so each holds a
- * reference of its own.
+ * The peer of a connection (origin.h). A request may outlive its connection and still read the
+ * peer, so each request has a reference.
+ *
+ * Invariant: nothing changes after the handshake, because threads read it without a lock.
  */
 #include "server/http/origin.h"
 
@@ -49,6 +51,7 @@ struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
 
         if (!origin)
                 return NULL;
+        /* acq_rel: the thread that frees must see what the others did before their unref. */
         before = atomic_fetch_sub_explicit(&origin->refs, 1, memory_order_acq_rel);
         assert(before > 0);
         if (before != 1)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The router: a handful of routes in an array.
+ * The router. There are only a few routes, so they are in an array that is searched linearly.
  *
- * Invariant: the routes are sorted by length, longest first, so that the first match of a walk from
- * the front is the longest.
+ * Invariant: the routes are sorted by length, longest first, so that the first match is the
+ * longest.
  */
 #include "server/http/router.h"
 

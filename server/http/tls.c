@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS by OpenSSL: TLS 1.2 and 1.3 with forward secrecy only, without session tickets (they would
- * save little) and without renegotiation.
+ * TLS with OpenSSL: TLS 1.2 and 1.3, with forward secrecy only. There are no session tickets,
+ * because they would save little, and there is no renegotiation.
  *
- * Invariant: a client certificate that does not verify never ends the handshake. It is recorded,
+ * Invariant: a client certificate that does not verify does not end the handshake (unless checking
+ * it would cost more than verify_client allows). It is recorded,
  * and the handler responds with 401; after an aborted handshake the user would not see the reason.
- * So code that reads the names in a certificate must check its verdict (enum hfd_peer_cert) first.
+ * So code that reads the names of a certificate must check enum hfd_peer_cert first.
  *
- * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
- * operation. The functions that read PEM text leave the queue empty; connection.c clears it before
- * each operation on a connection.
+ * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
+ * the next operation. The functions that read PEM text leave the queue empty; connection.c clears
+ * it before each operation on a connection.
  */
 #include "server/http/tls.h"
 
@@ -25,8 +26,13 @@
 #include "server/http/origin.h"
 
 #define MAX_ORGANISATIONS 64
+/* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
+#define MAX_CHAIN       8
+#define MAX_CHAIN_BYTES (32 << 10)
+#define MAX_RSA_BITS    8192
 
-/* HF_E_INVALID, with OpenSSL's reason and what to do about it. Leaves the error queue empty. */
+/* Returns HF_E_INVALID with OpenSSL's reason and the remedy in the message. Empties the error
+ * queue. */
 static int fail_tls(struct hf_status *reterr_status, const char *what, const char *fix) {
         char reason[160] = "OpenSSL gives no reason";
         unsigned long code = ERR_peek_last_error();
@@ -37,7 +43,8 @@ static int fail_tls(struct hf_status *reterr_status, const char *what, const cha
         return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what, reason, fix);
 }
 
-/* A key with a passphrase is refused; OpenSSL would ask for the passphrase on the terminal. */
+/* Provides no passphrase, so that an encrypted key is an error. Otherwise OpenSSL would prompt for
+ * the passphrase on the terminal. */
 static int no_passphrase(char *buf, int size, int rwflag, void *ctx) { return -1; }
 
 static BIO *open_pem(const char *pem) { return pem ? BIO_new_mem_buf(pem, -1) : NULL; }
@@ -78,14 +85,45 @@ static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_
         return 0;
 }
 
-/* Always lets the handshake continue, see the head of this file. */
-static int on_verify(int ok, X509_STORE_CTX *store) {
-        SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-        bool *bad_cert = ssl ? SSL_get_app_data(ssl) : NULL;
+/* Whether checking a signature by this certificate's key is cheap. */
+static bool is_key_cheap(X509 *cert) {
+        const EVP_PKEY *key = X509_get0_pubkey(cert);
 
-        if (!ok && bad_cert)
+        if (!key)
+                return false;
+        switch (EVP_PKEY_get_base_id(key)) {
+        case EVP_PKEY_RSA:
+        case EVP_PKEY_RSA_PSS: return EVP_PKEY_get_bits(key) <= MAX_RSA_BITS;
+        case EVP_PKEY_EC:
+        case EVP_PKEY_ED25519:
+        case EVP_PKEY_ED448: return true;
+        default: return false;
+        }
+}
+
+/*
+ * Verifies the client's certificates, in place of OpenSSL's own call of X509_verify_cert. The
+ * client is a stranger until then, and each certificate that it sends may cost a signature check,
+ * so their number and their keys are limited first. Verification ends at the first failure.
+ *
+ * Returns 0, which ends the handshake, only for certificates beyond the limits: TLS itself would go
+ * on to use the client's key.
+ */
+static int verify_client(X509_STORE_CTX *store, void *ctx) {
+        SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+        STACK_OF(X509) *chain = X509_STORE_CTX_get0_untrusted(store);
+        bool *bad_cert = SSL_get_app_data(ssl);
+
+        X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_CHAIN_TOO_LONG);
+        if (sk_X509_num(chain) > MAX_CHAIN)
+                return 0;
+        for (int i = 0; i < sk_X509_num(chain); i++)
+                if (!is_key_cheap(sk_X509_value(chain, i)))
+                        return 0;
+        X509_STORE_CTX_set_error(store, X509_V_OK);
+        if (X509_verify_cert(store) != 1)
                 *bad_cert = true;
-        return 1;
+        return 1; /* see the head of this file */
 }
 
 static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
@@ -105,11 +143,15 @@ static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
                 return fail_tls(reterr_status, "the client CA is not usable",
                                 "give one or more CA certificates in PEM form");
         ERR_clear_error();
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify);
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_verify_depth(ctx, MAX_CHAIN);
+        SSL_CTX_set_max_cert_list(ctx, MAX_CHAIN_BYTES);
+        SSL_CTX_set_cert_verify_callback(ctx, verify_client, NULL);
         return 0;
 }
 
-/* ALPN. A client that offers neither protocol is refused; one without ALPN gets HTTP/1.1. */
+/* Chooses the protocol by ALPN. A client that offers neither protocol is refused. For a client
+ * without ALPN this is not called, and it gets HTTP/1.1. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n_out,
                            const unsigned char *in, unsigned n_in, void *ctx) {
         static const unsigned char ours[] = "\x02h2\x08http/1.1";
@@ -135,14 +177,15 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
                                          SSL_OP_IGNORE_UNEXPECTED_EOF);
         SSL_CTX_set_num_tickets(ctx, 0);
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-        /* The worker writes from one shared buffer and copies what is unsent, so a repeated write
-         * uses another address. Idle connections release OpenSSL's buffers. */
+        /* MOVING_WRITE_BUFFER, because a write is repeated from another address: the worker copies
+         * unsent bytes out of its shared buffer. RELEASE_BUFFERS saves memory on idle
+         * connections. */
         SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_read_ahead(ctx, 1);
         SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
         if (SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-                r = fail_tls(reterr_status, "OpenSSL refuses the cipher list",
+                r = fail_tls(reterr_status, "OpenSSL does not accept the cipher list",
                              "allow ECDHE with AES-GCM or ChaCha20");
         if (r == 0)
                 r = load_chain(ctx, cert_pem, reterr_status);
@@ -180,8 +223,8 @@ bool hfd_tls_is_h2(SSL *ssl) {
         return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* The entry at index as UTF-8. NULL: out of memory, or the entry is empty or contains a NUL. A C
- * string would end at the NUL and might name another user. */
+/* Returns the entry at index as UTF-8. NULL: out of memory, or the entry is empty or contains a
+ * NUL, where a C string would end and might name another user. */
 static char *entry_text(X509_NAME *name, int index) {
         unsigned char *utf8 = NULL;
         int n = ASN1_STRING_to_UTF8(&utf8,
@@ -212,7 +255,8 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
                 char *text = entry_text(subject, at);
 
-                /* Those above the limit may be dropped: server/auth refuses a user with so many. */
+                /* Organisations above the limit may be dropped, because server/auth refuses a user
+                 * with so many groups. */
                 if (!text || origin->n_organisations == MAX_ORGANISATIONS) {
                         free(text);
                         continue;

@@ -2,26 +2,32 @@
 /*
  * A worker: one thread, one epoll, and the connections that belong to it for their whole life.
  *
- * One iteration: wait for sockets; serve those with events; handle the messages of other threads
- * (new sockets, changed responses) and of this one; serve the connections that these marked dirty,
- * each once and in slices, so that a fan-out to thousands of watches does not hold up other
- * requests; check the time limits once a second. An idle worker wakes once a second, which also
- * proves to the watchdog that it is alive.
+ * One iteration:
+ * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
+ *   the watchdog checks.
+ * - serve the connections with events.
+ * - handle the messages (new sockets, changed responses) of other threads and of this thread.
+ * - serve the connections that these messages marked dirty: each one once, and at most MAX_DIRTY of
+ *   them, so that an event for thousands of watches does not delay other requests.
+ * - serve a few strangers' connections. Their sockets are in a second epoll, so that a flood of
+ *   handshakes delays known senders by a few steps only.
+ * - once a second, check the time limits.
  *
- * A handler that responds on this thread posts its message to `local`, without a lock or a system
- * call.
+ * A handler that responds on this thread posts its message to the list `local`, which needs neither
+ * a lock nor a system call.
  *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
  *
  * Invariant: only this thread touches the worker's connections, and it blocks in epoll_wait only.
  *
- * The end: http->closing is set and the worker is woken. It frees its connections, which makes
- * their requests `gone`; after that no other thread posts to it any more.
+ * The end: http->closing is set and the worker is woken. It frees its connections, which detaches
+ * their requests (response.gone). After that no other thread posts messages to it.
  */
 #include "server/http/worker.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,11 +36,15 @@
 
 #include "base/thread.h"
 #include "server/http/connection.h"
+#include "server/http/http_private.h"
 
-/* Limits per iteration, so that no kind of work holds up the others. */
-#define MAX_EVENTS  64
-#define MAX_DIRTY   64
-#define MAX_ACCEPTS 32
+/* Limits per iteration, so that no kind of work delays the others. */
+#define MAX_EVENTS 64
+#define MAX_DIRTY  64
+/* A step of a TLS handshake takes up to half a millisecond: known senders must not wait for many.
+ */
+#define MAX_STRANGER_EVENTS 4
+#define MAX_ACCEPTS         8
 
 #define TICK HF_NSEC_PER_SEC /* interval between checks of the time limits */
 
@@ -73,7 +83,7 @@ static void watch_listener(struct hfd_worker *worker, bool on) {
                 worker->accepting = on;
 }
 
-/* Creates a connection for a socket, which n_connections already includes. */
+/* Creates a connection for an accepted socket, which n_connections already includes. */
 static void adopt_socket(struct hfd_worker *worker, int fd,
                          const struct sockaddr_storage *address) {
         if (hfd_connection_new(worker, fd, address) != 0) {
@@ -82,31 +92,50 @@ static void adopt_socket(struct hfd_worker *worker, int fd,
         }
 }
 
-/* Counts the socket before it is handed over, so that max_connections holds for all workers. */
+/* Counts the socket before it is handed over, so that max_connections holds for all workers: the
+ * worker that gets it makes room or refuses it. */
 static void assign_socket(struct hfd_worker *worker, int fd,
                           const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
         struct hfd_worker *to = &http->workers[http->next_worker++ % http->n_workers];
         struct socket_message *message;
 
-        if (atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed) >=
-            http->max_connections)
-                goto refuse;
+        atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed);
         if (to == worker) {
                 adopt_socket(worker, fd, address);
                 return;
         }
         message = calloc(1, sizeof *message);
-        if (!message)
-                goto refuse;
+        if (!message) {
+                close(fd);
+                hfd_http_connection_gone(http);
+                return;
+        }
         message->message.kind = HFD_WORKER_MESSAGE_SOCKET;
         message->fd = fd;
         message->address = *address;
         hfd_worker_post(to, &message->message);
-        return;
-refuse:
-        close(fd);
-        hfd_http_connection_gone(http);
+}
+
+/* Without a free descriptor, a connection in the backlog can neither be accepted nor refused. So
+ * this closes the spare descriptor, accepts the connection and closes it at once. Its client then
+ * sees a closed connection and need not wait for a timeout. False: that did not work. */
+static bool refuse_socket(struct hfd_worker *worker) {
+        struct hfd_http *http = worker->http;
+        int fd;
+
+        if (http->spare_fd < 0)
+                http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (http->spare_fd < 0)
+                return false;
+        close(http->spare_fd);
+        fd = accept4(http->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                close(fd);
+                hfd_refusals_count(&http->refusals, HFD_REFUSAL_DESCRIPTORS);
+        }
+        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return fd >= 0;
 }
 
 static void accept_sockets(struct hfd_worker *worker) {
@@ -122,6 +151,8 @@ static void accept_sockets(struct hfd_worker *worker) {
                         continue;
                 }
                 if (errno == ECONNABORTED || errno == EINTR)
+                        continue;
+                if ((errno == EMFILE || errno == ENFILE) && refuse_socket(worker))
                         continue;
                 /* Without descriptors or memory the listener would stay ready for ever and the
                  * thread would spin. The next tick tries again. */
@@ -145,12 +176,12 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
         }
         assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
         request = (struct hfd_http_request *)message;
-        hfd_http_response_taken(request);
+        hfd_http_response_clear_posted(request);
         if (request->connection) {
                 request->connection->protocol->response_changed(request->connection, request);
-                hfd_connection_mark(request->connection);
+                hfd_connection_mark_dirty(request->connection);
         }
-        hfd_http_request_unref(request); /* the message's reference */
+        hfd_http_request_unref(request); /* the reference that post_locked took */
 }
 
 static void handle_messages(struct hfd_worker *worker, struct hf__message *messages) {
@@ -191,24 +222,29 @@ static void serve_dirty(struct hfd_worker *worker) {
 static void drain_connections(struct hfd_worker *worker) {
         assert(!worker->draining);
         worker->draining = true;
+        worker->draining_since = worker->now;
         if (worker->index == 0)
                 watch_listener(worker, false);
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 if (c->state == HFD_CONNECTION_OPEN) {
                         c->protocol->drain(c);
-                        hfd_connection_mark(c);
+                        hfd_connection_mark_dirty(c);
                 }
 }
 
 static void tick_connections(struct hfd_worker *worker) {
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 hfd_connection_tick(c, worker->now);
-        if (worker->index == 0 && !worker->draining)
-                watch_listener(worker, true);
+        if (worker->index == 0) {
+                hfd_refusals_report(&worker->http->refusals, worker->now,
+                                    worker->http->max_connections);
+                if (!worker->draining)
+                        watch_listener(worker, true);
+        }
         worker->next_tick = worker->now + TICK;
 }
 
-/* How long epoll may wait: not at all while there is work, else until the next tick. */
+/* How long epoll may wait, in milliseconds: 0 while there is work, else until the next tick. */
 static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
 
@@ -221,18 +257,28 @@ static int wait_ms(const struct hfd_worker *worker) {
         return (int)(left / HF_NSEC_PER_MSEC) + 1;
 }
 
+static void serve_strangers(struct hfd_worker *worker) {
+        struct epoll_event events[MAX_STRANGER_EVENTS];
+        int n = epoll_wait(worker->stranger_epoll, events, MAX_STRANGER_EVENTS, 0);
+
+        for (int i = 0; i < n; i++)
+                hfd_connection_serve(events[i].data.ptr, events[i].events);
+}
+
 static void run_iteration(struct hfd_worker *worker) {
         struct epoll_event events[MAX_EVENTS];
         int n = epoll_wait(worker->epoll, events, MAX_EVENTS, wait_ms(worker));
-        bool has_messages = false;
+        bool has_messages = false, has_strangers = false;
 
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
-        /* A connection has at most one event, and serving it frees no other connection. So all
+        /* epoll reports a connection once, and serving it frees no other connection. So all
          * pointers in events stay valid. */
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
                         has_messages = true;
+                else if (events[i].data.ptr == &worker->stranger_epoll)
+                        has_strangers = true;
                 else if (events[i].data.ptr == worker->http)
                         accept_sockets(worker);
                 else
@@ -245,6 +291,8 @@ static void run_iteration(struct hfd_worker *worker) {
             atomic_load_explicit(&worker->http->draining, memory_order_acquire))
                 drain_connections(worker);
         serve_dirty(worker);
+        if (has_strangers)
+                serve_strangers(worker);
         if (worker->now >= worker->next_tick)
                 tick_connections(worker);
 }
@@ -259,15 +307,36 @@ static void *worker_main(void *ctx) {
                 run_iteration(worker);
         while (worker->connections)
                 hfd_connection_free(worker->connections);
-        handle_local_messages(worker); /* on_gone may have responded to other requests */
+        /* A callback on_gone may have responded to other requests. */
+        handle_local_messages(worker);
         this_worker = NULL;
         return NULL;
 }
 
-/* ---- life: the creating thread ---- */
+/* ---- start and end: the creating thread ---- */
+
+/* 0 or -errno. Call close_epolls in any case. */
+static int open_epolls(struct hfd_worker *worker) {
+        struct epoll_event message = {.events = EPOLLIN, .data.ptr = worker};
+        struct epoll_event stranger = {.events = EPOLLIN, .data.ptr = &worker->stranger_epoll};
+
+        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
+        worker->stranger_epoll = epoll_create1(EPOLL_CLOEXEC);
+        if (worker->epoll < 0 || worker->stranger_epoll < 0 ||
+            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &message) != 0 ||
+            epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->stranger_epoll, &stranger) != 0)
+                return -errno;
+        return 0;
+}
+
+static void close_epolls(struct hfd_worker *worker) {
+        if (worker->epoll >= 0)
+                close(worker->epoll);
+        if (worker->stranger_epoll >= 0)
+                close(worker->stranger_epoll);
+}
 
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = worker};
         int r;
 
         memset(worker, 0, sizeof *worker);
@@ -275,21 +344,17 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         worker->index = index;
         worker->dirty_tail = &worker->dirty;
         worker->local_tail = &worker->local;
+        hfd_strangers_init(&worker->handshakes, http->seed);
+        hfd_strangers_init(&worker->strangers, http->seed);
         worker->in = malloc(HFD_IN_SPACE);
         worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
         r = worker->in && worker->out ? hf__mailbox_init(&worker->mailbox) : -ENOMEM;
         if (r != 0)
                 goto fail;
-        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (worker->epoll < 0) {
-                r = -errno;
-                goto fail_mailbox;
-        }
-        if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &event) == 0)
+        r = open_epolls(worker);
+        if (r == 0)
                 return 0;
-        r = -errno;
-        close(worker->epoll);
-fail_mailbox:
+        close_epolls(worker);
         hf__mailbox_done(&worker->mailbox);
 fail:
         free(worker->in);
@@ -328,7 +393,7 @@ static void drop_messages(struct hfd_worker *worker) {
                 } else {
                         struct hfd_http_request *request = (struct hfd_http_request *)message;
 
-                        hfd_http_response_taken(request);
+                        hfd_http_response_clear_posted(request);
                         hfd_http_request_unref(request);
                 }
         }
@@ -342,9 +407,10 @@ void hfd_worker_done(struct hfd_worker *worker) {
         }
         drop_messages(worker);
         assert(!worker->connections && !worker->dirty && !worker->local);
-        assert(worker->n_handshakes == 0);
+        hfd_strangers_done(&worker->handshakes);
+        hfd_strangers_done(&worker->strangers);
         hf__mailbox_done(&worker->mailbox);
-        close(worker->epoll);
+        close_epolls(worker);
         free(worker->in);
         free(worker->out);
 }

@@ -16,14 +16,15 @@
 #include <holdfast/clock.h>
 
 #include "base/mailbox.h"
+#include "server/http/limits/strangers.h"
 
 struct hfd_connection;
 struct hfd_http;
 
+/* Sizes of the buffers, in bytes. */
 #define HFD_IN_SPACE  16384
 #define HFD_OUT_SPACE 65536
-/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame when the buffer is nearly
- * full. */
+/* Extra space after HFD_OUT_SPACE: nghttp2 may return a whole frame for a nearly full buffer. */
 #define HFD_OUT_SLACK 20480
 
 enum hfd_worker_message_kind {
@@ -31,7 +32,7 @@ enum hfd_worker_message_kind {
         HFD_WORKER_MESSAGE_SOCKET,  /* a new connection's socket, from worker 0 */
 };
 
-/* What a worker's mailbox carries; the first member of the struct that is posted. */
+/* A message in a worker's mailbox. It is the first member of the struct that is posted. */
 struct hfd_worker_message {
         struct hf__message message;
         enum hfd_worker_message_kind kind;
@@ -41,7 +42,8 @@ struct hfd_worker {
         /* Immutable after init. */
         struct hfd_http *http; /* borrowed */
         unsigned index;
-        int epoll; /* owned */
+        int epoll;          /* owned */
+        int stranger_epoll; /* owned; strangers' connections; it is itself in epoll */
 
         struct hf__mailbox mailbox; /* every thread may post */
         _Atomic uint64_t iterations;
@@ -54,11 +56,13 @@ struct hfd_worker {
 
         /* The worker thread only. */
         struct hfd_connection *connections;         /* list, owned */
-        size_t n_handshakes;                        /* connections in HFD_CONNECTION_HANDSHAKE */
+        struct hfd_strangers handshakes;            /* connections in HFD_CONNECTION_HANDSHAKE */
+        struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
         struct hfd_connection *dirty, **dirty_tail; /* these are served in this iteration */
         struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */
         hf_nsec now, next_tick; /* boot time; now is read once per iteration */
+        hf_nsec draining_since; /* boot time */
         bool draining;          /* http->draining was seen, and the connections are draining */
         bool accepting;         /* worker 0: the listener is in its epoll */
 };
@@ -71,9 +75,8 @@ int hfd_worker_start(struct hfd_worker *worker); /* 0 or -errno */
 void hfd_worker_done(struct hfd_worker *worker);
 
 /*
- * Delivers the message to the worker thread soon. The message belongs to the worker until it has
- * been handled. On the worker's own thread this costs neither a lock nor a system call. Thread:
- * any.
+ * Sends the message to the worker thread, which handles it soon. The message belongs to the worker
+ * until then. A call on the worker's thread needs neither a lock nor a system call. Thread: any.
  */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
 /* Whether the caller runs on this worker's thread; for assertions. Thread: any. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The manifests of holdfastd's bootstrap, built in from the files in this folder. Phase 0 is what
- * the system itself needs; phase 1 is what users find in a new cluster.
+ * The built-in manifests of holdfastd's bootstrap; the build embeds the files in this folder. Phase
+ * 0 contains what the system itself needs, phase 1 what users find in a new cluster.
  *
  * They are applied in the order of server/manifests/meson.build. To add a manifest, put it at the
  * end of its phase. The content of a manifest may be changed: an upgrade applies new manifests and

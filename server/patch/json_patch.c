@@ -34,16 +34,16 @@ struct operation {
         const struct hf__json *value; /* NULL = not given */
 };
 
-/* The target of a pointer: a container and its member, or the place for a new member. */
-struct place {
+/* What a JSON pointer refers to: a member of a container, or the position of a new member. */
+struct location {
         struct hf__json *container; /* NULL = the whole document */
-        struct hf__json *member;    /* NULL = there is none */
-        char *key;    /* owned; of the member: of an object its key, of an array its index or "-" */
-        size_t depth; /* of the member; the document's is 1 */
+        struct hf__json *member;    /* NULL = the container has no such member */
+        char *key;    /* owned; the last token: a key of an object; an index of an array, or "-" */
+        size_t depth; /* nesting depth of the member; that of the whole document is 1 */
 };
 
-/* Returns HF_E_INVALID. */
-static int refuse(struct patching *p, const char *what, const char *path) {
+/* Sets the reason. Always returns HF_E_INVALID. */
+static int refuse_patch(struct patching *p, const char *what, const char *path) {
         (void)snprintf(p->why, HFD_PATCH_WHY, "%s: %.120s", what, path);
         return HF_E_INVALID;
 }
@@ -78,10 +78,10 @@ static void measure_value(const struct hf__json *json, size_t depth, struct meas
 /* ---- pointers ---- */
 
 /*
- * Takes the next token of *pointer, which is at a '/', and decodes it: "~1" is '/', "~0" is '~'.
- * The caller frees it. NULL: out of memory, or *ret_bad.
+ * Decodes the next token of *pointer, which points to a '/', and advances *pointer past it. "~1" is
+ * '/', "~0" is '~'. The caller frees the token. NULL: *ret_invalid is set, or memory ran out.
  */
-static char *next_token(const char **pointer, bool *ret_bad) {
+static char *next_token(const char **pointer, bool *ret_invalid) {
         size_t n = strcspn(*pointer + 1, "/");
         char *token = strndup(*pointer + 1, n), *out = token;
 
@@ -96,7 +96,7 @@ static char *next_token(const char **pointer, bool *ret_bad) {
                 }
                 c++;
                 if (*c != '0' && *c != '1') {
-                        *ret_bad = true;
+                        *ret_invalid = true;
                         free(token);
                         return NULL;
                 }
@@ -106,7 +106,7 @@ static char *next_token(const char **pointer, bool *ret_bad) {
         return token;
 }
 
-/* "0", "17", without leading zeros. False: it is not an index. */
+/* Parses an array index. False: no number, a leading zero, or more than nine digits. */
 static bool parse_index(const char *text, size_t *ret_index) {
         size_t n = strlen(text), index = 0;
 
@@ -118,7 +118,10 @@ static bool parse_index(const char *text, size_t *ret_index) {
         return true;
 }
 
-/* The member of container that token names; *ret_member NULL = there is none. */
+/*
+ * Finds the member of container that token names; *ret_member NULL = there is none. Members are a
+ * linked list, so the search is linear and its steps count as work.
+ */
 static int find_member(struct patching *p, struct hf__json *container, const char *token,
                        struct hf__json **ret_member) {
         bool in_array = hf__json_is_array(container);
@@ -137,58 +140,64 @@ static int find_member(struct patching *p, struct hf__json *container, const cha
         return spend_work(p, i + 1);
 }
 
-static void place_done(struct place *place) { free(place->key); }
+static void free_location(struct location *location) { free(location->key); }
 
-/* Follows pointer. All but its last token must exist. The caller calls place_done in any case. */
-static int find_place(struct patching *p, const char *pointer, struct place *place) {
+/*
+ * Follows pointer. All but its last token must exist. The caller calls free_location, also after a
+ * failure.
+ */
+static int find_location(struct patching *p, const char *pointer, struct location *location) {
         const char *rest = pointer;
-        bool bad = false;
+        bool invalid = false;
         int r;
 
-        *place = (struct place){.member = *p->document, .depth = 1};
+        *location = (struct location){.member = *p->document, .depth = 1};
         if (!*pointer)
                 return 0;
         if (*pointer != '/')
-                return refuse(p, "no JSON pointer", pointer);
+                return refuse_patch(p, "no JSON pointer", pointer);
         while (*rest) {
-                if (!hf__json_is_object(place->member) && !hf__json_is_array(place->member))
-                        return refuse(p, "there is no such place", pointer);
-                place->container = place->member;
-                free(place->key);
-                place->key = next_token(&rest, &bad);
-                if (!place->key)
-                        return bad ? refuse(p, "no JSON pointer", pointer) : -ENOMEM;
-                place->depth++;
-                r = find_member(p, place->container, place->key, &place->member);
+                if (!hf__json_is_object(location->member) && !hf__json_is_array(location->member))
+                        return refuse_patch(p, "there is no such place", pointer);
+                location->container = location->member;
+                free(location->key);
+                location->key = next_token(&rest, &invalid);
+                if (!location->key)
+                        return invalid ? refuse_patch(p, "no JSON pointer", pointer) : -ENOMEM;
+                location->depth++;
+                r = find_member(p, location->container, location->key, &location->member);
                 if (r != 0)
                         return r;
         }
         return 0;
 }
 
-/* ---- what operations are made of ---- */
+/* ---- steps that operations share ---- */
 
-/* Inserts value before the place's member, or appends it. Takes value. */
-static int insert_into_array(struct patching *p, const char *path, const struct place *place,
+/* Inserts value before the member, or appends it. Takes ownership of value, even on failure. */
+static int insert_into_array(struct patching *p, const char *path, const struct location *location,
                              struct hf__json *value) {
         size_t index;
 
-        if (place->member)
-                return hf__json_insert(place->container, place->member, value);
-        if (strcmp(place->key, "-") == 0 ||
-            (parse_index(place->key, &index) && index == hf__json_count(place->container))) {
-                int r = spend_work(p, hf__json_count(place->container));
+        if (location->member)
+                return hf__json_insert(location->container, location->member, value);
+        if (strcmp(location->key, "-") == 0 ||
+            (parse_index(location->key, &index) && index == hf__json_count(location->container))) {
+                int r = spend_work(p, hf__json_count(location->container));
                 if (r == 0)
-                        return hf__json_append(place->container, value);
+                        return hf__json_append(location->container, value);
                 hf__json_free(value);
                 return r;
         }
         hf__json_free(value);
-        return refuse(p, "no index of the array", path);
+        return refuse_patch(p, "no index of the array", path);
 }
 
-/* Whether value may be put at the place. 0 or the failure. */
-static int check_value(struct patching *p, const char *path, const struct place *place,
+/*
+ * Checks whether value may be stored at the location. Runs before any change, because a result that
+ * is nested too deeply could not be parsed again once it is stored. 0, or the error.
+ */
+static int check_value(struct patching *p, const char *path, const struct location *location,
                        const struct hf__json *value, bool replace) {
         struct measure m = {0};
         int r;
@@ -197,63 +206,69 @@ static int check_value(struct patching *p, const char *path, const struct place 
         r = spend_work(p, m.nodes);
         if (r != 0)
                 return r;
-        if (place->depth + m.depth > HF__JSON_DEPTH_MAX) {
+        if (location->depth + m.depth > HF__JSON_DEPTH_MAX) {
                 (void)snprintf(p->why, HFD_PATCH_WHY, "the result is nested too deeply");
                 return HF_E_TOO_LARGE;
         }
-        if (replace && !place->member)
-                return refuse(p, "there is nothing to replace", path);
+        if (replace && !location->member)
+                return refuse_patch(p, "there is nothing to replace", path);
         return 0;
 }
 
-/* Adds value, or with replace puts it in the place of a member, which must exist. Takes value. */
+/*
+ * Adds value at path. replace: it replaces a member, which must exist. Takes ownership of value,
+ * even on failure.
+ */
 static int put_value(struct patching *p, const char *path, struct hf__json *value, bool replace) {
-        struct place place = {0};
-        int r = find_place(p, path, &place);
+        struct location location = {0};
+        int r = find_location(p, path, &location);
 
         if (r == 0)
-                r = check_value(p, path, &place, value, replace);
+                r = check_value(p, path, &location, value, replace);
         if (r != 0) {
                 hf__json_free(value);
-        } else if (!place.container) {
+        } else if (!location.container) {
                 hf__json_free(*p->document);
                 *p->document = value;
-        } else if (hf__json_is_array(place.container) && !replace) {
-                r = insert_into_array(p, path, &place, value);
-        } else if (place.member) {
-                r = hf__json_replace(place.container, place.member, value);
+        } else if (hf__json_is_array(location.container) && !replace) {
+                r = insert_into_array(p, path, &location, value);
+        } else if (location.member) {
+                r = hf__json_replace(location.container, location.member, value);
         } else {
-                r = hf__json_add(place.container, place.key, value);
+                r = hf__json_add(location.container, location.key, value);
         }
-        place_done(&place);
+        free_location(&location);
         return r;
 }
 
-/* Takes the value at path out of the document. The caller frees it. */
-static int take_value(struct patching *p, const char *path, struct hf__json **ret_value) {
-        struct place place = {0};
-        int r = find_place(p, path, &place);
+/* Removes the value at path from the document. The caller frees *ret_value. */
+static int detach_value(struct patching *p, const char *path, struct hf__json **ret_value) {
+        struct location location = {0};
+        int r = find_location(p, path, &location);
 
-        if (r == 0 && !place.member)
-                r = refuse(p, "there is nothing to remove", path);
-        if (r == 0 && !place.container)
-                r = refuse(p, "the whole document cannot be removed", path);
+        if (r == 0 && !location.member)
+                r = refuse_patch(p, "there is nothing to remove", path);
+        if (r == 0 && !location.container)
+                r = refuse_patch(p, "the whole document cannot be removed", path);
         if (r == 0)
-                *ret_value = hf__json_detach(place.container, place.member);
-        place_done(&place);
+                *ret_value = hf__json_detach(location.container, location.member);
+        free_location(&location);
         return r;
 }
 
-/* Copies the value at a path. The caller frees it. */
+/*
+ * Copies the value at a path. The caller frees *ret_value. The limits are checked before the copy:
+ * a patch that copies a value into itself doubles the document with each operation.
+ */
 static int copy_value(struct patching *p, const char *from, struct hf__json **ret_value) {
         struct measure m = {0};
-        struct place place = {0};
-        int r = find_place(p, from, &place);
+        struct location location = {0};
+        int r = find_location(p, from, &location);
 
-        if (r == 0 && !place.member)
-                r = refuse(p, "there is nothing to copy", from);
+        if (r == 0 && !location.member)
+                r = refuse_patch(p, "there is nothing to copy", from);
         if (r == 0) {
-                measure_value(place.member, 0, &m);
+                measure_value(location.member, 0, &m);
                 p->copied += m.bytes;
                 r = spend_work(p, m.nodes);
         }
@@ -263,10 +278,10 @@ static int copy_value(struct patching *p, const char *from, struct hf__json **re
                 r = HF_E_TOO_LARGE;
         }
         if (r == 0) {
-                *ret_value = hf__json_dup(place.member);
+                *ret_value = hf__json_dup(location.member);
                 r = *ret_value ? 0 : -ENOMEM;
         }
-        place_done(&place);
+        free_location(&location);
         return r;
 }
 
@@ -289,7 +304,7 @@ static int apply_replace(struct patching *p, const struct operation *operation) 
 
 static int apply_remove(struct patching *p, const struct operation *operation) {
         struct hf__json *value = NULL;
-        int r = take_value(p, operation->path, &value);
+        int r = detach_value(p, operation->path, &value);
 
         hf__json_free(value);
         return r;
@@ -309,30 +324,31 @@ static int apply_move(struct patching *p, const struct operation *operation) {
         int r;
 
         if (strncmp(from, path, n) == 0 && path[n] == '/')
-                return refuse(p, "a value cannot be moved into itself", path);
-        if (strcmp(from, path) == 0) { /* nothing moves; but it must exist */
-                struct place place = {0};
-                r = find_place(p, from, &place);
-                if (r == 0 && !place.member)
-                        r = refuse(p, "there is nothing to move", from);
-                place_done(&place);
+                return refuse_patch(p, "a value cannot be moved into itself", path);
+        if (strcmp(from, path) == 0) { /* nothing moves, but RFC 6902 requires that from exists */
+                struct location location = {0};
+                r = find_location(p, from, &location);
+                if (r == 0 && !location.member)
+                        r = refuse_patch(p, "there is nothing to move", from);
+                free_location(&location);
                 return r;
         }
-        r = take_value(p, from, &value);
+        r = detach_value(p, from, &value);
         return r == 0 ? put_value(p, path, value, false) : r;
 }
 
+/* The work is counted before the comparison, so that a huge value is refused and not compared. */
 static int apply_test(struct patching *p, const struct operation *operation) {
         struct measure m = {0};
-        struct place place = {0};
-        int r = find_place(p, operation->path, &place);
+        struct location location = {0};
+        int r = find_location(p, operation->path, &location);
 
         measure_value(operation->value, 0, &m);
         if (r == 0)
-                r = spend_work(p, m.nodes + hf__json_count(place.member));
-        if (r == 0 && (!place.member || !hf__json_equal(place.member, operation->value)))
-                r = refuse(p, "testing value failed", operation->path);
-        place_done(&place);
+                r = spend_work(p, m.nodes + hf__json_count(location.member));
+        if (r == 0 && (!location.member || !hf__json_equal(location.member, operation->value)))
+                r = refuse_patch(p, "testing value failed", operation->path);
+        free_location(&location);
         return r;
 }
 
@@ -353,18 +369,18 @@ static int apply_operation(struct patching *p, const struct hf__json *json) {
                                             .value = hf__json_get(json, "value")};
 
         if (!op || !operation.path)
-                return refuse(p, "an operation needs op and path",
-                              operation.path ? operation.path : "");
+                return refuse_patch(p, "an operation needs op and path",
+                                    operation.path ? operation.path : "");
         for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
                 if (strcmp(operations[i].name, op) != 0)
                         continue;
                 if (operations[i].needs_value && !operation.value)
-                        return refuse(p, "the operation needs a value", operation.path);
+                        return refuse_patch(p, "the operation needs a value", operation.path);
                 if (operations[i].needs_from && !operation.from)
-                        return refuse(p, "the operation needs a from", operation.path);
+                        return refuse_patch(p, "the operation needs a from", operation.path);
                 return operations[i].apply(p, &operation);
         }
-        return refuse(p, "there is no such operation", op);
+        return refuse_patch(p, "there is no such operation", op);
 }
 
 int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patch,
@@ -375,6 +391,6 @@ int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patc
         assert(hf__json_is_array(patch) && hf__json_count(patch) <= HFD_PATCH_OPS_MAX);
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = hf__json_is_object(m) ? apply_operation(&p, m)
-                                          : refuse(&p, "an operation is an object", "");
+                                          : refuse_patch(&p, "an operation is an object", "");
         return r;
 }

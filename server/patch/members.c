@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 
-#define FEW 16 /* up to this many members, a linear search is as fast */
+#define LINEAR_SEARCH_MAX 16 /* up to this many members, a linear search is as fast */
 
 static int compare_keys(const void *a, const void *b) {
         return strcmp(hf__json_key(*(struct hf__json *const *)a),
@@ -27,7 +27,7 @@ int hfd_members_init(struct hfd_members *members, struct hf__json *object) {
 
         assert(hf__json_is_object(object));
         *members = (struct hfd_members){.object = object, .n = hf__json_count(object)};
-        if (members->n <= FEW)
+        if (members->n <= LINEAR_SEARCH_MAX)
                 return 0;
         members->dropped = hf__json_array();
         members->by_key = malloc(members->n * sizeof *members->by_key);
@@ -45,7 +45,7 @@ void hfd_members_done(struct hfd_members *members) {
         hf__json_free(members->dropped);
 }
 
-/* Finds a key's slot in by_key. NULL: the key is not there. */
+/* Finds the slot of a key in by_key. NULL: the index does not contain the key. */
 static struct hf__json **find_slot(const struct hfd_members *members, const char *key) {
         size_t low = 0, high = members->n;
 
@@ -94,6 +94,6 @@ int hfd_members_set(struct hfd_members *members, const char *key, struct hf__jso
                 return hf__json_add(members->object, key, value);
         r = hf__json_replace(members->object, member, value); /* frees member */
         if (r == 0 && slot)
-                *slot = value;
+                *slot = value; /* the index must not point to the freed member */
         return r;
 }

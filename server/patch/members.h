@@ -4,8 +4,8 @@
  * Changes an object member by member. An index finds each member, so that merging two large objects
  * does not take time proportional to the product of their sizes.
  *
- * It is made for merging two objects, where each key of the second occurs once. So the index need
- * not contain members added since init, and dropped members are not set again.
+ * Limitation: it serves a merge, which sets or drops each key at most once. So the index does not
+ * contain the members that were added after init, and a dropped key must not be set again.
  *
  * Thread: owner only.
  */
@@ -14,21 +14,21 @@
 struct hf__json;
 
 struct hfd_members {
-        struct hf__json *object;  /* borrowed; changed by drop and set only, until done */
-        struct hf__json **by_key; /* owned, sorted; NULL = few members, searched one by one */
+        struct hf__json *object;  /* borrowed; until done only drop and set may change it */
+        struct hf__json **by_key; /* owned, sorted by key; NULL = too few members for an index */
         struct hf__json *dropped; /* owned; an array; by_key still points to them */
         size_t n;                 /* length of by_key */
 };
 
-/* 0 or -ENOMEM. The caller calls done in any case. */
+/* 0 or -ENOMEM. The caller calls hfd_members_done, also after a failure. */
 int hfd_members_init(struct hfd_members *members, struct hf__json *object);
 void hfd_members_done(struct hfd_members *members);
-/* Returns the member, with any value set since init. NULL: the object does not have it. */
+/* Returns the current member of that key. NULL: the object has no such member. */
 struct hf__json *hfd_members_find(const struct hfd_members *members, const char *key);
-/* Removes member, which find has returned. It may be freed. 0 or -ENOMEM. */
+/* Removes a member that hfd_members_find returned, and frees it now or later. 0 or -ENOMEM. */
 int hfd_members_drop(struct hfd_members *members, struct hf__json *member);
 /*
- * Adds or replaces a member. Takes value, also on failure. value NULL gives -ENOMEM, so the caller
- * need not check whether a copy has failed. 0 or -ENOMEM.
+ * Adds or replaces a member. Takes ownership of value, even on failure. If value is NULL, returns
+ * -ENOMEM, so the caller need not check whether it could copy the value. 0 or -ENOMEM.
  */
 int hfd_members_set(struct hfd_members *members, const char *key, struct hf__json *value);

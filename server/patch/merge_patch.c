@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON merge patch (RFC 7396): a member of the patch replaces that of the document, two objects are
- * merged, and null removes a member.
+ * JSON merge patch (RFC 7396): a member of the patch replaces the member of the document that has
+ * the same key; if both are objects, they are merged; null removes the member.
  *
  * Invariant: a null that means removal never gets into the document. An object that the document
- * lacks is therefore merged into an empty object instead of copied. Arrays are copied as they are,
- * with any null in them. The recursion is as deep as the patch, whose depth the parser limits.
+ * lacks is therefore merged into an empty object instead of copied. Arrays are copied unchanged,
+ * including nulls. The recursion is as deep as the patch, whose depth the parser limits.
  */
 #include "server/patch/merge_patch.h"
 

@@ -8,7 +8,7 @@
 
 struct hfd_merged_list {
         const char *kind; /* NULL = every kind */
-        const char *path; /* in the object, separated by dots */
+        const char *path; /* members from the object to the list, separated by dots */
         const char *key;  /* the member that identifies an element; NULL = a list of scalars */
 };
 

@@ -16,7 +16,7 @@
  * a document belongs to one thread.
  */
 
-#define HFD_PATCH_OPS_MAX 10000 /* operations of a JSON patch; the caller has checked it */
-#define HFD_PATCH_WHY     240   /* bytes of a message, with its NUL */
+#define HFD_PATCH_OPS_MAX 10000 /* operations of a JSON patch; the caller checks the limit */
+#define HFD_PATCH_WHY     240   /* size of the buffer `why`, in bytes */
 
 enum hfd_patch { HFD_PATCH_JSON, HFD_PATCH_MERGE, HFD_PATCH_STRATEGIC };

@@ -3,16 +3,16 @@
  * Strategic merge patch: a merge patch that also merges some lists (merged_list.h), element by
  * element, and that contains directives:
  *
- *      $patch: replace | delete         of an object, or of an element of a merged list
- *      $retainKeys: [...]               removes the other members of the object
- *      $setElementOrder/<list>: [...]   the order of a merged list
- *      $deleteFromPrimitiveList/<list>  what to remove from a list of scalars
+ *      $patch: replace | delete                 for an object, or an element of a merged list
+ *      $retainKeys: [...]                       removes all other members of the object
+ *      $setElementOrder/<list>: [...]           the order of a merged list
+ *      $deleteFromPrimitiveList/<list>: [...]   elements to remove from a list of scalars
  *
- * A merged list has the order that the patch gives. Elements that only the server has keep their
- * old order among each other and stay before the element that they were before, as in Kubernetes.
+ * A merged list has the order of the patch. Elements that only the document has keep their old
+ * order, and stay before the elements that followed them, as in Kubernetes.
  *
- * Invariants: no directive and no null of a patch gets into a document. Elements of a list are
- * compared each with each, so every list is limited to ELEMENTS_MAX before it is merged.
+ * Invariants: no directive and no null of a patch gets into a document. The merge compares each
+ * element of a list with each other one, so a list longer than ELEMENTS_MAX is refused first.
  */
 #include "server/patch/strategic_patch.h"
 
@@ -30,7 +30,7 @@
 #include "server/patch/merged_list.h"
 
 #define ELEMENTS_MAX   1000
-#define PATH_MAX_BYTES 128
+#define PATH_MAX_BYTES 128 /* with the NUL; longer than any path in merged_list.c */
 
 #define DIRECTIVE   "$patch"
 #define RETAIN_KEYS "$retainKeys"
@@ -42,14 +42,14 @@ struct merging {
         char *why;
 };
 
-/* Its elements are their own identities. */
+/* For find_index: without a key, an element identifies itself. */
 static const struct hfd_merged_list list_of_scalars = {.key = NULL};
 
 static int merge_object(struct merging *p, const char *path, struct hf__json *target,
                         const struct hf__json *patch);
 
-/* Returns HF_E_INVALID. */
-static int refuse(struct merging *p, const char *what, const char *where) {
+/* Sets the reason. Always returns HF_E_INVALID. */
+static int refuse_patch(struct merging *p, const char *what, const char *where) {
         (void)snprintf(p->why, HFD_PATCH_WHY, "%s: %.120s", what, where);
         return HF_E_INVALID;
 }
@@ -62,8 +62,8 @@ static void join_path(char out[PATH_MAX_BYTES], const char *path, const char *ke
                 *out = '\0';
 }
 
-/* What follows prefix in text; NULL = text does not begin with it. */
-static const char *after_prefix(const char *text, const char *prefix) {
+/* Returns the rest of text after prefix; NULL = text does not begin with prefix. */
+static const char *skip_prefix(const char *text, const char *prefix) {
         size_t n = strlen(prefix);
 
         return strncmp(text, prefix, n) == 0 ? text + n : NULL;
@@ -71,28 +71,34 @@ static const char *after_prefix(const char *text, const char *prefix) {
 
 static bool is_directive(const char *key) {
         return strcmp(key, DIRECTIVE) == 0 || strcmp(key, RETAIN_KEYS) == 0 ||
-               after_prefix(key, SET_ORDER) || after_prefix(key, DELETE_FROM);
+               skip_prefix(key, SET_ORDER) || skip_prefix(key, DELETE_FROM);
 }
 
-/* The word of the $patch directive in an object; NULL = it has none. */
-static const char *patch_directive(const struct hf__json *object) {
+/* Returns the value of $patch in an object; NULL = the object has no such directive. */
+static const char *get_directive(const struct hf__json *object) {
         return hf__json_text(hf__json_get(object, DIRECTIVE));
 }
 
-static void remove_all(struct hf__json *container) {
+static void remove_members(struct hf__json *container) {
         for (struct hf__json *m; (m = hf__json_first(container));)
                 hf__json_free(hf__json_detach(container, m));
 }
 
-/* Whether m is omitted when a part that only the patch contains is copied. */
-static bool is_left_out(const struct hf__json *m, bool in_array) {
+/*
+ * Whether the copy of a new value omits m. A directive is an instruction and not content, and a
+ * null that removes a member has nothing to remove in a new value.
+ */
+static bool is_omitted(const struct hf__json *m, bool in_array) {
         if (in_array)
-                return patch_directive(m) != NULL;
+                return get_directive(m) != NULL;
         return is_directive(hf__json_key(m)) || hf__json_is_null(m);
 }
 
-/* A copy without directives, and in objects without nulls. NULL = out of memory. */
-static struct hf__json *clean_copy(const struct hf__json *json) {
+/*
+ * Copies a value that the document does not have yet. Omits directives everywhere, and nulls in
+ * objects. NULL = out of memory.
+ */
+static struct hf__json *copy_without_directives(const struct hf__json *json) {
         bool array = hf__json_is_array(json);
         struct hf__json *copy;
         int r = 0;
@@ -103,9 +109,9 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
         if (!copy)
                 return NULL;
         for (const struct hf__json *m = hf__json_first(json); m && r == 0; m = hf__json_next(m)) {
-                if (is_left_out(m, array))
+                if (is_omitted(m, array))
                         continue;
-                struct hf__json *inner = clean_copy(m);
+                struct hf__json *inner = copy_without_directives(m);
                 r = array ? hf__json_append(copy, inner)
                           : hf__json_add(copy, hf__json_key(m), inner);
         }
@@ -114,9 +120,9 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
 
 /* ---- lists: order ---- */
 
-/* Returns the value that identifies an element: the element itself, or its member under the key. */
-static const struct hf__json *identity(const struct hfd_merged_list *list,
-                                       const struct hf__json *element) {
+/* Returns the value that identifies an element: its member under the merge key, or itself. */
+static const struct hf__json *get_identity(const struct hfd_merged_list *list,
+                                           const struct hf__json *element) {
         return list->key ? hf__json_get(element, list->key) : element;
 }
 
@@ -126,14 +132,14 @@ static size_t find_index(const struct hfd_merged_list *list, const struct hf__js
         size_t i = 0;
 
         for (const struct hf__json *m = hf__json_first(elements); m; m = hf__json_next(m), i++) {
-                const struct hf__json *id = identity(list, m);
+                const struct hf__json *id = get_identity(list, m);
                 if (id && hf__json_equal(id, wanted))
                         return i;
         }
         return SIZE_MAX;
 }
 
-static struct hf__json *element_at(const struct hf__json *elements, size_t index) {
+static struct hf__json *get_element(const struct hf__json *elements, size_t index) {
         struct hf__json *m = hf__json_first(elements);
 
         for (; m && index > 0; index--)
@@ -141,37 +147,38 @@ static struct hf__json *element_at(const struct hf__json *elements, size_t index
         return m;
 }
 
-/* An element of a merged list, with its places; SIZE_MAX = it had none there. */
+/* An element of a merged list, with its positions; SIZE_MAX = it is not in that list. */
 struct ordered {
         struct hf__json *element;
-        size_t wanted;   /* in the order that the patch gives */
+        size_t wanted;   /* in the order list of the patch */
         size_t previous; /* in the list before the patch */
 };
 
-static int compare_wanted(const void *a, const void *b) {
+static int compare_wanted_places(const void *a, const void *b) {
         const struct ordered *x = a, *y = b;
 
         return x->wanted < y->wanted ? -1 : x->wanted > y->wanted;
 }
 
 /*
- * Appends both to merged, each in its order. An element of rest comes before the next of named if
- * it was before it in the previous list; new elements of rest come last.
+ * Interleaves named and rest into merged; each keeps its own order. An element of rest is put
+ * before the next element of named if it preceded that element in the previous list. New elements
+ * of rest come last.
  */
 static void append_in_order(struct hf__json *merged, const struct ordered *named, size_t n_named,
                             const struct ordered *rest, size_t n_rest) {
         size_t i = 0, j = 0;
 
         while (i < n_rest || j < n_named) {
-                bool take_rest = j == n_named;
+                bool from_rest = j == n_named;
                 if (i < n_rest && j < n_named && rest[i].previous != SIZE_MAX &&
                     named[j].previous != SIZE_MAX)
-                        take_rest = rest[i].previous < named[j].previous;
-                (void)hf__json_append(merged, take_rest ? rest[i++].element : named[j++].element);
+                        from_rest = rest[i].previous < named[j].previous;
+                (void)hf__json_append(merged, from_rest ? rest[i++].element : named[j++].element);
         }
 }
 
-/* Orders merged: the elements named by `order` in that order, with the rest among them. */
+/* Sorts merged: the elements in `order` get that order; append_in_order inserts the others. */
 static int order_list(const struct hfd_merged_list *list, struct hf__json *merged,
                       const struct hf__json *order, const struct hf__json *previous) {
         size_t n = hf__json_count(merged), n_named = 0, n_rest = 0;
@@ -185,7 +192,7 @@ static int order_list(const struct hfd_merged_list *list, struct hf__json *merge
                 return -ENOMEM;
         }
         while ((m = hf__json_first(merged))) {
-                const struct hf__json *id = identity(list, m);
+                const struct hf__json *id = get_identity(list, m);
                 struct ordered o = {m, find_index(list, order, id), find_index(list, previous, id)};
                 (void)hf__json_detach(merged, m);
                 if (o.wanted != SIZE_MAX)
@@ -194,7 +201,7 @@ static int order_list(const struct hfd_merged_list *list, struct hf__json *merge
                         rest[n_rest++] = o;
         }
         assert(n_named + n_rest == n);
-        qsort(named, n_named, sizeof *named, compare_wanted);
+        qsort(named, n_named, sizeof *named, compare_wanted_places);
         append_in_order(merged, named, n_named, rest, n_rest);
         free(named);
         free(rest);
@@ -206,39 +213,43 @@ static int order_list(const struct hfd_merged_list *list, struct hf__json *merge
 /* Merges one element of a patch's list into target. */
 static int merge_element(struct merging *p, const struct hfd_merged_list *list,
                          struct hf__json *target, const struct hf__json *element) {
-        const struct hf__json *id = identity(list, element);
-        const char *directive = patch_directive(element);
+        const struct hf__json *id = get_identity(list, element);
+        const char *directive = get_directive(element);
         size_t at;
 
         if (list->key && !hf__json_is_object(element))
-                return refuse(p, "an element of the list is no object", list->path);
+                return refuse_patch(p, "an element of the list is no object", list->path);
         if (directive && strcmp(directive, "replace") == 0)
-                return 0; /* merge_list has emptied the list */
+                return 0; /* merge_list has already emptied the list */
         if (!id || hf__json_is_null(id))
-                return refuse(p, "an element of the list does not have its merge key", list->path);
+                return refuse_patch(p, "an element of the list does not have its merge key",
+                                    list->path);
         at = find_index(list, target, id);
         if (directive && strcmp(directive, "delete") != 0)
-                return refuse(p, "there is no such $patch", directive);
-        if (directive) {
+                return refuse_patch(p, "there is no such $patch", directive);
+        if (directive) { /* delete; the stored list may contain duplicates */
                 for (; at != SIZE_MAX; at = find_index(list, target, id))
-                        hf__json_free(hf__json_detach(target, element_at(target, at)));
+                        hf__json_free(hf__json_detach(target, get_element(target, at)));
                 return 0;
         }
         if (at == SIZE_MAX)
-                return hf__json_append(target, clean_copy(element));
-        return list->key ? merge_object(p, "", element_at(target, at), element) : 0;
+                return hf__json_append(target, copy_without_directives(element));
+        return list->key ? merge_object(p, "", get_element(target, at), element) : 0;
 }
 
 static bool has_replace(const struct hf__json *patch) {
         for (const struct hf__json *m = hf__json_first(patch); m; m = hf__json_next(m)) {
-                const char *directive = patch_directive(m);
+                const char *directive = get_directive(m);
                 if (directive && strcmp(directive, "replace") == 0)
                         return true;
         }
         return false;
 }
 
-/* Merges patch into target and orders it. patch or order may be NULL. */
+/*
+ * Merges patch into target and sorts target by `order`, or by patch if order is NULL. One of the
+ * two may be NULL.
+ */
 static int merge_list(struct merging *p, const struct hfd_merged_list *list,
                       struct hf__json *target, const struct hf__json *patch,
                       const struct hf__json *order) {
@@ -256,7 +267,7 @@ static int merge_list(struct merging *p, const struct hfd_merged_list *list,
         if (!previous)
                 return -ENOMEM;
         if (list->key && has_replace(patch))
-                remove_all(target);
+                remove_members(target);
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = merge_element(p, list, target, m);
         if (r == 0)
@@ -265,12 +276,12 @@ static int merge_list(struct merging *p, const struct hfd_merged_list *list,
         return r;
 }
 
-/* Removes the scalars in patch from target, a list of scalars. key is used in messages. */
+/* Removes the scalars in patch from target, a list of scalars. key is for error messages. */
 static int delete_scalars(struct merging *p, struct hf__json *target, const struct hf__json *patch,
                           const char *key) {
         if (!hf__json_is_array(patch) || hf__json_count(patch) > ELEMENTS_MAX ||
             hf__json_count(target) > ELEMENTS_MAX)
-                return refuse(p, "no list to delete from, or too long", key);
+                return refuse_patch(p, "no list to delete from, or too long", key);
         for (struct hf__json *m = hf__json_first(target), *next; m; m = next) {
                 next = hf__json_next(m);
                 if (find_index(&list_of_scalars, patch, m) != SIZE_MAX)
@@ -284,7 +295,7 @@ static int delete_scalars(struct merging *p, struct hf__json *target, const stru
 /* Removes the members of target that are not among keys. */
 static int retain_keys(struct merging *p, struct hf__json *target, const struct hf__json *keys) {
         if (!hf__json_is_array(keys) || hf__json_count(keys) > ELEMENTS_MAX)
-                return refuse(p, "no list of keys, or too long", RETAIN_KEYS);
+                return refuse_patch(p, "no list of keys, or too long", RETAIN_KEYS);
         for (struct hf__json *m = hf__json_first(target), *next; m; m = next) {
                 bool kept = false;
                 next = hf__json_next(m);
@@ -298,7 +309,7 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
         return 0;
 }
 
-/* Whether the patch gives the list under key an order. */
+/* Whether the patch has a $setElementOrder for the list under key. */
 static bool has_order(const struct hf__json *patch, const char *key) {
         char directive[PATH_MAX_BYTES + sizeof SET_ORDER];
 
@@ -306,7 +317,7 @@ static bool has_order(const struct hf__json *patch, const char *key) {
         return hf__json_get(patch, directive) != NULL;
 }
 
-/* A $setElementOrder: merges the list under key, if patch has it, and orders it. */
+/* Applies a $setElementOrder: merges the list under key, if patch has it, and sorts it. */
 static int merge_ordered(struct merging *p, const char *path, struct hfd_members *members,
                          const struct hf__json *patch, const char *key,
                          const struct hf__json *order) {
@@ -317,7 +328,7 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
 
         /* If the value is not merged here, merge_value handles it. */
         if (!list || !hf__json_is_array(order) || (value && !hf__json_is_array(value)))
-                return value || !target ? 0 : refuse(p, "no list that is ordered", key);
+                return value || !target ? 0 : refuse_patch(p, "no list that is ordered", key);
         if (hf__json_is_array(target))
                 return merge_list(p, list, target, value, order);
         if (!value)
@@ -330,7 +341,7 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
         return r;
 }
 
-/* One member of patch that is not a directive. path is the member's. */
+/* Merges one member of patch that is not a directive. path is the path of the member. */
 static int merge_value(struct merging *p, const char *path, struct hfd_members *members,
                        const struct hf__json *patch, const struct hf__json *m) {
         const struct hfd_merged_list *list = hfd_merged_list_find(p->kind, path);
@@ -345,32 +356,36 @@ static int merge_value(struct merging *p, const char *path, struct hfd_members *
                 return merge_object(p, path, target, m);
         if (list && hf__json_is_array(m) && hf__json_is_array(target))
                 return merge_list(p, list, target, m, NULL);
-        return hfd_members_set(members, key, clean_copy(m));
+        return hfd_members_set(members, key, copy_without_directives(m));
 }
 
-/* One member of patch. path is the object's. */
+/* Merges one member of patch. path is the path of the object that contains it. */
 static int merge_member(struct merging *p, const char *path, struct hfd_members *members,
                         const struct hf__json *patch, const struct hf__json *m) {
         const char *key = hf__json_key(m);
-        const char *ordered = after_prefix(key, SET_ORDER);
-        const char *shortened = after_prefix(key, DELETE_FROM);
+        const char *ordered = skip_prefix(key, SET_ORDER);
+        const char *reduced = skip_prefix(key, DELETE_FROM);
         char inner[PATH_MAX_BYTES];
 
         if (strcmp(key, DIRECTIVE) == 0 || strcmp(key, RETAIN_KEYS) == 0)
-                return 0; /* merge_object has carried it out */
+                return 0; /* merge_object has already applied it */
         if (ordered) {
                 join_path(inner, path, ordered);
                 return merge_ordered(p, inner, members, patch, ordered, m);
         }
-        if (shortened) {
-                struct hf__json *target = hfd_members_find(members, shortened);
+        if (reduced) {
+                struct hf__json *target = hfd_members_find(members, reduced);
                 return hf__json_is_array(target) ? delete_scalars(p, target, m, key) : 0;
         }
         join_path(inner, path, key);
         return merge_value(p, inner, members, patch, m);
 }
 
-/* path is that of target; "" = the document, or inside of a list. As deep as the patch is. */
+/*
+ * Merges two objects. path is the path of target; "" = the document, or an object within a list:
+ * merged_list.c has no lists below another list. The recursion is as deep as the patch, whose depth
+ * the parser limits.
+ */
 static int merge_object(struct merging *p, const char *path, struct hf__json *target,
                         const struct hf__json *patch) {
         const struct hf__json *directive = hf__json_get(patch, DIRECTIVE);
@@ -380,9 +395,9 @@ static int merge_object(struct merging *p, const char *path, struct hf__json *ta
         int r = 0;
 
         if (directive && (!word || (strcmp(word, "replace") != 0 && strcmp(word, "delete") != 0)))
-                return refuse(p, "there is no such $patch", word ? word : "");
+                return refuse_patch(p, "there is no such $patch", word ? word : "");
         if (word)
-                remove_all(target);
+                remove_members(target);
         if (word && strcmp(word, "delete") == 0)
                 return 0;
         if (retain)

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deletecollection: lists the selected objects, then deletes each of them.
+ * deletecollection: lists the selected objects, then deletes each of them. A `sweep` is the state
+ * of one such request.
  *
- *      list -> pump: start deletes while there is room -> the last one has ended: respond
- *                ^                                  |
- *                +--------- a delete has ended -----+
+ *      list -> start deletes while a slot is free -> the last delete has ended: send the response
+ *                ^                              |
+ *                +----- a delete has ended -----+
  *
- * Each delete is a write like any other (write/), with the options and the fence of the request.
- * At most WIDTH deletes are under way at a time. Objects that no longer exist are skipped. The
- * first failure stops the sweep and becomes its response. Earlier deletes are not undone.
+ * Each delete is a write like any other (write/), with the options and the fence of the request. At
+ * most PARALLEL_MAX deletes run at a time, each in a slot. Objects that no longer exist are
+ * skipped. The first failure stops the sweep and becomes its response. Earlier deletes are not
+ * undone.
  *
- * The response lists the deleted objects, which the cacher no longer has, so the sweep keeps them.
+ * The response lists the deleted objects. The cacher no longer has them, so the sweep keeps them.
  * If more than LIST_MAX_BYTES are selected, each object is dropped once it is deleted, and the
  * response is a Status. Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
- * one of the same name, the new object has another uid and is kept. One thread at a time pumps. It
- * uses a loop, not recursion, because a write may be answered before hfd_write_start returns. The
- * pumping thread ends the sweep when no object is left and no delete is under way.
+ * one of the same name, the new object has another uid and is kept. Only one thread at a time
+ * starts deletes, in a loop: a delete may end before hfd_write_start returns, and a recursion would
+ * then be as deep as the list is long. This thread ends the sweep when no object remains and no
+ * delete is running.
  */
 #include "server/registry/delete_collection.h"
 
@@ -40,28 +43,28 @@
 #include "server/registry/write/body.h"
 #include "server/storage/term_record.h"
 
-#define WIDTH          16
+#define PARALLEL_MAX   16
 #define LIST_MAX_BYTES ((size_t)8 << 20)
 
 struct sweep;
 
-/* Room for one delete under way. */
+/* One of the deletes that run in parallel. */
 struct slot {
-        struct hfd_request request; /* first: done is given this */
+        struct hfd_request request; /* first member: done casts it back to the slot */
         struct sweep *sweep;        /* borrowed: contains this */
-        struct slot *next;          /* in sweep->free, while it is free */
-        size_t index;               /* of the object */
+        struct slot *next;          /* in sweep->free_slots, while no delete uses the slot */
+        size_t index;               /* of the object in sweep->objects */
 };
 
 struct sweep {
-        struct hfd_request list; /* first: take is given this */
+        struct hfd_request list; /* first member: on_selected casts it back to the sweep */
 
-        /* Immutable once the list is there. */
+        /* Immutable after on_selected. */
         struct hfd_registry *registry;
-        struct hfd_request *request; /* the caller's until done */
+        struct hfd_request *request; /* borrowed until done */
         struct hfd_fence_compares fence;
         size_t n;           /* objects */
-        bool keeps_objects; /* for the response */
+        bool keeps_objects; /* the response will list them; false: they exceed LIST_MAX_BYTES */
         uint64_t revision;  /* of the list */
 
         pthread_mutex_t mu;
@@ -69,12 +72,12 @@ struct sweep {
         /* Guarded by mu. */
         struct hfd_object **objects; /* owned, with their references; NULL = not in the response */
         size_t next;                 /* the first object whose delete has not begun */
-        size_t n_running;            /* deletes under way */
-        bool pumping;                /* a thread is starting deletes */
+        size_t n_running;            /* running deletes */
+        bool starting_deletes;       /* a thread is in the loop that starts deletes */
         bool failed;
-        bool fence_compared;         /* by a delete, with whatever result */
-        struct hfd_response failure; /* owned; the first one, if failed */
-        struct slot slots[WIDTH], *free;
+        bool fence_compared;         /* a delete has compared it, with either result */
+        struct hfd_response failure; /* owned; the first failure, if failed */
+        struct slot slots[PARALLEL_MAX], *free_slots;
 };
 
 /* ---- the response ---- */
@@ -124,7 +127,7 @@ static void respond_failure(struct sweep *sweep) {
 
 /*
  * If no delete has compared the fence of the request, a separate transaction compares it, because a
- * deposed leader must learn that its term is over even if there is nothing to delete.
+ * deposed leader must get an error even if there is nothing to delete.
  */
 
 static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
@@ -137,7 +140,7 @@ static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
         }
         if (reply->error == HF_E_CONFLICT)
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
-        else if (reply->error == HF_E_TIMEOUT) /* it only compares: nothing was written */
+        else if (reply->error == HF_E_TIMEOUT) /* nothing was written */
                 hfd_response_store_error(&sweep->failure, HF_E_UNAVAILABLE, &reply->status);
         else
                 hfd_response_store_error(&sweep->failure, reply->error, &reply->status);
@@ -150,7 +153,8 @@ static void compare_fence(struct sweep *sweep) {
         int r;
 
         assert(sweep->fence.n_leases > 0);
-        if (hfd_store_identity_settling(sweep->registry->cacher)) { /* as in write/commit.c */
+        if (hfd_store_identity_replacement_pending(
+                    sweep->registry->cacher)) { /* as in write/commit.c */
                 sweep->fence_compared = true;
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
                 respond_failure(sweep);
@@ -164,7 +168,7 @@ static void compare_fence(struct sweep *sweep) {
         }
 }
 
-/* Ends the sweep. Called when no delete is under way and none will begin. */
+/* Ends the sweep. Called when no delete is running and none will start. */
 static void finish_sweep(struct sweep *sweep) {
         if (sweep->failed)
                 respond_failure(sweep);
@@ -176,7 +180,7 @@ static void finish_sweep(struct sweep *sweep) {
 
 /* ---- the deletes ---- */
 
-/* Copies the object's uid. uid "": it has none, so it is deleted by its name alone. */
+/* Copies the object's uid. If it has none, uid is "", and the delete checks only the name. */
 static void copy_uid(const struct hfd_object *object, char uid[64]) {
         struct hf__span text = {object->bytes->data, object->bytes->n};
 
@@ -186,6 +190,7 @@ static void copy_uid(const struct hfd_object *object, char uid[64]) {
                 (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
 }
 
+/* Fails the sweep if its deadline has passed while there are objects to delete. */
 static void fail_if_late_locked(struct sweep *sweep) {
         hf__mutex_assert_held(&sweep->mu);
         if (sweep->failed || sweep->next == sweep->n ||
@@ -198,19 +203,22 @@ static void fail_if_late_locked(struct sweep *sweep) {
                             NULL);
 }
 
-/* Returns the next delete, filled in. NULL: no room, no object left, or the sweep has failed. */
+/*
+ * Fills a free slot with the next delete and returns it. NULL: no slot is free, no object remains,
+ * or the sweep has failed.
+ */
 static struct slot *next_slot_locked(struct sweep *sweep) {
         const struct hfd_options *o = &sweep->request->options;
-        struct slot *slot = sweep->free;
+        struct slot *slot = sweep->free_slots;
         const struct hfd_object *object;
         struct hfd_request *request;
 
         hf__mutex_assert_held(&sweep->mu);
-        assert(sweep->pumping && sweep->next <= sweep->n);
+        assert(sweep->starting_deletes && sweep->next <= sweep->n);
         fail_if_late_locked(sweep);
         if (!slot || sweep->failed || sweep->next == sweep->n)
                 return NULL;
-        sweep->free = slot->next;
+        sweep->free_slots = slot->next;
         sweep->n_running++;
         slot->index = sweep->next++;
         object = sweep->objects[slot->index];
@@ -226,27 +234,27 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
 }
 
 /*
- * Starts deletes while there is room, unless another thread is doing so. Called with mu held.
- * Releases mu, and the sweep may have been freed when it returns.
+ * Starts deletes while a slot is free, unless another thread is already in this loop. Called with
+ * mu held; releases it. The sweep may have been freed when this returns.
  */
-static void pump_unlock(struct sweep *sweep) {
+static void start_deletes_unlock(struct sweep *sweep) {
         struct slot *slot;
 
         hf__mutex_assert_held(&sweep->mu);
-        if (sweep->pumping) {
+        if (sweep->starting_deletes) {
                 pthread_mutex_unlock(&sweep->mu);
                 return;
         }
-        sweep->pumping = true;
+        sweep->starting_deletes = true;
         while ((slot = next_slot_locked(sweep))) {
                 pthread_mutex_unlock(&sweep->mu);
                 hfd_write_start(sweep->registry, &slot->request);
                 pthread_mutex_lock(&sweep->mu);
         }
-        sweep->pumping = false;
-        bool over = !sweep->n_running && (sweep->failed || sweep->next == sweep->n);
+        sweep->starting_deletes = false;
+        bool finished = !sweep->n_running && (sweep->failed || sweep->next == sweep->n);
         pthread_mutex_unlock(&sweep->mu);
-        if (over)
+        if (finished)
                 finish_sweep(sweep);
 }
 
@@ -265,10 +273,10 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
                 if (response->body)
                         hf__buf_ref(response->body);
         }
-        slot->next = sweep->free;
-        sweep->free = slot;
+        slot->next = sweep->free_slots;
+        sweep->free_slots = slot;
         sweep->n_running--;
-        pump_unlock(sweep);
+        start_deletes_unlock(sweep);
 }
 
 /* ---- the list ---- */
@@ -285,7 +293,7 @@ static void on_selected(struct hfd_request *list, struct hfd_object **objects, s
         sweep->objects = objects;
         sweep->n = n;
         sweep->revision = revision;
-        pump_unlock(sweep);
+        start_deletes_unlock(sweep);
 }
 
 static void on_list_failed(struct hfd_request *list, const struct hfd_response *response) {
@@ -301,7 +309,7 @@ static void on_list_failed(struct hfd_request *list, const struct hfd_response *
 
 /* False: response is filled. */
 static bool check_request(struct hfd_request *request, struct hfd_response *response) {
-        struct hf__json *sent = NULL;
+        struct hf__json *body = NULL;
         bool good;
 
         if (request->resource->no_delete_collection ||
@@ -310,9 +318,9 @@ static bool check_request(struct hfd_request *request, struct hfd_response *resp
                 return false;
         }
         good = (!request->n_body ||
-                hfd_write_body_parse(request, "DeleteOptions", &sent, response)) &&
-               hfd_delete_options_read(&request->options, sent, response);
-        hf__json_free(sent);
+                hfd_write_body_parse(request, "DeleteOptions", &body, response)) &&
+               hfd_delete_options_read(&request->options, body, response);
+        hf__json_free(body);
         return good;
 }
 
@@ -332,7 +340,7 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
                                            .done = on_list_failed};
         sweep->list.options = request->options; /* borrowed: the list does not free them */
         memcpy(sweep->list.ns, request->ns, sizeof request->ns);
-        for (size_t i = 0; i < WIDTH; i++) {
+        for (size_t i = 0; i < PARALLEL_MAX; i++) {
                 struct slot *slot = &sweep->slots[i];
                 slot->request = (struct hfd_request){.verb = HFD_DELETE_ONE,
                                                      .resource = request->resource,
@@ -342,8 +350,8 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
                                                      .deadline = request->deadline,
                                                      .done = on_deleted};
                 slot->sweep = sweep;
-                slot->next = sweep->free;
-                sweep->free = slot;
+                slot->next = sweep->free_slots;
+                sweep->free_slots = slot;
         }
         return sweep;
 }
@@ -376,5 +384,5 @@ void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *re
                 respond_failure(sweep);
                 return;
         }
-        hfd_list_for(registry, &sweep->list, on_selected);
+        hfd_list_objects(registry, &sweep->list, on_selected);
 }

@@ -7,5 +7,5 @@
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
-/* The request is answered once, perhaps before this returns. */
+/* request->done is called once, perhaps before this returns. */
 void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *request);

@@ -15,13 +15,16 @@
 
 static bool is_given(const struct hf__json *value) { return value && !hf__json_is_null(value); }
 
-/* Returns the first member whose type does not match DeleteOptions; NULL = none. */
-static const char *mistyped_member(const struct hf__json *sent) {
+/*
+ * Returns the first member whose type does not match DeleteOptions; NULL = none. Members that
+ * DeleteOptions does not have are ignored.
+ */
+static const char *mistyped_member(const struct hf__json *body) {
         static const char *const strings[] = {"kind", "apiVersion", "preconditions.uid",
                                               "preconditions.resourceVersion", "propagationPolicy"};
-        const struct hf__json *dry_run = hf__json_get(sent, "dryRun");
-        const struct hf__json *preconditions = hf__json_get(sent, "preconditions");
-        const struct hf__json *orphan = hf__json_get(sent, "orphanDependents");
+        const struct hf__json *dry_run = hf__json_get(body, "dryRun");
+        const struct hf__json *preconditions = hf__json_get(body, "preconditions");
+        const struct hf__json *orphan = hf__json_get(body, "orphanDependents");
         int64_t seconds;
 
         if (is_given(dry_run) && !hf__json_is_array(dry_run))
@@ -32,21 +35,21 @@ static const char *mistyped_member(const struct hf__json *sent) {
         if (is_given(preconditions) && !hf__json_is_object(preconditions))
                 return "preconditions";
         for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
-                const struct hf__json *value = hf__json_path(sent, strings[i]);
+                const struct hf__json *value = hf__json_path(body, strings[i]);
                 if (is_given(value) && !hf__json_is_string(value))
                         return strings[i];
         }
         if (is_given(orphan) && !hf__json_is_bool(orphan))
                 return "orphanDependents";
-        if (is_given(hf__json_get(sent, "gracePeriodSeconds")) &&
-            !hf__json_i64(sent, "gracePeriodSeconds", &seconds))
+        if (is_given(hf__json_get(body, "gracePeriodSeconds")) &&
+            !hf__json_i64(body, "gracePeriodSeconds", &seconds))
                 return "gracePeriodSeconds";
         return NULL;
 }
 
-/* Whether sent can be read as DeleteOptions at all. False: response is filled. */
-static bool check_types(const struct hf__json *sent, struct hfd_response *response) {
-        const char *mistyped = mistyped_member(sent);
+/* Checks that body has the kind and the types of DeleteOptions. False: response is filled. */
+static bool check_types(const struct hf__json *body, struct hfd_response *response) {
+        const char *mistyped = mistyped_member(body);
         const char *kind;
 
         if (mistyped) {
@@ -56,8 +59,8 @@ static bool check_types(const struct hf__json *sent, struct hfd_response *respon
                                          mistyped);
                 return false;
         }
-        /* A body of another kind was meant for another request. */
-        kind = hf__json_string(sent, "kind");
+        /* A body of another kind was probably intended for another request. */
+        kind = hf__json_string(body, "kind");
         if (kind && *kind && strcmp(kind, "DeleteOptions") != 0) {
                 hfd_response_bad_request(response,
                                          "%s cannot be handled as a DeleteOptions: the kind in the "
@@ -76,19 +79,20 @@ static void read_dry_run(struct hfd_options *options, const struct hf__json *dry
                 options->dry_run = true;
                 if (strcmp(hf__json_text(m), "All") == 0)
                         continue;
+                /* One unsupported value is enough, because its message lists all values. */
                 hfd_quote_list(dry_run, value, sizeof value);
                 hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
                 return;
         }
 }
 
-static void read_propagation(struct hfd_options *options, const struct hf__json *sent,
+static void read_propagation(struct hfd_options *options, const struct hf__json *body,
                              struct hfd_causes *causes) {
-        const char *policy = hf__json_string(sent, "propagationPolicy");
+        const char *policy = hf__json_string(body, "propagationPolicy");
         char value[300];
 
-        options->has_orphan = hf__json_is_bool(hf__json_get(sent, "orphanDependents"));
-        options->orphan = hf__json_bool(sent, "orphanDependents", false);
+        options->has_orphan = hf__json_is_bool(hf__json_get(body, "orphanDependents"));
+        options->orphan = hf__json_bool(body, "orphanDependents", false);
         options->propagation = HFD_PROPAGATE_UNSET;
         if (policy && !hfd_propagation_parse(policy, &options->propagation)) {
                 hfd_quote(policy, value, sizeof value);
@@ -97,6 +101,7 @@ static void read_propagation(struct hfd_options *options, const struct hf__json 
         }
 }
 
+/* orphanDependents is the older form of propagationPolicy, so a request must not have both. */
 static void check_propagation(const struct hfd_options *options, struct hfd_causes *causes) {
         static const char *const quoted[] = {[HFD_PROPAGATE_UNSET] = "",
                                              [HFD_PROPAGATE_ORPHAN] = "\"Orphan\"",
@@ -108,20 +113,20 @@ static void check_propagation(const struct hfd_options *options, struct hfd_caus
                                   "orphanDependents and deletionPropagation cannot be both set");
 }
 
-bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
+bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *body,
                              struct hfd_response *response) {
         static const struct hfd_resource delete_options = {.group = "meta.k8s.io",
                                                            .kind = "DeleteOptions"};
         struct hfd_causes causes;
 
-        assert(!sent || hf__json_is_object(sent));
-        if (!check_types(sent, response))
+        assert(!body || hf__json_is_object(body));
+        if (!check_types(body, response))
                 return false;
-        causes.n =
-                0; /* the items stay uninitialized, because touching them costs 15 KiB of stack */
-        if (sent) {
-                read_propagation(options, sent, &causes);
-                read_dry_run(options, hf__json_get(sent, "dryRun"), &causes);
+        /* The items stay uninitialized, because touching them would cost 15 KiB of stack. */
+        causes.n = 0;
+        if (body) {
+                read_propagation(options, body, &causes);
+                read_dry_run(options, hf__json_get(body, "dryRun"), &causes);
         }
         check_propagation(options, &causes);
         if (causes.n)

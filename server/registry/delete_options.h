@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* DeleteOptions: the options that a delete request has in its body. Pure. Thread: owner only. */
+/* DeleteOptions: the options in the body of a delete request. Pure. Thread: owner only. */
 #include <stdbool.h>
 
 #include "server/registry/options.h"
@@ -8,11 +8,11 @@
 struct hf__json;
 
 /*
- * Reads a body into options, which already contain the options of the query. A body replaces the
- * propagation policy of the query. sent NULL: the request has no body, and only the combination of
- * options is checked. False: response contains the failure (400, 422).
+ * Reads a parsed body into options, which already contain the options of the query. A body replaces
+ * the propagation policy of the query. body NULL: the request has no body, and only the combination
+ * of options is checked. False: response contains the failure (400, 422).
  *
- * The preconditions are not copied: the delete reads them from sent.
+ * The preconditions are not copied: the delete reads them from the body.
  */
-bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
+bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *body,
                              struct hfd_response *response);

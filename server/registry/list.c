@@ -7,8 +7,8 @@
  *      cacher  if it has the required state: takes references to its objects
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * Invariant: objects are only collected under the cacher's lock. Selectors may have to parse the
- * objects, so they are applied after the lock was released. Rendering follows later, too.
+ * Invariant: under the cacher's lock, objects are only collected. Selectors are applied after the
+ * lock was released, because they may have to parse the objects. Rendering comes last.
  */
 #include "server/registry/list.h"
 
@@ -35,21 +35,24 @@ struct page {
         struct hfd_read *read;       /* borrowed */
         struct hfd_object **objects; /* owned, with their references; in the order of paths */
         size_t n, space;
-        uint64_t limit;    /* of objects after selection; 0 = none */
+        uint64_t limit;    /* of selected objects; 0 = no limit */
         uint64_t revision; /* of the list */
         bool from_store;
-        bool more;     /* there are objects beyond the limit */
-        size_t n_left; /* collected objects beyond the limit */
-        bool failed;   /* out of memory */
+        bool more;          /* there are objects beyond the limit */
+        size_t n_remaining; /* collected objects beyond the limit */
+        bool failed;        /* out of memory */
 };
 
-static void page_done(struct page *page) {
+static void page_deinit(struct page *page) {
         for (size_t i = 0; i < page->n; i++)
                 hfd_object_unref(page->objects[i]);
         free(page->objects);
 }
 
-/* Takes a reference. False: out of memory, and page->failed. Called under the cacher's lock. */
+/*
+ * Appends object with a new reference. False: out of memory, and page->failed is set. May run under
+ * the cacher's lock.
+ */
 static bool page_add(struct page *page, struct hfd_object *object) {
         if (page->n == page->space) {
                 size_t space = page->space ? page->space * 2 : 32;
@@ -79,7 +82,7 @@ static void page_select(struct page *page) {
                 struct hfd_object *object = page->objects[i];
                 if (page->limit && n == page->limit) {
                         page->more = true;
-                        page->n_left += page->n - i;
+                        page->n_remaining += page->n - i;
                         for (; i < page->n; i++)
                                 hfd_object_unref(page->objects[i]);
                         break;
@@ -99,7 +102,7 @@ static void page_select(struct page *page) {
  * Appends a continue token in Kubernetes' format: the next page begins after path, at revision. The
  * token is unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}.
  */
-static void continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
+static void append_continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
         struct hf__strbuf json = {0};
 
         hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":",
@@ -113,8 +116,8 @@ static void continue_token(struct hf__strbuf *out, uint64_t revision, const char
         hf__strbuf_done(&json);
 }
 
-/* Fills read->at and read->start. False: continue_token cannot have created this token. */
-static bool read_continue(struct hfd_read *read, const char *token) {
+/* Sets read->at and read->start. False: append_continue_token cannot have created this token. */
+static bool parse_continue_token(struct hfd_read *read, const char *token) {
         char json[HF__BASE64URL_DECODED_MAX(TOKEN_MAX) + 1];
         size_t n, n_token = strlen(token);
         int64_t revision;
@@ -182,36 +185,36 @@ struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_
         return buf;
 }
 
-/* The inside of the list's metadata. Errors stick in meta. */
-static void put_meta(struct hf__strbuf *meta, const struct page *page) {
+/* Appends the members of the list's metadata. A failure sets meta->error. */
+static void append_metadata(struct hf__strbuf *meta, const struct page *page) {
         const struct hfd_options *o = &page->read->request->options;
 
         hf__strbuf_printf(meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
         if (!page->more || !page->n)
                 return;
         hf__strbuf_puts(meta, ",\"continue\":\"");
-        continue_token(meta, page->revision, page->objects[page->n - 1]->path);
+        append_continue_token(meta, page->revision, page->objects[page->n - 1]->path);
         hf__strbuf_putc(meta, '"');
         /* As in Kubernetes: with selectors, the number of remaining matches is not known. */
         if (!page->from_store && !o->labels.n && !o->fields.n)
-                hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_left);
+                hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_remaining);
 }
 
-/* Ends the read: sends a response, or passes the objects to take. */
+/* Ends the read: passes the objects to read->on_objects, or sends a response. */
 static void finish_page(struct page *page) {
         struct hfd_read *read = page->read;
         struct hfd_request *request = read->request;
-        hfd_list_fn take = read->take;
+        hfd_list_objects_fn on_objects = read->on_objects;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
 
         page_select(page);
-        if (take && !page->failed) {
+        if (on_objects && !page->failed) {
                 free(read);
-                take(request, page->objects, page->n, page->revision);
+                on_objects(request, page->objects, page->n, page->revision);
                 return;
         }
-        put_meta(&meta, page);
+        append_metadata(&meta, page);
         if (page->failed || meta.error)
                 hfd_response_no_memory(&response);
         else
@@ -219,16 +222,19 @@ static void finish_page(struct page *page) {
                                 hfd_list_render(read->registry, request, page->objects, page->n,
                                                 meta.data));
         hf__strbuf_done(&meta);
-        page_done(page);
+        page_deinit(page);
         hfd_read_finish(read, &response);
 }
 
-/* Replies that the first page's state is compacted. The token lets the client continue anyway. */
+/*
+ * Responds 410: the state of the first page is compacted. The token in the response lets the client
+ * continue with the current state.
+ */
 static void finish_expired(struct hfd_read *read) {
         struct hfd_response response = {0};
         struct hf__strbuf token = {0};
 
-        continue_token(&token, (uint64_t)-1, read->start);
+        append_continue_token(&token, (uint64_t)-1, read->start); /* -1: parse_continue_token */
         const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
         hfd_response_status(&response, HF_E_GONE, 410, "Expired",
                             "The provided continue parameter is too old to display a "
@@ -297,12 +303,12 @@ static void list_from_store(struct hfd_read *read) {
         r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
         if (r == 0 && *read->start)
                 r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
-        /* Begin right after the last key: no key contains a lower byte. */
+        /* The lowest possible key after the last one: no key contains a byte below 0x01. */
         if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
         /*
          * With selectors all objects are read, because the limit counts only those that match.
-         * Otherwise one object is read in addition to the limit, to see whether more follow.
+         * Otherwise one object more than the limit is read, which shows whether more follow.
          */
         if (o->limit && !o->labels.n && !o->fields.n)
                 limit = (size_t)o->limit + 1;
@@ -316,7 +322,7 @@ static void list_from_store(struct hfd_read *read) {
 
 /* ---- from the cacher ---- */
 
-static bool collect(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
+static bool collect_object(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
 
 /* Lists from the cacher if it has the required state, otherwise from the store. */
 static void list_from_cacher(struct hfd_read *read) {
@@ -325,13 +331,13 @@ static void list_from_cacher(struct hfd_read *read) {
 
         scope_prefix(read, prefix);
         if (hfd_cacher_list(read->registry->cacher, read->request->resource, read->at, prefix,
-                            read->start, collect, &page, &page.revision))
+                            read->start, collect_object, &page, &page.revision))
                 finish_page(&page);
         else
                 list_from_store(read);
 }
 
-/* ---- the list ---- */
+/* ---- start ---- */
 
 static void on_list_ready(struct hfd_consistent_read *wait) {
         struct hfd_read *read = (struct hfd_read *)wait;
@@ -347,7 +353,7 @@ static void on_list_ready(struct hfd_consistent_read *wait) {
 }
 
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
-        hfd_list_for(registry, request, NULL);
+        hfd_list_objects(registry, request, NULL);
 }
 
 /* Lists a page after the first one. */
@@ -355,7 +361,7 @@ static void continue_list(struct hfd_read *read) {
         const char *token = read->request->options.continue_token;
         struct hfd_response response = {0};
 
-        if (!read_continue(read, token)) {
+        if (!parse_continue_token(read, token)) {
                 hfd_response_bad_request(&response, "continue key is not valid: %.100s", token);
                 hfd_read_finish(read, &response);
         } else if (read->at) {
@@ -365,13 +371,14 @@ static void continue_list(struct hfd_read *read) {
         }
 }
 
-void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hfd_list_fn take) {
+void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request,
+                      hfd_list_objects_fn on_objects) {
         struct hfd_read *read = hfd_read_new(registry, request, on_list_ready);
         const struct hfd_options *o = &request->options;
 
         if (!read)
                 return;
-        read->take = take;
+        read->on_objects = on_objects;
         if (o->continue_token) {
                 continue_list(read);
         } else if (o->match == HFD_MATCH_EXACT ||

@@ -6,14 +6,18 @@
  */
 #include "server/registry/read.h"
 
-/* Carries out a list. The request is answered once, perhaps before this returns. */
+/* Carries out a list. request->done is called once, perhaps before this returns. */
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request);
-/* The same, but passes the objects to take, which answers. A failure is answered without take. */
-void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hfd_list_fn take);
+/*
+ * The same, but on_objects receives the objects and must send the response. If the list fails,
+ * request->done is called instead.
+ */
+void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request,
+                      hfd_list_objects_fn on_objects);
 /*
  * Renders a list of these objects in the format that the request asks for. meta contains the
- * members of the list's metadata ("resourceVersion":...). The caller drops the reference. NULL: out
- * of memory.
+ * members of the list's metadata ("resourceVersion":...). The caller owns the returned reference.
+ * NULL: out of memory.
  */
 struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_request *request,
                                 struct hfd_object *const *objects, size_t n, const char *meta);

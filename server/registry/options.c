@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the query of a request into its options: first each parameter by itself, then their
- * combination.
- *
- * One table has a row for each parameter, with the function that sets its option.
+ * Parses the query of a request into its options: first each parameter separately, then their
+ * combination. A table contains each parameter with the function that sets its option.
  *
  * Invariants: if a parameter is repeated, its first value is used, even if it is empty, because the
  * filters authorize by the first value. Only valid UTF-8 is accepted, because responses repeat it.
@@ -63,7 +61,7 @@ bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagati
         return false;
 }
 
-/* 400. Returns false. */
+/* Fills response with a 400. Always returns false, so that callers can return its result. */
 static bool refuse_value(struct hfd_response *response, const char *name, const char *value) {
         hfd_response_bad_request(response, "invalid value for query parameter %s: \"%.200s\"", name,
                                  value);
@@ -73,8 +71,8 @@ static bool refuse_value(struct hfd_response *response, const char *name, const 
 /* ---- the parameters ---- */
 
 /*
- * Each sets one option from a decoded value ("" if there is none). name is the parameter's, for
- * messages. False: response is filled.
+ * Each of these functions sets one option from a decoded value ("" if there is none). name is the
+ * name of the parameter, for messages. False: response is filled.
  */
 
 static bool set_selector(struct hfd_request *request, bool fields, const char *value,
@@ -143,7 +141,7 @@ static bool set_continue(struct hfd_request *request, const char *name, const ch
         return request->options.continue_token != NULL;
 }
 
-/* The limit keeps seconds from overflowing where they become nanoseconds. */
+/* Without the limit, the conversion to nanoseconds could overflow later. */
 static bool set_timeout(struct hfd_request *request, const char *name, const char *value,
                         struct hfd_response *response) {
         uint64_t seconds = 0;
@@ -160,6 +158,7 @@ static bool set_bookmarks(struct hfd_request *request, const char *name, const c
         return true;
 }
 
+/* The registry refuses the option, like a Kubernetes server without the WatchList feature. */
 static bool set_send_initial(struct hfd_request *request, const char *name, const char *value,
                              struct hfd_response *response) {
         request->options.has_send_initial = *value;
@@ -231,7 +230,7 @@ static bool set_grace_period(struct hfd_request *request, const char *name, cons
 
 static const struct parameter {
         const char *name;
-        bool of_delete; /* other verbs ignore it */
+        bool delete_only; /* verbs other than delete and deletecollection ignore it */
         bool (*set)(struct hfd_request *request, const char *name, const char *value,
                     struct hfd_response *response);
 } parameters[] = {
@@ -254,16 +253,16 @@ static const struct parameter {
 };
 #define N_PARAMETERS (sizeof parameters / sizeof parameters[0])
 
-/* Returns the row of a parameter; N_PARAMETERS = it is unknown, or this verb ignores it. */
+/* Returns the index of a parameter; N_PARAMETERS = it is unknown, or the verb ignores it. */
 static size_t find_parameter(const char *name, bool deletes) {
         size_t i = 0;
 
         while (i < N_PARAMETERS && strcmp(parameters[i].name, name) != 0)
                 i++;
-        return i < N_PARAMETERS && parameters[i].of_delete && !deletes ? N_PARAMETERS : i;
+        return i < N_PARAMETERS && parameters[i].delete_only && !deletes ? N_PARAMETERS : i;
 }
 
-/* ---- combinations ---- */
+/* ---- combinations (the messages are those of Kubernetes) ---- */
 
 static void check_watch(const struct hfd_options *o, struct hfd_causes *causes) {
         if (o->match != HFD_MATCH_UNSET && !o->has_send_initial)
@@ -293,7 +292,9 @@ static void check_list(const struct hfd_options *o, struct hfd_causes *causes) {
                                     "resourceVersion \"0\"");
 }
 
-/* The combinations that Kubernetes' validation of ListOptions refuses. False: response is filled.
+/*
+ * Refuses the combinations that Kubernetes' validation of ListOptions refuses, because clients rely
+ * on these errors. False: response is filled.
  */
 static bool check_combination(const struct hfd_request *request, struct hfd_response *response) {
         static const struct hfd_resource list_options = {.group = "meta.k8s.io",
@@ -304,8 +305,8 @@ static bool check_combination(const struct hfd_request *request, struct hfd_resp
 
         if (!watch && request->verb != HFD_LIST && request->verb != HFD_DELETE_MANY)
                 return true;
-        causes.n =
-                0; /* the items stay uninitialized, because touching them costs 15 KiB of stack */
+        /* The items stay uninitialized, because touching them would cost 15 KiB of stack. */
+        causes.n = 0;
         if (watch)
                 check_watch(o, &causes);
         else
@@ -314,6 +315,7 @@ static bool check_combination(const struct hfd_request *request, struct hfd_resp
                 hfd_response_invalid(response, &list_options, "", &causes);
                 return false;
         }
+        /* As in Kubernetes, this combination is a 400 and not one of the causes of a 422. */
         if (!watch && o->continue_token && o->revision) {
                 hfd_response_bad_request(response,
                                          "specifying resource version is not allowed when "
@@ -325,13 +327,17 @@ static bool check_combination(const struct hfd_request *request, struct hfd_resp
 
 /* ---- the query ---- */
 
+/* Decoding never makes the text longer, so it can replace the original. False: malformed. */
 static bool decode_in_place(char *text) {
         size_t n = strlen(text);
 
         return hf__percent_decode(text, n, true, text, n + 1) >= 0;
 }
 
-/* Decodes item ("name=value" or "name") in place. given: a bit for each row that was set before. */
+/*
+ * Decodes item ("name=value" or "name") in place and sets its option. *given has a bit for each
+ * parameter; the bit is set if the parameter occurred before, and item is then ignored.
+ */
 static bool set_parameter(struct hfd_request *request, char *item, unsigned *given,
                           struct hfd_response *response) {
         bool deletes = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY;
@@ -363,6 +369,7 @@ bool hfd_options_parse(struct hfd_request *request, const char *query,
                 hfd_response_no_memory(response);
                 return false;
         }
+        /* strtok_r skips empty items ("a=b&&c=d"), as URL parsers usually do. */
         for (char *item = strtok_r(copy, "&", &save); item && good;
              item = strtok_r(NULL, "&", &save))
                 good = set_parameter(request, item, &given, response);

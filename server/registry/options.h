@@ -18,11 +18,11 @@ enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT };
 /* includeObject: the part of each object that the rows of a Table contain */
 enum hfd_include { HFD_INCLUDE_METADATA, HFD_INCLUDE_NONE, HFD_INCLUDE_OBJECT };
 /*
- * fieldValidation: whether fields of a sent object that its kind does not have are accepted with a
- * Warning header, accepted silently, or refused.
+ * fieldValidation: whether unknown fields in the body are accepted with a Warning header, accepted
+ * silently, or refused.
  */
 enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRICT };
-/* propagationPolicy: what happens to the objects whose owner is deleted */
+/* propagationPolicy: what a delete does to the objects that the deleted object owns */
 enum hfd_propagation {
         HFD_PROPAGATE_UNSET,
         HFD_PROPAGATE_ORPHAN,
@@ -44,7 +44,7 @@ struct hfd_options {
         enum hfd_propagation propagation; /* for a delete, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */
         enum hfd_field_validation field_validation;
-        /* owned; the unknown fields of the body, one a line, for Warning headers; NULL = none */
+        /* owned; the unknown fields of the body, one per line, for Warning headers; NULL = none */
         char *unknown_fields;
         enum hfd_include include;
 };
@@ -55,11 +55,11 @@ struct hfd_options {
  * watch. False: response contains the failure (400, 422). The caller always calls hfd_options_done.
  *
  * Unknown parameters are ignored, as in Kubernetes. If a parameter is repeated, its first value is
- * used. The filters use the first value too, so the server does what was authorized.
+ * used. The filters authorize the first value, so the registry must use the same.
  */
 bool hfd_options_parse(struct hfd_request *request, const char *query,
                        struct hfd_response *response);
-/* Frees what options own, and empties them. */
+/* Frees the contents of options and zeroes them. */
 void hfd_options_done(struct hfd_options *options);
 /* Reads a propagationPolicy; "" is HFD_PROPAGATE_UNSET. False: the policy does not exist. */
 bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation);

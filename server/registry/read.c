@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The get verb, and how every read waits. The resourceVersion determines the state of a read:
+ * The get verb, and the wait at the start of every read. The resourceVersion determines which state
+ * a read returns:
  *
- *      not given         every write that was acknowledged before: the cacher, once it has reached
- *                        the store's present revision (consistent_read.c), else the store
+ *      not given         includes every write acknowledged before: the cacher, once it has reached
+ *                        the store's current revision (consistent_read.c), else the store
  *      "0"               any state: the cacher as it is
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
  *
@@ -12,7 +13,8 @@
  *      N, Exact          exactly the state of N: the cacher if it is at N, else the store
  *      continue          exactly the state of the first page, in the same way
  *
- * Invariant: a read never returns an older state than these. In doubt it waits longer, or fails.
+ * Invariant: a read never returns an older state than this table allows. In doubt it waits, reads
+ * from the store, or fails.
  */
 #include "server/registry/read.h"
 
@@ -28,13 +30,13 @@
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
-/* ---- the end of a read ---- */
+/* ---- the response ---- */
 
 void hfd_read_finish(struct hfd_read *read, struct hfd_response *response) {
         struct hfd_request *request = read->request;
 
         assert(response->code != 0);
-        free(read); /* before done, which may free the request */
+        free(read); /* before done, which may free the request that read borrows */
         request->done(request, response);
         hfd_response_done(response);
 }
@@ -44,12 +46,12 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
 
         assert(error != 0);
         if (error == HF_E_INVALID && read->at) {
-                /* The store has not reached the revision yet: the client may try again. */
+                /* The store has not reached the revision yet, but the client may try again. */
                 read->wait.revision = read->at;
                 hfd_read_finish_too_large(read);
                 return;
         }
-        /* Unlike a write, a read that timed out has changed nothing: the client may retry. */
+        /* Unlike a write, a read that timed out has no effects, so the client may simply retry. */
         if (error == HF_E_TIMEOUT)
                 hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
                                     "Timeout: request did not complete within the allotted time",
@@ -109,7 +111,7 @@ void hfd_read_start(struct hfd_read *read) {
 
 /* ---- get ---- */
 
-/* Takes object; NULL: there is none. */
+/* Consumes the reference to object; NULL: there is no such object. */
 static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
         const struct hfd_request *request = read->request;

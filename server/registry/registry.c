@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives each request to the file of its verb: get (read.c), list (list.c), create, update, patch
- * and delete (write/), deletecollection (delete_collection.c), watch (the cacher's watchers).
+ * Dispatches each request to the file that implements its verb: get (read.c), list (list.c),
+ * create, update, patch and delete (write/), deletecollection (delete_collection.c), watch (the
+ * cacher's watchers).
+ *
+ * Invariant: request->done is called exactly once for every verb except watch.
  */
 #include "server/registry/registry.h"
 
@@ -46,7 +49,7 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
         case HFD_PATCH:
         case HFD_DELETE_ONE: hfd_write_start(registry, request); return;
         case HFD_DELETE_MANY: hfd_delete_collection(registry, request); return;
-        case HFD_WATCH: break; /* begun by hfd_registry_watch, and not answered by done */
+        case HFD_WATCH: break; /* a misuse: a watch begins with hfd_registry_watch */
         }
         hfd_response_not_allowed(&response);
         request->done(request, &response);
@@ -54,8 +57,8 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
 }
 
 /*
- * Not inlined because of its 15 KiB of stack: a stack page that a thread has touched once stays
- * resident, and the watches that are not refused do not need these.
+ * Not inlined, because `causes` needs 15 KiB of stack. A stack page that a thread has touched once
+ * stays resident, and a watch that is not refused should not touch these pages.
  */
 static __attribute__((noinline)) void refuse_initial_events(struct hfd_response *response) {
         static const struct hfd_resource list_options = {.group = "meta.k8s.io",

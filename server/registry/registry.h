@@ -5,16 +5,17 @@
  * resource. Kubernetes' apiserver has a component of the same name.
  *
  * A request (request.h) comes from HTTP (handlers/rest.c) or from inside the process (loopback.h).
- * Reads are answered from the cacher if possible. A write is one transaction of the store, which
+ * Reads are served from the cacher if possible. A write is one transaction of the store, which
  * compares the version that the cacher knows. The differences between kinds are in the resource
  * table and in the strategies (resources/).
  *
- * Thread: the registry is immutable after new, and has no lock and no thread of its own. A request
- * belongs to one thread at a time; the cacher and the store hand it from one to the next. Nothing
- * here blocks, except freeing a loopback client.
+ * Thread: the registry is immutable after new, and has no lock and no thread. A request belongs to
+ * one thread at a time: the caller's, and later a thread of the store or of the cacher that runs a
+ * callback of the request. Nothing here blocks, except freeing a loopback client.
  *
- * Invariants: every request is answered exactly once. A write that is answered with success has
- * been committed by the store, under the fence that the request names, if any.
+ * Invariants: every request gets exactly one response. If the response to a write is a success, the
+ * store has committed the write, under the fence of the request if it has one. A dry run is the
+ * exception: it commits nothing.
  */
 #include <stdbool.h>
 
@@ -49,15 +50,16 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
  */
 void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request);
 /*
- * Begins a watch. request has the verb HFD_WATCH. The watch takes its selectors, and the rest of
- * request is not needed after the call. request->done is never called. False: response contains the
- * failure, and the sink is never called. See hfd_watcher_new for the rest. Thread: any.
+ * Begins a watch. request has the verb HFD_WATCH. Its selectors are moved to the watch, and the
+ * rest of request is not needed after the call. request->done is never called. False: response
+ * contains the failure, and the sink is never called. See hfd_watcher_new for the rest. Thread:
+ * any.
  */
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
                         const struct hfd_watcher_sink *sink, void *ctx,
                         struct hfd_response *response, struct hfd_watcher **ret_watcher);
 
-/* The boot time, in which deadlines are given. */
+/* The current boot time; deadlines of requests are boot times. */
 static inline hf_nsec hfd_registry_now(const struct hfd_registry *registry) {
         return hf_now(hf_host_clock(registry->host));
 }

@@ -6,8 +6,8 @@
  *
  * The caller allocates the request as the first member of its own struct, fills it, and passes it
  * to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps before
- * hfd_registry_serve returns. The caller frees the request in done. The response is borrowed until
- * done returns. For a watch, the caller calls hfd_registry_watch instead.
+ * hfd_registry_serve returns. done frees the request. The response is borrowed until done returns.
+ * For a watch, the caller calls hfd_registry_watch instead.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ struct hfd_request {
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];   /* "" = all namespaces, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
-        /* For a delete: an object with another uid counts as not found; "" = any uid. */
+        /* For a delete: an object with another uid is treated as not found; "" = any uid. */
         char only_uid[64];
         enum hfd_subresource subresource;
         enum hfd_patch patch; /* for HFD_PATCH: the kind of patch in the body */
@@ -48,7 +48,7 @@ struct hfd_request {
         const void *body;       /* borrowed until done; NULL = none */
         size_t n_body;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
-        bool in_process;              /* it comes from holdfastd's own client */
+        bool in_process;              /* the request is from the loopback client */
         hf_nsec deadline;             /* boot time */
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };

@@ -3,7 +3,8 @@
  * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its row of
  * the resource table.
  *
- * Invariant: these are the only reads that parse objects. All others send the stored bytes.
+ * Invariant: only these formats parse objects in order to render them. All other reads send the
+ * stored bytes, so that a plain get or list costs no parsing.
  */
 #include "server/registry/table.h"
 
@@ -26,8 +27,10 @@
 
 /* ---- cells ---- */
 
-/* The short form that kubectl shows: 45s, 5m30s, 12m, 5h30m, 3d, 2y. The longer the coarser. */
-static void human_duration(int64_t s, char text[32]) {
+/*
+ * The short form that kubectl shows: 45s, 5m30s, 12m, 5h30m, 3d, 2y. The unit grows with the age.
+ */
+static void format_age(int64_t s, char text[32]) {
         if (s < 0)
                 s = 0;
         if (s < 2 * MINUTE)
@@ -52,7 +55,10 @@ static void put_text(struct hf__strbuf *s, const char *text) {
         hf__strbuf_json(s, text, strlen(text));
 }
 
-/* Appends the time since the timestamp at path, or since the creation if path is missing. */
+/*
+ * Appends the time since the timestamp at path, or since the creation if there is no such
+ * timestamp.
+ */
 static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                     int64_t now_s) {
         const char *text = hf__json_string(object, path);
@@ -62,7 +68,7 @@ static void put_age(struct hf__strbuf *s, const struct hf__json *object, const c
         if (!text || hf__time_parse(text, &then) != 0)
                 text = hf__json_string(object, "metadata.creationTimestamp");
         if (text && hf__time_parse(text, &then) == 0)
-                human_duration(now_s - then, age);
+                format_age(now_s - then, age);
         put_text(s, age);
 }
 
@@ -75,8 +81,8 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
              m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, "name");
                 const char *ns = hf__json_string(m, "namespace");
-                const char *its_kind = hf__json_string(m, "kind");
-                if (!its_kind || strcmp(its_kind, kind) != 0 || !name)
+                const char *subject_kind = hf__json_string(m, "kind");
+                if (!subject_kind || strcmp(subject_kind, kind) != 0 || !name)
                         continue;
                 hf__strbuf_puts(&names, names.n ? ", " : "");
                 if (with_namespace)
@@ -105,11 +111,11 @@ static void put_reference(struct hf__strbuf *s, const struct hf__json *object, c
 }
 
 /*
- * One cell. path is that of a string in the object, or one of:
+ * Appends one cell. path is the path of a string in the object, or one of these:
  *
  *      @age, @age:<path>   the time since the creation, or since the time at a path
  *      @count:<path>       the number of members
- *      @object             what an Event is about
+ *      @object             the object that an Event involves
  *      @role               the role of a binding
  *      @subjects:<kind>    the subjects of a binding
  */
@@ -195,7 +201,7 @@ struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta) {
         const struct hf_clock *clock = hf_host_clock(registry->host);
-        int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC; /* one for all rows */
+        int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC; /* the same for all rows */
         struct hf__strbuf s = {.max = TABLE_MAX_BYTES};
         bool good = true;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Renders the response formats that kubectl and metadata clients request: Table and
- * PartialObjectMetadata. Pure, except that ages depend on the clock. Thread: any.
+ * Renders Table and PartialObjectMetadata, the response formats that kubectl and metadata clients
+ * request. Pure, except that ages depend on the clock. Thread: any.
  *
  * Each function returns a new reference, or NULL if memory runs out.
  */
@@ -10,8 +10,8 @@
 #include "server/registry/request.h"
 
 /*
- * A Table with a row for each of the n objects, in the version that the request asks for.
- * list_meta is the inside of the Table's metadata ("resourceVersion":...).
+ * A Table with a row for each of the n objects, in the version that the request asks for. list_meta
+ * contains the members of the Table's metadata ("resourceVersion":...).
  */
 struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,

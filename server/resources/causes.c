@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The causes of a 422. The texts are wire format and must equal those of Kubernetes. */
+/*
+ * The causes of a 422. The texts are wire format and must equal those of Kubernetes.
+ *
+ * Invariant: every buffer has a fixed size and every text is cut to fit, because field names and
+ * values come from the client.
+ */
 #include "server/resources/causes.h"
 
 #include <assert.h>
@@ -8,10 +13,11 @@
 
 #include "base/json.h"
 
-#define QUOTED_MAX   300 /* bytes of a quoted text, with the quotes and the NUL */
-#define ELEMENT_ROOM 72  /* bytes of one element of a quoted list, at most */
+#define QUOTED_MAX 300 /* bytes of a quoted text, with the quotes and the NUL */
+#define ELEMENT_ROOM                                                                               \
+        72 /* bytes that an element of a quoted list needs at most, with ", " and "}" */
 
-/* Adds one cause, unless the list is full. */
+/* Adds one cause. A full list drops it silently: the first causes already refuse the object. */
 __attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *causes,
                                                             const char *reason, const char *field,
                                                             const char *format, ...) {
@@ -76,7 +82,7 @@ void hfd_quote(const char *text, char *out, size_t max_out) {
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
         const char *comma = "";
 
-        assert(max_out > ELEMENT_ROOM); /* so that n below never exceeds max_out */
+        assert(max_out > ELEMENT_ROOM); /* the loop keeps this much space free, so n < max_out */
         size_t n = (size_t)snprintf(out, max_out, "[]string{");
         for (const struct hf__json *m = hf__json_first(list); m && n + ELEMENT_ROOM < max_out;
              m = hf__json_next(m)) {

@@ -4,9 +4,9 @@
  * What validation found wrong with an object: the causes of a 422 (metav1.StatusCause). Reasons and
  * texts are those of Kubernetes' field.Error, which clients parse. Thread: owner only.
  *
- * At most HFD_CAUSES_MAX causes are kept, further ones are dropped: the first ones are enough to
- * refuse the object, and a client must not make the response large. A struct hfd_causes is valid
- * once n is 0; the items need no initialization.
+ * At most HFD_CAUSES_MAX causes are kept, so that a client cannot make the response large. Further
+ * causes are dropped. To initialize a struct hfd_causes, set n to 0; the items are not read before
+ * they are added.
  */
 #include <stddef.h>
 
@@ -43,7 +43,7 @@ void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const cha
 /* "Too long: DETAIL". */
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 
-/* A value of a cause: text in quotes, cut to 250 bytes. Unlike Go's %q, nothing is escaped. */
+/* Formats a value for a cause: text in quotes, cut to 250 bytes. Unlike Go's %q, no escapes. */
 void hfd_quote(const char *text, char *out, size_t max_out);
 /* The same for an array of strings: `[]string{"a", "b"}`. Elements that do not fit are left out. */
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out);

@@ -3,10 +3,10 @@
  * Prepares the ObjectMeta of received objects. Two invariants:
  *
  *  - A client never sets the fields that belong to the server (uid, creationTimestamp,
- *    deletionTimestamp, generation, ...). A create removes or replaces them. An update takes those
+ *    deletionTimestamp, generation, ...). A create removes or replaces them. An update copies those
  *    that the client left out from the stored object, and validation refuses any other value.
- *  - The checks stop at the first failure, and clients parse its text. So the order of the checks
- *    and the texts must not change.
+ *  - The checks stop at the first failure, and clients parse its text. So neither the order of the
+ *    checks nor the texts may change.
  */
 #include "server/resources/meta.h"
 
@@ -21,14 +21,14 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
-#define UID_MAX  40 /* bytes of a uid with its NUL, rounded up */
+#define UID_MAX  40 /* a UUID has 36 characters and a NUL */
 #define N_RANDOM 5  /* characters appended to a generateName */
 #define GENERATE_NAME_MAX                                                                          \
         58 /* bytes kept of a generateName, so that the name fits in a DNS label (63) */
 
 /* ---- whether the object fits the request ---- */
 
-/* path: "metadata.x". The tables below have whole paths because messages show them. */
+/* Gets the field at "metadata.x". Tables below contain full paths, because messages show them. */
 static struct hf__json *meta_get(const struct hf__json *meta, const char *path) {
         static const char prefix[] = "metadata.";
 
@@ -73,8 +73,8 @@ static bool is_list(const struct hf__json *value, bool of_objects) {
         return true;
 }
 
-/* The path of the first field that has the wrong type; NULL = all types are right. */
-static const char *wrong_type(const struct hf__json *meta) {
+/* Returns the path of the first field that has the wrong type; NULL = all types are right. */
+static const char *find_wrong_type(const struct hf__json *meta) {
         static const char *const texts[] = {"metadata.name", "metadata.generateName",
                                             "metadata.namespace", "metadata.uid",
                                             "metadata.resourceVersion"};
@@ -156,7 +156,7 @@ static bool accept_metadata(const struct hfd_resource *resource, struct hf__json
                 return false;
         }
         struct hf__json *meta = hf__json_get(object, "metadata");
-        const char *wrong = hf__json_is_object(meta) ? wrong_type(meta) : "metadata";
+        const char *wrong = hf__json_is_object(meta) ? find_wrong_type(meta) : "metadata";
         if (wrong) {
                 hfd_response_bad_request(response,
                                          "%s in version \"%s\" cannot be handled as a %s: json: "
@@ -171,8 +171,10 @@ static bool accept_metadata(const struct hfd_resource *resource, struct hf__json
         return true;
 }
 
-/* Checks that namespace and name in the object match the path. A name that the path lacks
- * matches. */
+/*
+ * Checks that namespace and name in the object match the path. If the path has no name (a create),
+ * every name is accepted.
+ */
 static bool accept_names(const struct hfd_resource *resource, const char *path_ns,
                          const char *path_name, const struct hf__json *object,
                          struct hfd_response *response) {
@@ -264,8 +266,9 @@ int hfd_meta_generate_name(struct hf__json *object) {
         return hf__json_set_string(object, "metadata.name", name);
 }
 
-/* Copies a field from the stored object if the client left it out. */
-static int carry_over(struct hf__json *meta, const struct hf__json *old_meta, const char *key) {
+/* Copies a field from the stored object if the client left it out or sent null. 0 or -ENOMEM. */
+static int carry_over_field(struct hf__json *meta, const struct hf__json *old_meta,
+                            const char *key) {
         const struct hf__json *old_value = hf__json_get(old_meta, key);
 
         if (!is_absent(hf__json_get(meta, key)) || !old_value)
@@ -274,8 +277,11 @@ static int carry_over(struct hf__json *meta, const struct hf__json *old_meta, co
         return copy ? hf__json_put(meta, key, copy) : -ENOMEM;
 }
 
-/* A copy of the parts whose changes the generation counts. NULL = out of memory. */
-static struct hf__json *counted_parts(const struct hf__json *object) {
+/*
+ * Copies the parts whose changes increment the generation: all except metadata and status. NULL =
+ * out of memory.
+ */
+static struct hf__json *copy_counted_parts(const struct hf__json *object) {
         struct hf__json *copy = hf__json_dup(object);
 
         hf__json_remove(copy, "kind");
@@ -285,10 +291,10 @@ static struct hf__json *counted_parts(const struct hf__json *object) {
         return copy;
 }
 
-/* *ret_changed: whether a part that the generation counts differs. 0 or -ENOMEM. */
+/* *ret_changed: whether the generation must be incremented. 0 or -ENOMEM. */
 static int compare_counted_parts(const struct hf__json *old, const struct hf__json *object,
                                  bool *ret_changed) {
-        struct hf__json *before = counted_parts(old), *after = counted_parts(object);
+        struct hf__json *before = copy_counted_parts(old), *after = copy_counted_parts(object);
         int r = before && after ? 0 : -ENOMEM;
 
         if (r == 0)
@@ -298,8 +304,10 @@ static int compare_counted_parts(const struct hf__json *old, const struct hf__js
         return r;
 }
 
-/* Sets the generation to that of the stored object, plus one if the object changed. The value that
- * the client sent is ignored. */
+/*
+ * Sets the generation to that of the stored object, plus one if the object changed. The client's
+ * value is ignored. 0 or -ENOMEM.
+ */
 static int set_generation(const struct hfd_resource *resource, struct hf__json *object,
                           const struct hf__json *old) {
         int64_t generation = 0;
@@ -331,7 +339,7 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
 
         assert(hf__json_is_object(meta) && old);
         for (size_t i = 0; r == 0 && i < sizeof carried / sizeof carried[0]; i++)
-                r = carry_over(meta, old_meta, carried[i]);
+                r = carry_over_field(meta, old_meta, carried[i]);
         hf__json_remove(meta, "resourceVersion");
         hf__json_remove(meta, "selfLink");
         hf__json_remove(meta, "managedFields");

@@ -20,7 +20,7 @@ struct hf__json;
  * Checks that kind and apiVersion match the resource, that the fields of metadata have the right
  * types, and that the names match the path. ns "" = no namespace; name "" = a create. object must
  * be a JSON object. On success its metadata exists, and its times are in the format that this
- * server writes. False: response is the error (400, or 500 when memory ran out).
+ * server writes. False: response is the error (400, or 500 if memory ran out).
  */
 bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
                      struct hf__json *object, struct hfd_response *response);

@@ -15,11 +15,11 @@
 #include "server/resources/parts.h"
 
 #define ANNOTATIONS_MAX (256u << 10) /* bytes of all keys and values */
-#define FINALIZERS_MAX  1000         /* limited because each is searched for in the old list */
+#define FINALIZERS_MAX  1000         /* an update compares each one with the whole old list */
 
 /* ---- names ---- */
 
-/* The rule for a path segment that name breaks; NULL = none. */
+/* Returns the rule for path segments that name violates; NULL = none. */
 static const char *broken_segment_rule(const char *name) {
         if (strcmp(name, ".") == 0)
                 return "may not be '.'";
@@ -36,7 +36,7 @@ static const char *broken_segment_rule(const char *name) {
         return NULL;
 }
 
-/* The rule of the resource that name breaks; NULL = none. */
+/* Returns the rule of the resource that name violates; NULL = none. */
 static const char *broken_name_rule(const struct hfd_resource *resource, const char *name) {
         if (resource->name_is_segment)
                 return broken_segment_rule(name);
@@ -49,7 +49,7 @@ static void validate_name(const struct hfd_resource *resource, const struct hf__
                           struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name"),
                    *base = hf__json_string(object, "metadata.generateName"), *rule;
-        size_t max = resource->name_is_label ? HFD_DNS_LABEL_MAX - (size_t)resource->n_name_room
+        size_t max = resource->name_is_label ? HFD_DNS_LABEL_MAX - (size_t)resource->n_name_reserved
                                              : HFD_DNS_SUBDOMAIN_MAX;
         char length_rule[64];
 
@@ -69,7 +69,7 @@ static void validate_name(const struct hfd_resource *resource, const struct hf__
                 hfd_cause_invalid_text(causes, "metadata.name", name, rule);
 }
 
-/* The namespace was copied from the path (meta.c), which accepts any segment. */
+/* meta.c has copied the namespace from the path, where any segment is valid. */
 static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
         const char *ns = hf__json_string(object, "metadata.namespace");
 
@@ -81,7 +81,7 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 
 /* ---- labels, annotations, owners, finalizers ---- */
 
-/* As in Kubernetes, causes name the map and not the key. */
+/* As in Kubernetes, the field of a cause is the whole map, not the single label. */
 static void validate_labels(const struct hf__json *meta, struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
              m = hf__json_next(m)) {
@@ -98,7 +98,7 @@ static void validate_labels(const struct hf__json *meta, struct hfd_causes *caus
         }
 }
 
-/* Values are not restricted. The total size is, because every copy of the object contains it. */
+/* Values may have any syntax, but their total size is limited: every read returns all of them. */
 static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
         size_t total = 0;
 
@@ -117,8 +117,8 @@ static void validate_annotations(const struct hf__json *meta, struct hfd_causes 
 }
 
 /*
- * Does not check whether an owner exists; the garbage collector does. At most one owner may be the
- * controller, because two would both try to change the object.
+ * Does not check whether an owner exists: the garbage collector does. At most one owner may be the
+ * controller, because two controllers would overwrite each other's changes.
  */
 static void validate_owners(const struct hf__json *meta, struct hfd_causes *causes) {
         static const char *const required[] = {"apiVersion", "kind", "name", "uid"};

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Syntax of names (apimachinery's util/validation). The predicates compare bytes, independently of
- * the locale. An accepted text never contains a quote, a control character, or a slash (except the
- * one of a qualified name). So callers use it in store keys, paths and messages without escaping.
+ * the locale.
+ *
+ * Invariant: an accepted text never contains a quote or a control character, and no slash except
+ * the one in a qualified name. So callers use it in storage keys, paths and messages without
+ * escaping.
  */
 #include "server/resources/names.h"
 
@@ -41,7 +44,7 @@ static bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'
 /* The characters that are allowed in name parts and data keys. */
 static bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
 
-/* One DNS label; with dots, one or more, separated by dots. */
+/* Whether text is a DNS label or, if dots is true, one or more DNS labels separated by dots. */
 static bool is_dns_labels(const char *text, bool dots) {
         bool start = true; /* at the first character of a label */
 
@@ -100,7 +103,8 @@ bool hfd_is_config_key(const char *key) {
         for (const char *c = key; *c; c++)
                 if (!is_name_char(*c))
                         return false;
-        /* A key becomes a file name. So "." and names that begin with ".." are refused. */
+        /* A kubelet uses the key as a file name. "." is the directory itself, and the kubelet's
+         * own files have names that begin with "..". */
         return n > 0 && n <= HFD_DNS_SUBDOMAIN_MAX && strcmp(key, ".") != 0 &&
                strncmp(key, "..", 2) != 0;
 }

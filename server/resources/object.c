@@ -5,9 +5,9 @@
  *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. The
  *    bytes before and after the resourceVersion are the stored bytes, unchanged. hfd_object_at and
  *    hfd_object_has_bytes rely on this.
- *  - meta and frames are set once, by a compare-and-exchange. A thread that loses the race frees
- *    its own copy and uses the published one. So they need no lock, and remain valid as long as the
- *    object.
+ *  - selectable and frames are set once, by a compare-and-exchange. A thread that loses the race
+ *    frees its own copy and uses the published one. So they need no lock, and remain valid as long
+ *    as the object.
  */
 #include "server/resources/object.h"
 
@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-#define HEAD_MAX 256 /* bytes of the head of any resource */
+#define HEAD_MAX 256 /* bytes of the longest head (object.h), with the NUL */
 
 _Static_assert((int)HF_EVENT_BOOKMARK == HFD_N_FRAMES, "each other event type has a frame");
 
@@ -115,8 +115,10 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
         return object;
 }
 
-/* Converts bytes of another program to the stored form. NULL = out of memory, or they are not a
- * valid object. */
+/*
+ * Converts bytes that another program stored to the form that this server stores. NULL = out of
+ * memory, or they are not a valid object.
+ */
 static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
                                        const struct hf__buf *foreign) {
         struct hf__json *json = NULL;
@@ -190,13 +192,13 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
                 return NULL;
         for (size_t i = 0; i < HFD_N_FRAMES; i++)
                 hf__buf_unref(atomic_load(&object->frames[i]));
-        hf__json_free(atomic_load(&object->meta));
+        hf__json_free(atomic_load(&object->selectable));
         hf__buf_unref(object->bytes);
         free(object);
         return NULL;
 }
 
-/* The stored bytes are the served bytes without the splice. */
+/* The stored bytes are the served bytes without the inserted resourceVersion. */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored) {
         const struct hf__buf *bytes = object->bytes;
 
@@ -211,8 +213,8 @@ bool hfd_object_deleting(const struct hfd_object *object) {
         static const char key[] = "\"deletionTimestamp\"";
 
         assert(object->bytes);
-        /* Avoid parsing: few objects contain the word. If one does, it may be the key of a
-         * label. */
+        /* Few objects contain the word, so most need no parsing. A match may also be the key of a
+         * label, so a match must be parsed. */
         if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
                 return false;
         struct hf__json *json = hfd_object_parse(object);
@@ -230,41 +232,46 @@ struct hf__json *hfd_object_parse(const struct hfd_object *object) {
         return json;
 }
 
-/* Copies a member into meta, if whole has it. 0 or -ENOMEM. */
-static int copy_member(struct hf__json *meta, const struct hf__json *whole, const char *key) {
+/* Copies a member of whole into selectable, if it exists. 0 or -ENOMEM. */
+static int copy_member(struct hf__json *selectable, const struct hf__json *whole, const char *key) {
         const struct hf__json *part = hf__json_get(whole, key);
 
         if (!part)
                 return 0;
         struct hf__json *copy = hf__json_dup(part);
-        return copy ? hf__json_set(meta, key, copy) : -ENOMEM;
+        return copy ? hf__json_set(selectable, key, copy) : -ENOMEM;
 }
 
-/* Extracts the labels and all fields that is_known_field (selector.c) accepts for any kind. NULL =
- * out of memory. */
-static struct hf__json *make_meta(const struct hfd_object *object) {
-        static const char *const kept[] = {"involvedObject",     "reason", "type",
-                                           "reportingComponent", "source", "status"};
-        struct hf__json *whole = hfd_object_parse(object), *meta = hf__json_object();
-        int r = whole && meta ? copy_member(meta, hf__json_get(whole, "metadata"), "labels")
-                              : -ENOMEM;
+/*
+ * Extracts what selectors can read: the labels, and every field that is_known_field (selector.c)
+ * accepts for any kind. A field that is missing here would never match. NULL = out of memory.
+ */
+static struct hf__json *make_selectable(const struct hfd_object *object) {
+        static const char *const members[] = {"involvedObject",     "reason", "type",
+                                              "reportingComponent", "source", "status"};
+        struct hf__json *whole = hfd_object_parse(object), *selectable = hf__json_object();
+        int r = whole && selectable
+                        ? copy_member(selectable, hf__json_get(whole, "metadata"), "labels")
+                        : -ENOMEM;
 
-        for (size_t i = 0; r == 0 && i < sizeof kept / sizeof kept[0]; i++)
-                r = copy_member(meta, whole, kept[i]);
+        for (size_t i = 0; r == 0 && i < sizeof members / sizeof members[0]; i++)
+                r = copy_member(selectable, whole, members[i]);
         hf__json_free(whole);
-        return r == 0 ? meta : hf__json_free(meta);
+        return r == 0 ? selectable : hf__json_free(selectable);
 }
 
-const struct hf__json *hfd_object_meta(struct hfd_object *object) {
-        struct hf__json *meta = atomic_load_explicit(&object->meta, memory_order_acquire);
+const struct hf__json *hfd_object_selectable(struct hfd_object *object) {
+        struct hf__json *selectable =
+                atomic_load_explicit(&object->selectable, memory_order_acquire);
         struct hf__json *published = NULL;
 
-        if (meta)
-                return meta;
-        meta = make_meta(object);
-        if (!meta || atomic_compare_exchange_strong(&object->meta, &published, meta))
-                return meta;
-        hf__json_free(meta);
+        if (selectable)
+                return selectable;
+        selectable = make_selectable(object);
+        if (!selectable ||
+            atomic_compare_exchange_strong(&object->selectable, &published, selectable))
+                return selectable;
+        hf__json_free(selectable);
         return published; /* another thread was first */
 }
 

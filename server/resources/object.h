@@ -4,10 +4,10 @@
  * One version of one object. Its JSON is built once, and responses, lists and watch events share
  * the bytes.
  *
- * Stored bytes are `{"kind":K,"apiVersion":V,"metadata":{` (the head) and the rest, without a
- * resourceVersion. Served bytes have `"resourceVersion":"N",` after the head, which is the same for
- * all objects of a resource. So neither a read nor a watch parses JSON. Bytes that another program
- * stored in another order are converted to this form once.
+ * Stored bytes begin with `{"kind":K,"apiVersion":V,"metadata":{`, the head, which is the same for
+ * all objects of a resource. They contain no resourceVersion. Served bytes are the stored bytes
+ * with `"resourceVersion":"N",` inserted after the head. So neither a read nor a watch parses JSON.
+ * If another program has stored an object in another form, hfd_object_new converts it.
  *
  * An object is immutable, except for the parts that are built on first use. These are published
  * atomically. Thread: any.
@@ -29,12 +29,12 @@ struct hfd_object {
         atomic_int refs;
         const struct hfd_resource *resource;
         uint64_t revision;
-        struct hf__buf *bytes;      /* owned; the served bytes; NULL = unreadable */
-        size_t splice_at, n_splice; /* position and length of the resourceVersion in bytes */
+        struct hf__buf *bytes;      /* owned; the served bytes; NULL = see hfd_object_unreadable */
+        size_t splice_at, n_splice; /* offset and length of the resourceVersion member in bytes */
         const char *name;           /* points into path */
         size_t n_ns;                /* length of the namespace in path; 0 = none */
-        /* Owned; built on first use: the labels, and the fields that field selectors may name. */
-        _Atomic(struct hf__json *) meta;
+        /* Owned; built on first use: the labels, and the fields that field selectors may use. */
+        _Atomic(struct hf__json *) selectable;
         /* Owned; built on first use: the watch frame for each event type except BOOKMARK. */
         _Atomic(struct hf__buf *) frames[HFD_N_FRAMES];
         char path[]; /* "ns/name" or "name" */
@@ -64,15 +64,18 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object);
 
 /* Whether the object was created from bytes equal to stored. */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored);
-/* Whether it has a deletionTimestamp. True when memory runs out, which is the safe side. */
+/*
+ * Whether it has a deletionTimestamp. If memory runs out: true, so that nothing is created in a
+ * Namespace that may be terminating.
+ */
 bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses it, resourceVersion included. The caller frees. NULL = out of memory. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
-/* The parts that selectors read; borrowed from the object. NULL = out of memory. */
-const struct hf__json *hfd_object_meta(struct hfd_object *object);
+/* What selectors can read: labels and some fields. Borrowed from object. NULL = out of memory. */
+const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
- * `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type must not be
- * BOOKMARK, which does not concern one object.
+ * The watch event `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type
+ * must not be BOOKMARK, which has no stored object.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
 /* "ADDED", "MODIFIED", "DELETED" or "BOOKMARK". */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where the store keeps an object: PREFIX/STORAGE/NAMESPACE/NAME, or PREFIX/STORAGE/NAME for a
- * resource without namespaces. The part after STORAGE is the path of the object. Pure. Thread: any.
+ * The storage key of an object: PREFIX/STORAGE/NAMESPACE/NAME, or PREFIX/STORAGE/NAME for a
+ * resource without namespaces. STORAGE is hfd_resource.storage. The part after STORAGE is the path
+ * of the object. Pure. Thread: any.
  */
 #include <holdfast/fence.h> /* HF_NAME_MAX */
 
@@ -23,8 +24,8 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
                    char key[HFD_KEY_MAX]);
 
 /*
- * The reverse: finds the resource of a key. *ret_path points into key. NULL: the key belongs to no
- * resource.
+ * The reverse: finds the resource and the path of a key. *ret_path points into key. NULL: no
+ * resource has such keys.
  */
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
                                                 const char **ret_path);

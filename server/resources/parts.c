@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Type checks for the parts of an object. The messages are those of Go's encoding/json, because
- * clients show them. Each check covers one part and not the parts within it; the strategies check
- * these by further calls.
+ * clients show them.
+ *
+ * Invariant: after a check has succeeded, the part is not null, so later code need only distinguish
+ * absent from present. A check covers one part and not the parts within it; the strategies call
+ * further checks for these.
  */
 #include "server/resources/parts.h"
 
@@ -21,7 +24,7 @@ bool hfd_part_wrong_type(const char *kind, const char *key, const char *type, ch
         return false;
 }
 
-struct hf__json *hfd_part_take(struct hf__json *object, const char *key) {
+struct hf__json *hfd_part_get(struct hf__json *object, const char *key) {
         struct hf__json *value = hf__json_get(object, key);
 
         if (!value || !hf__json_is_null(value))
@@ -32,7 +35,7 @@ struct hf__json *hfd_part_take(struct hf__json *object, const char *key) {
 
 bool hfd_part_is_object(struct hf__json *object, const char *key, const char *kind, char *reason,
                         size_t max_reason) {
-        const struct hf__json *value = hfd_part_take(object, key);
+        const struct hf__json *value = hfd_part_get(object, key);
 
         if (!value || hf__json_is_object(value))
                 return true;
@@ -41,7 +44,7 @@ bool hfd_part_is_object(struct hf__json *object, const char *key, const char *ki
 
 bool hfd_part_is_array(struct hf__json *object, const char *key, bool of_objects, const char *kind,
                        char *reason, size_t max_reason) {
-        const struct hf__json *value = hfd_part_take(object, key);
+        const struct hf__json *value = hfd_part_get(object, key);
 
         if (!value)
                 return true;
@@ -57,6 +60,7 @@ bool hfd_part_is_array(struct hf__json *object, const char *key, bool of_objects
         return true;
 }
 
+/* The value is read again without hfd_part_get: hfd_part_is_object has removed a null. */
 bool hfd_part_is_map(struct hf__json *object, const char *key, const char *kind, char *reason,
                      size_t max_reason) {
         if (!hfd_part_is_object(object, key, kind, reason, max_reason))

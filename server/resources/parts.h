@@ -5,22 +5,22 @@
  * of an object. `kind` is the name of the Go type that Kubernetes' messages show ("NamespaceSpec").
  * Pure. Thread: any.
  *
- * A part that is null counts as absent and is removed: clients may send null to clear a field.
- * object may be NULL: then all its parts are absent.
+ * A part that is null counts as absent, and every function below removes it from object: clients
+ * may send null to clear a field. object may be NULL: then all its parts are absent.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct hf__json;
 
-/* The part, borrowed from object; NULL = absent. */
-struct hf__json *hfd_part_take(struct hf__json *object, const char *key);
+/* Returns the part, borrowed from object; NULL = absent. Removes a part that is null. */
+struct hf__json *hfd_part_get(struct hf__json *object, const char *key);
 
 /* Writes Kubernetes' message for a part that is not of the type. Always returns false. */
 bool hfd_part_wrong_type(const char *kind, const char *key, const char *type, char *reason,
                          size_t max_reason);
 
-/* True: the part is absent, or an object. False: reason says that it is not. */
+/* True: the part is absent or an object. False: it is not, and reason is the message. */
 bool hfd_part_is_object(struct hf__json *object, const char *key, const char *kind, char *reason,
                         size_t max_reason);
 /* The same for an array of objects (of_objects) or of strings. */

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of resources. To serve another kind, add a row; strategies/strategies.h lists what else
- * the kind needs. Rows of one group and version must be adjacent. Discovery prefers the first
- * version of a group. The storage segments are part of the on-disk format and must never change.
+ * the kind needs. Columns and flags of Kubernetes' kinds are those of kube-apiserver, so that
+ * kubectl shows the same tables and clients meet the same rules.
+ *
+ * Invariants:
+ *
+ *  - The storage segments are part of the on-disk format and must never change.
+ *  - Rows of one group and version are adjacent. The first row of a group has the version that
+ *    discovery prefers.
  */
 #include "server/resources/resource.h"
 
@@ -59,7 +65,7 @@ static const struct hfd_resource table[] = {
                 .storage = "namespaces",
                 .name_is_label = true,
                 .unconditional_update = true,
-                .no_delete_collection = true,
+                .no_delete_collection = true, /* one request would delete everything */
                 .subresources = HFD_SUB_STATUS | HFD_SUB_FINALIZE,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Status", "string", "", "status.phase"},
@@ -109,6 +115,8 @@ static const struct hfd_resource table[] = {
                 .storage = "leases",
                 .namespaced = true,
                 .create_on_update = true,
+                /* No unconditional_update: a candidate must not overwrite a record that it has
+                 * not read. */
                 .term_record = true, /* fenced writes compare it */
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Holder", "string", "", "spec.holderIdentity"},
@@ -142,7 +150,7 @@ static const struct hfd_resource table[] = {
                 .kind = "ClusterRoleBinding",
                 .storage = "clusterrolebindings",
                 .unconditional_update = true,
-                .name_is_segment = true,
+                .name_is_segment = true, /* names of system roles contain colons */
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Role", "string", "", "@role"},
                             {"Age", "string", "", "@age"},
@@ -212,7 +220,7 @@ static const struct hfd_resource table[] = {
                 /* Kubernetes stores objects of custom resources under group and plural. */
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .name_is_label = true,
-                .n_name_room = 3, /* its Namespace is called "ws-NAME" */
+                .n_name_reserved = 3, /* its Namespace is called "ws-NAME" */
                 .unconditional_update = true,
                 .has_generation = true,
                 .no_strategic_patch = true,
@@ -279,9 +287,8 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (strcmp(all[i].name, name) == 0) {
-                        unsigned bit =
-                                (unsigned)all[i]
-                                        .subresource; /* HFD_SUB_NONE is 0, which each row has */
+                        /* HFD_SUB_NONE is 0, so the test below accepts it for every row. */
+                        unsigned bit = (unsigned)all[i].subresource;
                         *ret_subresource = all[i].subresource;
                         return (resource->subresources & bit) == bit;
                 }

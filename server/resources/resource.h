@@ -44,17 +44,16 @@ struct hfd_resource {
         /* Syntax of names: a DNS subdomain unless one of these two is set. */
         bool name_is_label;   /* a DNS label */
         bool name_is_segment; /* any path segment, such as `system:node` */
-        /* Bytes by which a DNS label must be shorter, because another name is derived from it
-         * ("ws-" and the name of a Workspace). */
-        unsigned char n_name_room;
+        /* A name that is a DNS label must be this many bytes shorter than usual, because another
+         * name is derived from it ("ws-" and the name of a Workspace). */
+        unsigned char n_name_reserved;
 
         bool create_on_update;     /* a PUT to a missing object creates it */
         bool unconditional_update; /* a PUT without a resourceVersion is accepted */
         bool term_record;          /* the store also has a term record for each object (Leases) */
         bool has_generation; /* metadata.generation counts changes outside metadata and status */
-        bool owns_nothing;   /* never an owner, so deletes ignore propagationPolicy (Events) */
-        bool no_strategic_patch; /* strategic merge patches are refused: the merge keys are unknown
-                                  */
+        bool owns_nothing;   /* never an owner, so a delete ignores propagationPolicy (Events) */
+        bool no_strategic_patch;   /* refuses strategic merge patches, as for custom resources */
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
          * A set of enum hfd_subresource. STATUS: only .../status writes status. FINALIZE: only
@@ -75,10 +74,10 @@ struct hfd_resource {
 const struct hfd_resource *hfd_resources(size_t *ret_n);
 /* The index of a row in hfd_resources. */
 size_t hfd_resource_index(const struct hfd_resource *resource);
-/* Whether no row before it has its group; for the second function, its group and version. */
+/* Whether the row is the first of its group; or the first of its group and version. */
 bool hfd_resource_starts_group(const struct hfd_resource *resource);
 bool hfd_resource_starts_version(const struct hfd_resource *resource);
-/* NULL = not served. */
+/* Finds a row; NULL = there is no such resource. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural);
 /* The row of Namespaces. */

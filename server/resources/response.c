@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bodies of responses. Every text here is wire format: clients compare reasons and match messages
- * ("the object has been modified"), and kubectl shows them. Each failure is built in one place
- * only, so that HTTP clients and callers in the process (response->status) read the same.
+ * ("the object has been modified"), and kubectl shows them. Each failure is built by one function,
+ * which fills both the body for HTTP clients and response->status for callers in the process. So
+ * the two cannot differ.
  */
 #include "server/resources/response.h"
 
@@ -53,7 +54,7 @@ static void put_cause(struct hf__strbuf *s, const char *comma, const char *reaso
         hf__strbuf_putc(s, '}');
 }
 
-/* Writes the single cause, then the list. False: there is no cause, and nothing is written. */
+/* Writes the single cause, then the list. False: there is no cause, so nothing was written. */
 static bool put_causes(struct hf__strbuf *s, const char *comma, const struct hfd_details *details) {
         size_t n = details->causes ? details->causes->n : 0;
         const char *next_comma = "";
@@ -115,7 +116,7 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);
 
-        /* Callers in the process need error, because a stale term and a conflict have the same HTTP
+        /* Callers in the process need the error too: a stale term and a conflict have the same HTTP
          * code. */
         response->code = code;
         response->body = hf__strbuf_to_buf(&s);
@@ -129,7 +130,8 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
 }
 
 /* The details of a failure that concerns one object. */
-static struct hfd_details object_details(const struct hfd_resource *resource, const char *name) {
+static struct hfd_details make_object_details(const struct hfd_resource *resource,
+                                              const char *name) {
         return (struct hfd_details){.name = name,
                                     .group = resource->group,
                                     .kind = resource->plural};
@@ -150,7 +152,7 @@ void hfd_response_bad_request(struct hfd_response *response, const char *format,
 void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name, const char *why, const struct hfd_details *cause) {
         char message[1024], qualified[128];
-        struct hfd_details details = object_details(resource, name);
+        struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "%s \"%s\" is forbidden: %s", qualified, name, why);
@@ -170,7 +172,7 @@ void hfd_response_no_such_resource(struct hfd_response *response) {
 void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name) {
         char message[512], qualified[128];
-        struct hfd_details details = object_details(resource, name);
+        struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "%s \"%s\" not found", qualified, name);
@@ -186,7 +188,7 @@ void hfd_response_not_allowed(struct hfd_response *response) {
 void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
                          const char *name, bool generated) {
         char message[640], qualified[128];
-        struct hfd_details details = object_details(resource, name);
+        struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "%s \"%s\" already exists%s", qualified, name,
@@ -200,7 +202,7 @@ void hfd_response_exists(struct hfd_response *response, const struct hfd_resourc
 void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
                            const char *name, const char *why) {
         char message[1600], qualified[128];
-        struct hfd_details details = object_details(resource, name);
+        struct hfd_details details = make_object_details(resource, name);
 
         if (!why)
                 why = "the object has been modified; please apply your changes to the latest "
@@ -211,13 +213,15 @@ void hfd_response_conflict(struct hfd_response *response, const struct hfd_resou
         hfd_response_status(response, HF_E_CONFLICT, 409, "Conflict", message, &details);
 }
 
-/* Kubernetes has no such failure. Its clients treat this as a conflict; Holdfast's client reads the
- * cause. */
+/*
+ * Kubernetes has no such failure. Its clients treat this response as a conflict. Holdfast's client
+ * recognizes it by the cause.
+ */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name) {
         char message[640], qualified[128];
         const char *why = "the leader term of this write has ended; nothing was written";
-        struct hfd_details details = object_details(resource, name);
+        struct hfd_details details = make_object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "Operation cannot be fulfilled on %s \"%s\": %s",
@@ -228,8 +232,8 @@ void hfd_response_stale_term(struct hfd_response *response, const struct hfd_res
 }
 
 /*
- * Formats the causes like Go's errors.Aggregate: a single one as it is, several in brackets. Here
- * details.kind is the Kind; other failures have the plural.
+ * Formats the causes like Go's errors.Aggregate: brackets enclose more than one. details.kind is
+ * the Kind here, and the plural in all other failures; Kubernetes does the same.
  */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes) {
@@ -266,14 +270,14 @@ void hfd_response_no_memory(struct hfd_response *response) {
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {
         char message[640];
-        const char *words = status && *status->message ? status->message : hf_strerror(error);
+        const char *detail = status && *status->message ? status->message : hf_strerror(error);
         struct hfd_details details = {0};
 
         switch (error) {
         case HF_E_TIMEOUT:
                 (void)snprintf(message, sizeof message,
                                "Timeout: request did not complete within the allotted time: %s",
-                               words);
+                               detail);
                 hfd_response_status(response, HF_E_TIMEOUT, 504, "Timeout", message, &details);
                 break;
         case HF_E_GONE:
@@ -287,12 +291,12 @@ void hfd_response_store_error(struct hfd_response *response, int error,
         case HF_E_UNAVAILABLE:
         case HF_E_CANCELED:
                 details.retry_after_s = 1;
-                (void)snprintf(message, sizeof message, "the store is unavailable: %s", words);
+                (void)snprintf(message, sizeof message, "the store is unavailable: %s", detail);
                 hfd_response_status(response, HF_E_UNAVAILABLE, 503, "ServiceUnavailable", message,
                                     &details);
                 break;
         default:
-                (void)snprintf(message, sizeof message, "Internal error occurred: %s", words);
+                (void)snprintf(message, sizeof message, "Internal error occurred: %s", detail);
                 hfd_response_status(response, error, 500, "InternalError", message, NULL);
                 break;
         }
@@ -300,7 +304,7 @@ void hfd_response_store_error(struct hfd_response *response, int error,
 
 /* ---- deletions ---- */
 
-/* kubectl reads the uid, and waits until the object with this uid is gone. */
+/* `kubectl delete` waits until no object with this uid exists. */
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid) {
         struct hf__strbuf s = {0};

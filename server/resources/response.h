@@ -20,14 +20,14 @@
 struct hfd_response {
         int code;             /* HTTP status code */
         struct hf__buf *body; /* owned; JSON; NULL = out of memory */
-        bool fence_compared;  /* the transaction compared the request's fence: repeat it */
+        bool fence_compared;  /* the transaction compared the fence: repeat its header */
         struct hf_status
                 status; /* for callers in the process; error 0 = success, otherwise as in body */
 };
 /* Frees the body. */
 void hfd_response_done(struct hfd_response *response);
 
-/* A success; code is 2xx. Takes body; NULL = out of memory, which makes it a 500. */
+/* A success; code is 2xx. Takes ownership of body. body NULL = out of memory: becomes a 500. */
 void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body);
 
 /* The contents of status.details, and status.metadata.continue. All are borrowed; NULL or 0 =
@@ -35,10 +35,10 @@ void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *bo
 struct hfd_details {
         const char *name, *group;
         const char *kind;         /* the plural; the Kind in a 422 */
-        const char *cause_reason; /* one cause; NULL = the next two are ignored */
+        const char *cause_reason; /* a single cause; NULL = none, and ignore the next two members */
         const char *cause_text;
         const char *cause_field;
-        const struct hfd_causes *causes; /* further causes */
+        const struct hfd_causes *causes; /* a list, which follows the single cause */
         uint32_t retry_after_s;
         const char *continue_token; /* status.metadata.continue of a 410 */
 };

@@ -6,8 +6,10 @@
  *      key in (a,b)   key notin (a,b)
  *
  * A field selector has only the forms with =, == and !=, and only fields that Kubernetes supports
- * for the resource. Parsing cuts the text in place, so that a requirement needs no copies; text
- * must live as long as the requirements.
+ * for the resource.
+ *
+ * Invariant: parsing writes NULs into selector->text, and keys and values point into it. So the
+ * text must live as long as the requirements.
  */
 #include "server/resources/selector.h"
 
@@ -36,8 +38,7 @@ static char *trim_spaces(char *text) {
         return text;
 }
 
-/* Whether key has the syntax of a field path. is_known_field checks later whether the field
- * exists. */
+/* Checks the syntax of a field path only; is_known_field checks whether the field is supported. */
 static bool is_field_path(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
 static bool is_number(const char *text) {
@@ -62,7 +63,7 @@ static bool values_are_valid(const struct hfd_requirement *requirement) {
 }
 
 /* Splits list at each separator. separator '\0': list is a single value. 0 or -ENOMEM. */
-static int add_values(struct hfd_requirement *requirement, char *list, char separator) {
+static int split_values(struct hfd_requirement *requirement, char *list, char separator) {
         size_t n = 1;
 
         assert(!requirement->values);
@@ -81,8 +82,10 @@ static int add_values(struct hfd_requirement *requirement, char *list, char sepa
         return 0;
 }
 
-/* Completes a requirement whose key and operator are set: checks the key, and adds and checks the
- * values. */
+/*
+ * Completes a requirement whose key and operator are set: checks the key, then splits and checks
+ * the values. 0, -ENOMEM or HF_E_INVALID.
+ */
 static int finish_requirement(struct hfd_requirement *requirement, char *list, char separator,
                               bool fields) {
         bool valid =
@@ -90,14 +93,14 @@ static int finish_requirement(struct hfd_requirement *requirement, char *list, c
 
         if (!valid)
                 return HF_E_INVALID;
-        int r = add_values(requirement, list, separator);
+        int r = split_values(requirement, list, separator);
         if (r == 0 && !fields && !values_are_valid(requirement))
                 r = HF_E_INVALID;
         return r;
 }
 
-/* Removes the word from the end of text. False: text does not end with a space and the word. */
-static bool cut_word(char *text, const char *word) {
+/* Cuts a space and the word off the end of text. False: text does not end with them. */
+static bool remove_last_word(char *text, const char *word) {
         size_t n = strlen(text), n_word = strlen(word);
 
         if (n <= n_word + 1 || text[n - n_word - 1] != ' ' || strcmp(text + n - n_word, word) != 0)
@@ -114,9 +117,9 @@ static int parse_set(struct hfd_requirement *requirement, char *text) {
                 return HF_E_INVALID;
         *open = *close = '\0';
         char *head = trim_spaces(text);
-        if (cut_word(head, "notin"))
+        if (remove_last_word(head, "notin"))
                 requirement->op = HFD_NOT_IN;
-        else if (cut_word(head, "in"))
+        else if (remove_last_word(head, "in"))
                 requirement->op = HFD_IN;
         else
                 return HF_E_INVALID;
@@ -131,8 +134,8 @@ static int parse_existence(struct hfd_requirement *requirement, char *text) {
         return hfd_is_qualified_name(requirement->key) ? 0 : HF_E_INVALID;
 }
 
-/* Reads the operator at *at and advances *at past it. False: a '!' is not followed by '='. */
-static bool take_operator(char **at, enum hfd_selector_op *ret_op) {
+/* Parses the operator at *at and advances *at past it. False: a '!' without '='. */
+static bool parse_operator(char **at, enum hfd_selector_op *ret_op) {
         char first = *(*at)++;
 
         switch (first) {
@@ -148,6 +151,7 @@ static bool take_operator(char **at, enum hfd_selector_op *ret_op) {
         }
 }
 
+/* A valid key or value contains no parenthesis, so '(' identifies the forms with a set. */
 static int parse_requirement(struct hfd_requirement *requirement, char *text, bool fields) {
         text = trim_spaces(text);
         if (!fields && strchr(text, '('))
@@ -157,7 +161,7 @@ static int parse_requirement(struct hfd_requirement *requirement, char *text, bo
         char *op = strpbrk(text, fields ? "=!" : "=!<>"), *value = op;
         if (!op)
                 return fields ? HF_E_INVALID : parse_existence(requirement, text);
-        if (!take_operator(&value, &requirement->op))
+        if (!parse_operator(&value, &requirement->op))
                 return HF_E_INVALID;
         *op = '\0';
         requirement->key = trim_spaces(text);
@@ -300,7 +304,7 @@ static bool requirement_holds(const struct hfd_requirement *requirement, const c
 }
 
 static bool label_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
-        const struct hf__json *labels = hf__json_get(hfd_object_meta(object), "labels");
+        const struct hf__json *labels = hf__json_get(hfd_object_selectable(object), "labels");
 
         return requirement_holds(requirement,
                                  hf__json_text(hf__json_get(labels, requirement->key)));
@@ -316,11 +320,11 @@ static bool field_holds(const struct hfd_requirement *requirement, struct hfd_ob
                             memcmp(wanted, object->path, object->n_ns) == 0;
                 return same == (requirement->op == HFD_EQUALS);
         }
-        bool source = strcmp(requirement->key, "source") == 0; /* Kubernetes' alias */
-        const char *value = hf__json_string(hfd_object_meta(object),
+        bool source = strcmp(requirement->key, "source") == 0; /* short for source.component */
+        const char *value = hf__json_string(hfd_object_selectable(object),
                                             source ? "source.component" : requirement->key);
         return requirement_holds(requirement,
-                                 value ? value : ""); /* an absent string of a Go struct is "" */
+                                 value ? value : ""); /* Kubernetes compares a Go string: "" */
 }
 
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object) {

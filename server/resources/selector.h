@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Label and field selectors: parsed once for each request, and matched against the parsed parts of
- * an object (hfd_object_meta). A parsed selector is immutable. {0} selects everything. Pure.
+ * an object (hfd_object_selectable). A parsed selector is immutable. {0} selects everything. Pure.
  * Thread: any.
  */
 #include <stdbool.h>
@@ -31,7 +31,7 @@ struct hfd_requirement {
 };
 struct hfd_selector {
         bool fields;                          /* true: a field selector; false: a label selector */
-        char *text;                           /* owned; the requirements point into it */
+        char *text;                           /* owned; keys and values point into it */
         struct hfd_requirement *requirements; /* owned; all of them must hold */
         size_t n;
 };
@@ -47,7 +47,7 @@ void hfd_selector_done(struct hfd_selector *selector);
 /* Whether all requirements hold. When memory runs out, labels and fields count as absent. */
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object);
 /*
- * The value that a field selector requires for metadata.name, borrowed; NULL = none. With a value,
- * a list or watch needs to look at one object only.
+ * The value that a field selector requires for metadata.name, borrowed; NULL = it requires none. A
+ * list or watch with such a selector needs to look up one object only.
  */
 const char *hfd_selector_name(const struct hfd_selector *selector);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two connections of `holdfastd status`: an API client for the Leases, which talks to one
- * server at a time (at first to the kubeconfig's), and an HTTP engine that asks each instance for
- * its /debug/leader at the endpoint that its identity Lease names.
+ * The network side of `holdfastd status`. An API client reads the Leases from one API server at a
+ * time, at first from the kubeconfig's. An HTTP engine gets /debug/leader from each instance, at
+ * the endpoint in the instance's identity Lease.
  *
- * Invariants. No request goes to an endpoint from a Lease unless may_ask allows it; see the header
- * about credentials. And hfd_status_collector_ask_instances returns only after every request it
- * submitted has ended, because on_response writes into the caller's model.
+ * Invariants:
+ * - A request is sent to an endpoint from a Lease only if may_query allows it. The header explains
+ *   why: whoever can write a Lease must not get our credentials.
+ * - hfd_status_collector_query_instances returns only after all of its requests have ended, because
+ *   on_response writes into the caller's model.
  *
- * Threads. Everything belongs to the command's one thread, except what `mu` guards: responses
- * arrive on the engine's thread, and the watch ends on the client's thread.
+ * Threads. One thread calls all functions of the header. Responses arrive on the engine's thread,
+ * and the watch ends on the client's thread; `mu` guards what they share.
  */
 #include "server/status/collector.h"
 
@@ -27,15 +29,16 @@
 #include "client/kubeconfig.h"
 #include "server/status/model.h"
 
-#define LIST_TIMEOUT (3 * HF_NSEC_PER_SEC)
-#define ASK_TIMEOUT  (2 * HF_NSEC_PER_SEC)
-/* rounds in which an instance that did not respond is skipped */
-#define SKIP_ROUNDS  4
-#define MAX_RESPONSE ((size_t)64 << 10)
+#define LIST_TIMEOUT  (3 * HF_NSEC_PER_SEC)
+#define QUERY_TIMEOUT (2 * HF_NSEC_PER_SEC)
+/* How many refreshes skip an instance that did not respond. */
+#define SKIPPED_REFRESHES 4
+#define MAX_RESPONSE      ((size_t)64 << 10) /* bytes; much more than /debug/leader sends */
 
 static const struct hf_resource lease_resource = {"coordination.k8s.io", "v1", "leases"};
 
-struct ask {
+/* A request for the /debug/leader of one instance. */
+struct query {
         struct hfd_status_collector *collector;
         struct hfd_status_instance *instance; /* borrowed from the model until on_response */
 };
@@ -45,41 +48,41 @@ struct hfd_status_collector {
         const struct hf_host *host;     /* borrowed */
         struct hf__kubeconfig config;   /* owned */
         struct hf__http_engine *engine; /* owned */
-        struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is asked */
+        struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
         char *authorization;            /* owned; a header line; NULL = no bearer token */
-        /* owner's thread only */
+        /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */
         struct hf_client *client; /* owned */
-        struct ask asks[HFD_STATUS_MAX_INSTANCES];
-        void (*changed)(void *ctx);
-        void *ctx;
+        struct query queries[HFD_STATUS_MAX_INSTANCES];
+        void (*changed)(void *ctx); /* set before the watch that calls it is opened */
+        void *ctx;                  /* of changed */
 
         pthread_mutex_t mu;
         pthread_cond_t all_done;
         /* guarded by mu */
         unsigned n_pending; /* requests to instances that have not ended */
-        bool watching;
+        bool watching;      /* a watch is open */
 };
 
 /* ---- the server of the Leases ---- */
 
-/* Replaces the client by one for server. is_own: the server is the kubeconfig's. On failure the
- * previous client stays. */
-static int connect_to(struct hfd_status_collector *collector, const char *server, bool is_own,
-                      struct hf_status *reterr_status) {
+/* Replaces the client by one for another server, given by its URL. is_configured: it is the
+ * kubeconfig's server. On failure the previous client stays in use. */
+static int replace_client(struct hfd_status_collector *collector, const char *server,
+                          bool is_configured, struct hf_status *reterr_status) {
         struct hf_rest_config config = collector->config.rest;
         struct hf_client *client = NULL;
 
         config.server = server;
         config.timeout = LIST_TIMEOUT;
         config.user_agent = "holdfastd-status";
-        if (!is_own)
+        if (!is_configured)
                 config.server_name = NULL; /* this name belongs to the kubeconfig's server only */
         int r = hf_rest_client_new(collector->host, &config, &client, reterr_status);
         if (r != 0)
                 return r;
         collector->client =
-                hf_client_free(collector->client); /* ends its watch, which calls on_end */
+                hf_client_free(collector->client); /* ends its watch, which calls on_watch_end */
         collector->client = client;
         (void)snprintf(collector->server, sizeof collector->server, "%s", server);
         return 0;
@@ -93,7 +96,7 @@ static int list_leases(struct hfd_status_collector *collector, struct hf_cancel 
         int r = hf_client_do(collector->client, &request, token, &list, &n, reterr_status);
 
         if (r == 0) {
-                r = hfd_status_model_take_leases(model, list, n);
+                r = hfd_status_model_set_leases(model, list, n);
                 if (r != 0)
                         (void)hf_fail(reterr_status, r, "%s: the response is not a list of Leases",
                                       collector->server);
@@ -104,8 +107,9 @@ static int list_leases(struct hfd_status_collector *collector, struct hf_cancel 
         return r;
 }
 
-/* Whether a request may be sent to an endpoint from a Lease: only if TLS verifies that server. */
-static bool may_ask(const struct hfd_status_collector *collector, const char *endpoint) {
+/* Whether a request may be sent to an endpoint from a Lease. Only if TLS verifies the server there:
+ * the request may contain a bearer token, which a false server could use. */
+static bool may_query(const struct hfd_status_collector *collector, const char *endpoint) {
         return collector->tls && !collector->config.rest.insecure &&
                strncmp(endpoint, "https://", 8) == 0;
 }
@@ -123,23 +127,23 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                 /* A copy, because list_leases overwrites the model. */
                 memcpy(endpoint, instance->endpoint, sizeof endpoint);
                 /* Instances that have just failed to respond would only cost a timeout each. */
-                if (!may_ask(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
+                if (!may_query(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
                     strcmp(instance->state, "unreachable") == 0)
                         continue;
-                if (connect_to(collector, endpoint, false, &other) == 0 &&
+                if (replace_client(collector, endpoint, false, &other) == 0 &&
                     list_leases(collector, token, model, &other) == 0)
                         r = 0;
         }
-        /* No server responds. The next attempt begins with the kubeconfig's server again, because a
-         * restarted server is most likely found there. */
+        /* No server responds. The next attempt begins with the kubeconfig's server again, because
+         * that is where a restarted server is most likely to be. */
         if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) &&
             strcmp(collector->server, collector->config.rest.server) != 0)
-                (void)connect_to(collector, collector->config.rest.server, true, &other);
+                (void)replace_client(collector, collector->config.rest.server, true, &other);
         return r;
 }
 
-bool hfd_status_collector_is_silent(const struct hfd_status_collector *collector,
-                                    const struct hfd_status_model *model) {
+bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collector *collector,
+                                                const struct hfd_status_model *model) {
         for (unsigned i = 0; i < model->n_instances; i++)
                 if (strcmp(model->instances[i].endpoint, collector->server) == 0 &&
                     strcmp(model->instances[i].state, "unreachable") == 0)
@@ -149,13 +153,13 @@ bool hfd_status_collector_is_silent(const struct hfd_status_collector *collector
 
 /* ---- the watch ---- */
 
-static void on_event(void *ctx, const struct hf_event *event) {
+static void on_watch_event(void *ctx, const struct hf_event *event) {
         struct hfd_status_collector *collector = ctx;
         if (event->type != HF_EVENT_BOOKMARK)
                 collector->changed(collector->ctx);
 }
 
-static void on_end(void *ctx, int error, const struct hf_status *status) {
+static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct hfd_status_collector *collector = ctx;
 
         (void)pthread_mutex_lock(&collector->mu);
@@ -180,31 +184,35 @@ void hfd_status_collector_watch(struct hfd_status_collector *collector,
                 return;
         collector->changed = changed;
         collector->ctx = ctx;
-        /* A watch that cannot be opened counts as ended, and the next round opens a new one. */
-        if (hf_client_watch(collector->client, &spec, on_event, on_end, collector, NULL) != 0)
-                on_end(collector, HF_E_CLOSED, NULL);
+        /* A watch that cannot be opened counts as ended, and the next refresh opens a new one. */
+        if (hf_client_watch(collector->client, &spec, on_watch_event, on_watch_end, collector,
+                            NULL) != 0)
+                on_watch_end(collector, HF_E_CLOSED, NULL);
 }
 
 /* ---- the instances ---- */
 
 static void on_response(void *ctx, const struct hf__http_result *result) {
-        struct ask *ask = ctx;
-        struct hfd_status_collector *collector = ask->collector;
+        struct query *query = ctx;
+        struct hfd_status_collector *collector = query->collector;
         int code = result->outcome == 0 ? result->code : 0;
 
         (void)pthread_mutex_lock(&collector->mu);
-        hfd_status_model_take_response(ask->instance, code, result->body ? result->body : "",
-                                       result->body ? result->n_body : 0);
-        ask->instance->n_skipped = code == 0 ? 1 : 0;
+        hfd_status_model_set_response(query->instance, code, result->body ? result->body : "",
+                                      result->body ? result->n_body : 0);
+        /* An instance that does not respond costs a timeout each time, so it is skipped for some
+         * refreshes. */
+        query->instance->n_skipped = code == 0 ? 1 : 0;
         assert(collector->n_pending > 0);
         collector->n_pending--;
         (void)pthread_cond_signal(&collector->all_done);
         (void)pthread_mutex_unlock(&collector->mu);
 }
 
-/* Submits one request. It always ends with on_response, even if it cannot be submitted. */
-static void ask_instance(struct hfd_status_collector *collector, struct ask *ask) {
-        char url[sizeof ask->instance->endpoint + 16];
+/* Sends one request. on_response is called in every case, even if the engine does not accept the
+ * request. */
+static void query_instance(struct hfd_status_collector *collector, struct query *query) {
+        char url[sizeof query->instance->endpoint + 16];
         const char *headers[] = {"Accept: application/json", "User-Agent: holdfastd-status",
                                  collector->authorization};
         struct hf__http_request request = {
@@ -213,34 +221,35 @@ static void ask_instance(struct hfd_status_collector *collector, struct ask *ask
                 .headers = headers,
                 .n_headers = collector->authorization ? 3 : 2,
                 .tls = collector->tls,
-                .deadline = hf_now(hf_host_clock(collector->host)) + ASK_TIMEOUT,
+                .deadline = hf_now(hf_host_clock(collector->host)) + QUERY_TIMEOUT,
                 .max_body = MAX_RESPONSE,
                 .on_done = on_response,
-                .ctx = ask,
+                .ctx = query,
         };
 
-        (void)snprintf(url, sizeof url, "%s/debug/leader", ask->instance->endpoint);
+        (void)snprintf(url, sizeof url, "%s/debug/leader", query->instance->endpoint);
         (void)pthread_mutex_lock(&collector->mu);
         collector->n_pending++;
         (void)pthread_mutex_unlock(&collector->mu);
         if (hf__http_submit(collector->engine, &request, NULL) != 0) {
                 struct hf__http_result failure = {.outcome = HF_E_UNAVAILABLE};
-                on_response(ask, &failure);
+                on_response(query, &failure);
         }
 }
 
-void hfd_status_collector_ask_instances(struct hfd_status_collector *collector,
-                                        struct hfd_status_model *model) {
+void hfd_status_collector_query_instances(struct hfd_status_collector *collector,
+                                          struct hfd_status_model *model) {
         const struct hf_clock *clock = hf_host_clock(collector->host);
 
         assert(model->n_instances <= HFD_STATUS_MAX_INSTANCES);
         for (unsigned i = 0; i < model->n_instances; i++) {
                 struct hfd_status_instance *instance = &model->instances[i];
-                collector->asks[i] = (struct ask){.collector = collector, .instance = instance};
-                if (!may_ask(collector, instance->endpoint) ||
-                    (instance->n_skipped > 0 && instance->n_skipped++ <= SKIP_ROUNDS))
+                collector->queries[i] =
+                        (struct query){.collector = collector, .instance = instance};
+                if (!may_query(collector, instance->endpoint) ||
+                    (instance->n_skipped > 0 && instance->n_skipped++ <= SKIPPED_REFRESHES))
                         continue;
-                ask_instance(collector, &collector->asks[i]);
+                query_instance(collector, &collector->queries[i]);
         }
         (void)pthread_mutex_lock(&collector->mu);
         while (collector->n_pending > 0) /* each request has a deadline, so this wait ends */
@@ -286,11 +295,11 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
         }
         r = hf__kubeconfig_load(kubeconfig, &collector->config, reterr_status);
         if (r == 0)
-                r = connect_to(collector, collector->config.rest.server, true, reterr_status);
+                r = replace_client(collector, collector->config.rest.server, true, reterr_status);
         if (r == 0) {
                 r = make_engine(collector);
                 if (r != 0)
-                        (void)hf_fail(reterr_status, r, "cannot make an HTTP client: %s",
+                        (void)hf_fail(reterr_status, r, "cannot create an HTTP client: %s",
                                       hf_strerror(r));
         }
         if (r != 0) {

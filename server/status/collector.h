@@ -5,11 +5,13 @@
  * instance from that instance's own /debug/leader.
  *
  * Credentials. The endpoints of the instances come from Leases, so any client that may write Leases
- * can point this process at a server of its own. It therefore queries an instance only over https
- * with verification, and sends a bearer token only to a verified server. A client certificate is
- * safe to present: the server that receives it cannot use it elsewhere.
+ * can make this process connect to a server which that client controls. An instance is therefore
+ * queried only over https and only if its certificate verifies, so that a false server never gets
+ * the bearer token. A client certificate may be presented to any server, because it is of no use to
+ * the server without its key.
  *
- * Thread: the owner's, except for the callback of hfd_status_collector_watch.
+ * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
+ * others.
  */
 #include <stdbool.h>
 
@@ -21,8 +23,8 @@ struct hfd_status_collector;
 struct hfd_status_model;
 
 /* Reads the kubeconfig file at the path `kubeconfig` and prepares a client for its server; sends
- * nothing yet. Errors: HF_E_INVALID, HF_E_NOT_FOUND, -errno, all with a message. host is
- * borrowed. */
+ * nothing yet. Errors: HF_E_INVALID, or -errno (-ENOENT: there is no such file), all with a
+ * message. host is borrowed. */
 int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                              struct hfd_status_collector **ret_collector,
                              struct hf_status *reterr_status);
@@ -32,9 +34,9 @@ struct hfd_status_collector *hfd_status_collector_free(struct hfd_status_collect
 
 /*
  * Reads the Leases into the model. If the server does not respond, this tries the instances that
- * the model knows, so that a live view survives the instance it was reading from. Blocks until the
- * list has been received, the requests time out (3 s for each server) or the token fires. Fails
- * like hf_client_do, with a message, and then leaves the model unchanged.
+ * the model knows, so that the live mode continues after the server that it used has died. Blocks
+ * until the list has been received, the requests time out (3 s for each server) or the token fires.
+ * Fails like hf_client_do, with a message, and then leaves the model unchanged.
  */
 int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_cancel *token, struct hfd_status_model *model,
@@ -42,22 +44,22 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
 
 /*
  * Queries all instances of the model in parallel and stores their responses. Blocks for at most
- * 2 s. An instance that does not respond is skipped for a few rounds, so that a live view does not
- * wait for it every second.
+ * 2 s. An instance that does not respond is skipped by the next four calls, so that the live mode
+ * does not wait for it every second.
  */
-void hfd_status_collector_ask_instances(struct hfd_status_collector *collector,
-                                        struct hfd_status_model *model);
+void hfd_status_collector_query_instances(struct hfd_status_collector *collector,
+                                          struct hfd_status_model *model);
 
-/* Whether the server that provides the Leases is itself an instance of the model and was
- * unreachable when it was last queried. A watch on it may then look open but deliver nothing, so
- * the caller must read the Leases again. */
-bool hfd_status_collector_is_silent(const struct hfd_status_collector *collector,
-                                    const struct hfd_status_model *model);
+/* Whether the server that the Leases are read from is itself an instance of the model, and did not
+ * respond when it was last queried. A watch on that server may then look open but deliver nothing,
+ * so the caller must read the Leases again. */
+bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collector *collector,
+                                                const struct hfd_status_model *model);
 
 /*
  * Opens a watch of the Leases at the model's resourceVersion, unless one is open. Calls `changed`
  * when a Lease has changed, when the watch has ended, and when it could not be opened. The callback
- * runs on any thread and must not block.
+ * runs on any thread and must not block. It is not called after hfd_status_collector_free.
  */
 void hfd_status_collector_watch(struct hfd_status_collector *collector,
                                 const struct hfd_status_model *model, void (*changed)(void *ctx),

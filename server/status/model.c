@@ -2,9 +2,12 @@
 /*
  * Fills the model from the JSON that servers send.
  *
- * Two invariants. Every text is made printable when it enters the model (take_text), never later.
- * And a list that cannot be read changes nothing: the model keeps its previous contents, so that a
- * live view can still show them.
+ * Invariants:
+ * - Every text becomes printable when it is stored in the model (copy_printable), so that no later
+ *   code can forget it. Any client that may write Leases chooses these texts, and could send escape
+ *   sequences to the user's terminal.
+ * - A list that cannot be parsed changes nothing. The live mode continues to show the previous
+ *   contents.
  */
 #include "server/status/model.h"
 
@@ -20,83 +23,91 @@
 /* Kubelets renew one Lease per node here as a heartbeat; no election uses them. */
 #define NODE_NAMESPACE "kube-node-lease"
 
-/* Bytes above 0x7e are replaced too: some terminals take 0x80 to 0x9f for control characters. */
-static void tame_text(char *text) {
+/* Bytes above 0x7e are replaced too, because some terminals interpret 0x80 to 0x9f as control
+ * characters. */
+static void replace_unprintable(char *text) {
         for (; *text; text++)
                 if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
                         *text = '?';
 }
 
-static void take_text(char *to, size_t size, const char *from) {
+/* Truncates a text that is longer than the member. from may be NULL. */
+static void copy_printable(char *to, size_t size, const char *from) {
         (void)snprintf(to, size, "%s", from ? from : "");
-        tame_text(to);
+        replace_unprintable(to);
 }
 
-static const char *text_at(const struct hf__json *map, const char *key) {
+/* Annotations and labels have dots in their keys, which the paths of hf__json_string separate at.
+ * So they are read by key. NULL: the member is missing or not a string. */
+static const char *string_member(const struct hf__json *map, const char *key) {
         const struct hf__json *value = hf__json_get(map, key);
         return hf__json_is_string(value) ? hf__json_text(value) : NULL;
 }
 
-static void take_instance(struct hfd_status_model *model, const struct hf__json *lease,
-                          const struct hf__record *record) {
+static void add_instance(struct hfd_status_model *model, const struct hf__json *lease,
+                         const struct hf__record *record) {
         const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
 
         if (model->n_instances == HFD_STATUS_MAX_INSTANCES) {
-                model->n_more_instances++;
+                model->n_omitted_instances++;
                 return;
         }
         struct hfd_status_instance *instance = &model->instances[model->n_instances++];
-        take_text(instance->identity, sizeof instance->identity, record->holder);
-        take_text(instance->name, sizeof instance->name,
-                  text_at(annotations, "holdfast.dev/instance"));
-        take_text(instance->host, sizeof instance->host, text_at(annotations, "holdfast.dev/host"));
-        take_text(instance->endpoint, sizeof instance->endpoint,
-                  text_at(annotations, "holdfast.dev/endpoint"));
-        take_text(instance->state, sizeof instance->state, "unreachable");
+        copy_printable(instance->identity, sizeof instance->identity, record->holder);
+        copy_printable(instance->name, sizeof instance->name,
+                       string_member(annotations, "holdfast.dev/instance"));
+        copy_printable(instance->host, sizeof instance->host,
+                       string_member(annotations, "holdfast.dev/host"));
+        copy_printable(instance->endpoint, sizeof instance->endpoint,
+                       string_member(annotations, "holdfast.dev/endpoint"));
+        /* Until the first response. keep_responses restores the state of an instance that the model
+         * already had. */
+        copy_printable(instance->state, sizeof instance->state, "unreachable");
         instance->renew_us = record->renew_us;
 }
 
-static void take_election_lease(struct hfd_status_model *model, const struct hf__json *json,
-                                const struct hf__record *record, const char *ns, const char *name) {
+static void add_election_lease(struct hfd_status_model *model, const struct hf__json *json,
+                               const struct hf__record *record, const char *ns, const char *name) {
         const struct hf__json *annotations = hf__json_path(json, "metadata.annotations");
 
         if (model->n_leases == HFD_STATUS_MAX_LEASES) {
-                model->n_more_leases++;
+                model->n_omitted_leases++;
                 return;
         }
         struct hfd_status_lease *lease = &model->leases[model->n_leases++];
         char label[sizeof lease->label];
         (void)snprintf(label, sizeof label, "%.253s/%.253s", ns, name);
-        take_text(lease->label, sizeof lease->label, label);
-        take_text(lease->holder, sizeof lease->holder, record->holder);
+        copy_printable(lease->label, sizeof lease->label, label);
+        copy_printable(lease->holder, sizeof lease->holder, record->holder);
         lease->acquire_us = record->acquire_us;
         lease->renew_us = record->renew_us;
         lease->duration_s = record->duration_s;
         lease->n_transitions = record->transitions;
         lease->n_history =
-                hf__lease_history_read(text_at(annotations, HF__LEASE_HISTORY_ANNOTATION),
+                hf__lease_history_read(string_member(annotations, HF__LEASE_HISTORY_ANNOTATION),
                                        lease->history);
         for (unsigned i = 0; i < lease->n_history; i++) {
-                tame_text(lease->history[i].holder);
-                tame_text(lease->history[i].previous);
-                tame_text(lease->history[i].cause);
+                replace_unprintable(lease->history[i].holder);
+                replace_unprintable(lease->history[i].previous);
+                replace_unprintable(lease->history[i].cause);
         }
 }
 
-static void take_lease(struct hfd_status_model *model, const struct hf__json *lease) {
+static void add_lease(struct hfd_status_model *model, const struct hf__json *lease) {
         const char *ns = hf__json_string(lease, "metadata.namespace"),
                    *name = hf__json_string(lease, "metadata.name");
-        const char *label = text_at(hf__json_path(lease, "metadata.labels"), HFD_IDENTITY_LABEL);
+        const char *label =
+                string_member(hf__json_path(lease, "metadata.labels"), HFD_IDENTITY_LABEL);
         struct hf__record record;
 
         if (!ns || !name || hf__lease_read(lease, &record) != 0 || strcmp(ns, NODE_NAMESPACE) == 0)
                 return;
-        /* A Lease with the label and another value is the identity Lease of a different server,
-         * for example kube-apiserver: it names no instance of ours, and no election uses it. */
+        /* kube-apiserver gives its identity Leases the same label with another value. They are
+         * neither instances of holdfastd nor Leases of an election. */
         if (label && strcmp(label, HFD_IDENTITY_VALUE) == 0)
-                take_instance(model, lease, &record);
+                add_instance(model, lease, &record);
         else if (!label)
-                take_election_lease(model, lease, &record, ns, name);
+                add_election_lease(model, lease, &record, ns, name);
 }
 
 static int compare_instances(const void *a, const void *b) {
@@ -110,8 +121,9 @@ static int compare_leases(const void *a, const void *b) {
                       ((const struct hfd_status_lease *)b)->label);
 }
 
-/* The identity is unique to one incarnation of a process, so an old response still describes the
- * same process; a restarted one begins as unreachable. */
+/* Copies the responses of instances that are in the old and in the new list. Each process has its
+ * own identity, so the old response still describes the same process. A restarted instance has a
+ * new identity and begins as unreachable. */
 static void keep_responses(struct hfd_status_model *model, const struct hfd_status_instance *old,
                            unsigned n_old) {
         for (unsigned i = 0; i < model->n_instances; i++) {
@@ -127,8 +139,8 @@ static void keep_responses(struct hfd_status_model *model, const struct hfd_stat
         }
 }
 
-int hfd_status_model_take_leases(struct hfd_status_model *model, const char *list, size_t n) {
-        struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES];
+int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list, size_t n) {
+        struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES]; /* for keep_responses */
         unsigned n_old = model->n_instances;
         struct hf__json *json = NULL;
 
@@ -142,17 +154,17 @@ int hfd_status_model_take_leases(struct hfd_status_model *model, const char *lis
                 return HF_E_INVALID;
         }
         memcpy(old, model->instances, sizeof old);
-        model->trouble[0] = '\0';
+        model->read_error[0] = '\0';
         model->n_instances = 0;
         model->n_leases = 0;
-        model->n_more_instances = 0;
-        model->n_more_leases = 0;
+        model->n_omitted_instances = 0;
+        model->n_omitted_leases = 0;
         memset(model->instances, 0, sizeof model->instances);
         memset(model->leases, 0, sizeof model->leases);
-        take_text(model->resource_version, sizeof model->resource_version,
-                  hf__json_string(json, "metadata.resourceVersion"));
+        copy_printable(model->resource_version, sizeof model->resource_version,
+                       hf__json_string(json, "metadata.resourceVersion"));
         for (const struct hf__json *item = hf__json_first(items); item; item = hf__json_next(item))
-                take_lease(model, item);
+                add_lease(model, item);
         hf__json_free(json);
         keep_responses(model, old, n_old);
         qsort(model->instances, model->n_instances, sizeof model->instances[0], compare_instances);
@@ -160,20 +172,22 @@ int hfd_status_model_take_leases(struct hfd_status_model *model, const char *lis
         return 0;
 }
 
+/* The state of an instance whose response has no usable body. code 0 = no response. */
 static const char *state_of_code(int code) {
         if (code == 0)
                 return "unreachable";
         return code == 401 || code == 403 ? "denied" : "unknown";
 }
 
-void hfd_status_model_take_response(struct hfd_status_instance *instance, int code,
-                                    const char *body, size_t n) {
+void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,
+                                   size_t n) {
         struct hf__json *json = NULL;
         int64_t term = 0;
 
         instance->term = 0;
         instance->lease[0] = '\0';
-        take_text(instance->state, sizeof instance->state, state_of_code(code));
+        /* The state unless the body is valid. */
+        copy_printable(instance->state, sizeof instance->state, state_of_code(code));
         if (code != 200 || hf__json_parse(body, n, &json, NULL) != 0)
                 return;
         const char *identity = hf__json_string(json, "identity"),
@@ -183,18 +197,20 @@ void hfd_status_model_take_response(struct hfd_status_instance *instance, int co
                 return;
         }
         if (strcmp(identity, instance->identity) != 0) {
-                /* Another process serves at this endpoint now: the instance of this identity Lease
+                /* Another process serves at this endpoint now. The instance of this identity Lease
                  * has ended, and the leader has not deleted the Lease yet. */
-                take_text(instance->state, sizeof instance->state, "gone");
+                copy_printable(instance->state, sizeof instance->state, "gone");
         } else {
-                take_text(instance->state, sizeof instance->state, state);
-                take_text(instance->lease, sizeof instance->lease, hf__json_string(json, "lease"));
+                copy_printable(instance->state, sizeof instance->state, state);
+                copy_printable(instance->lease, sizeof instance->lease,
+                               hf__json_string(json, "lease"));
                 if (hf__json_i64(json, "term", &term) && term > 0)
                         instance->term = (uint64_t)term;
         }
         hf__json_free(json);
 }
 
+/* A Lease does not contain its term, so the holder's own response is the only source. */
 uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                                const struct hfd_status_lease *lease) {
         for (unsigned i = 0; i < model->n_instances; i++) {

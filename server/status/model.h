@@ -3,15 +3,16 @@
 /*
  * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
  *
- * A model has two sources. The list of Leases of one API server: identity Leases name the
- * instances, all others are Leases of elections. And each instance's own response to GET
- * /debug/leader, which has its state and its term.
+ * A model has two sources:
+ * - the list of Leases of one API server. Identity Leases name the instances, all others are Leases
+ *   of elections.
+ * - the response of each instance to GET /debug/leader, which has its state and its term.
  *
  * All texts in a model are printable ASCII. Other bytes are replaced by '?', so that nothing in a
  * Lease can control the terminal.
  *
- * Thread: a model belongs to one thread, except that hfd_status_model_take_response changes one
- * instance of it only (collector.c calls it with a lock held).
+ * Thread: a model belongs to one thread. Only hfd_status_model_set_response may run on another: it
+ * changes one instance, and the caller locks (collector.c).
  */
 #include <stdint.h>
 
@@ -20,7 +21,7 @@
 
 #include "leader/lease_history.h"
 
-#define HFD_STATUS_MAX_INSTANCES 32 /* kept and queried; further ones are only counted */
+#define HFD_STATUS_MAX_INSTANCES 32 /* stored and queried; further ones are only counted */
 #define HFD_STATUS_MAX_LEASES    32 /* likewise */
 
 struct hfd_status_instance {
@@ -32,7 +33,7 @@ struct hfd_status_instance {
         char state[20];                    /* "unreachable" until it has responded */
         char lease[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" of the Lease it contends for */
         uint64_t term;                     /* 0 = it leads no term */
-        /* Rounds since it failed to respond, counted by the collector; 0 = it responded. */
+        /* Refreshes since it failed to respond, counted by the collector; 0 = it responded. */
         unsigned n_skipped;
 };
 
@@ -41,17 +42,17 @@ struct hfd_status_lease {
         char holder[HF_IDENTITY_MAX + 1];  /* "" = nobody */
         int64_t acquire_us, renew_us;      /* microseconds since 1970; 0 = not given */
         int64_t duration_s;                /* 0 = not given */
-        int64_t n_transitions;
+        int64_t n_transitions;             /* how often the holder has changed */
         unsigned n_history;
         struct hf__lease_history_entry history[HF__LEASE_HISTORY_MAX]; /* oldest first */
 };
 
 struct hfd_status_model {
         char server[160];          /* URL that the Leases were read from */
-        char trouble[256];         /* why the last read of the Leases failed; "" = it succeeded */
+        char read_error[256];      /* why the last read of the Leases failed; "" = it succeeded */
         char resource_version[40]; /* of the list; a watch starts from it */
         unsigned n_instances, n_leases;
-        unsigned n_more_instances, n_more_leases; /* beyond the limits, not kept */
+        unsigned n_omitted_instances, n_omitted_leases;                 /* beyond the limits */
         struct hfd_status_instance instances[HFD_STATUS_MAX_INSTANCES]; /* sorted by name */
         struct hfd_status_lease leases[HFD_STATUS_MAX_LEASES];          /* sorted by label */
 };
@@ -61,12 +62,12 @@ struct hfd_status_model {
  * instance's response is kept while its identity and endpoint are the same. HF_E_INVALID, -ENOMEM:
  * the model is unchanged.
  */
-int hfd_status_model_take_leases(struct hfd_status_model *model, const char *list, size_t n);
+int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list, size_t n);
 
 /* Stores an instance's response to GET /debug/leader. code is the HTTP status; 0 = no response. */
-void hfd_status_model_take_response(struct hfd_status_instance *instance, int code,
-                                    const char *body, size_t n);
+void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,
+                                   size_t n);
 
-/* The term of the Lease's holder, as the holder itself reported it; 0 = not known. */
+/* The term that the Lease's holder reported in its response; 0 = not known. */
 uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                                const struct hfd_status_lease *lease);

@@ -2,9 +2,11 @@
 /*
  * The status model as text.
  *
- * Tables are first written with a tab between cells and a newline after each row, then aligned, so
- * that a column is as wide as its widest cell. That needs cells without tabs and newlines, which
- * the model guarantees: its texts are printable ASCII.
+ * A table is written twice: first with a tab between cells and a newline after each row, then with
+ * aligned columns. Only the complete table shows how wide a column must be.
+ *
+ * Invariant: a cell contains no tab and no newline, because align_rows would split it there. The
+ * model guarantees this for its texts, which are printable ASCII.
  */
 #include "server/status/render.h"
 
@@ -19,12 +21,12 @@
 #include "server/status/model.h"
 
 #define MAX_COLUMNS    8
-#define MAX_HAND_OVERS 10 /* rows shown: the newest of all Leases */
+#define MAX_HAND_OVERS 10 /* rows that are shown: the newest of all Leases */
 
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
-        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery. All in seconds. A row is
-         * for ages below `below`; they are shown in `unit`, the remainder in `rest` (0 = not
-         * shown). */
+        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery, so that ages look as in
+         * kubectl. A row is for ages below `below`. They are shown in `unit`, and the remainder in
+         * `rest` (0 = no remainder is shown). All numbers are seconds. */
         static const struct {
                 int64_t below, unit, rest;
                 char unit_letter, rest_letter;
@@ -54,8 +56,9 @@ void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
                                forms[i].unit_letter);
 }
 
-/* A planned hand-over leaves a gap of a few milliseconds and a take-over one of many seconds: a
- * short gap is printed more precisely than an age. */
+/* A planned hand-over leaves the Lease without a holder for a few milliseconds, a take-over after a
+ * crash for many seconds. Ages have no unit below a second, so short gaps have a format of their
+ * own. */
 static void format_gap(int64_t ms, char text[HFD_STATUS_AGE_MAX]) {
         if (ms < 1000)
                 (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "ms", ms);
@@ -66,6 +69,8 @@ static void format_gap(int64_t ms, char text[HFD_STATUS_AGE_MAX]) {
                 hfd_status_render_age(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, text);
 }
 
+/* Shortens only the exact form host_instance_boot_random (identity.c in server/controllers). Other
+ * programs may hold Leases too, and the parts of their identities are unknown. */
 void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]) {
         const char *instance = strchr(identity, '_'),
                    *boot = instance ? strchr(instance + 1, '_') : NULL;
@@ -85,7 +90,7 @@ void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENT
 /* ---- tables ---- */
 
 /* Appends rows (cells separated by tabs, rows ended by newlines) as aligned columns. The first pass
- * measures the columns, the second one writes; the last cell of a row gets no trailing spaces. */
+ * measures the columns, the second one writes. The last cell of a row gets no trailing spaces. */
 static void align_rows(const struct hf__strbuf *rows, struct hf__strbuf *out) {
         size_t widths[MAX_COLUMNS] = {0};
         const char *text = rows->data ? rows->data : "";
@@ -117,6 +122,7 @@ static void align_rows(const struct hf__strbuf *rows, struct hf__strbuf *out) {
         }
 }
 
+/* Appends the age of a time and then `after`; "-" if the time is not known (0). */
 static void add_age(struct hf__strbuf *rows, int64_t then_us, int64_t now_us, const char *after) {
         char age[HFD_STATUS_AGE_MAX] = "-";
 
@@ -125,6 +131,7 @@ static void add_age(struct hf__strbuf *rows, int64_t then_us, int64_t now_us, co
         hf__strbuf_printf(rows, "%s%s", age, then_us > 0 ? after : "");
 }
 
+/* An empty identity is a Lease without a holder. */
 static void add_identity(struct hf__strbuf *rows, const char *identity) {
         char text[HFD_STATUS_IDENTITY_MAX];
 
@@ -132,7 +139,8 @@ static void add_identity(struct hf__strbuf *rows, const char *identity) {
         hf__strbuf_puts(rows, text[0] ? text : "nobody");
 }
 
-static void add_more(struct hf__strbuf *out, unsigned n) {
+/* Reports the rows beyond the model's limits, so that a cut table does not look complete. */
+static void add_omitted(struct hf__strbuf *out, unsigned n) {
         if (n)
                 hf__strbuf_printf(out, "... and %u more\n", n);
 }
@@ -157,7 +165,7 @@ static void add_instances(const struct hfd_status_model *model, int64_t now_us,
                 hf__strbuf_putc(&rows, '\n');
         }
         align_rows(&rows, out);
-        add_more(out, model->n_more_instances);
+        add_omitted(out, model->n_omitted_instances);
         hf__strbuf_done(&rows);
 }
 
@@ -175,6 +183,7 @@ static void add_leases(const struct hfd_status_model *model, int64_t now_us,
                 uint64_t term = hfd_status_model_term(model, lease);
                 hf__strbuf_printf(&rows, "%s\t", lease->label);
                 add_identity(&rows, lease->holder);
+                /* The holder did not renew in time: it is dead or cut off, or the clocks differ. */
                 if (lease->holder[0] && lease->renew_us > 0 &&
                     (now_us - lease->renew_us) / 1000000 > lease->duration_s)
                         hf__strbuf_puts(&rows, " (silent)");
@@ -189,10 +198,11 @@ static void add_leases(const struct hfd_status_model *model, int64_t now_us,
                 hf__strbuf_putc(&rows, '\n');
         }
         align_rows(&rows, out);
-        add_more(out, model->n_more_leases);
+        add_omitted(out, model->n_omitted_leases);
         hf__strbuf_done(&rows);
 }
 
+/* One row of the table of hand-overs; both borrowed from the model. */
 struct hand_over {
         const struct hfd_status_lease *lease;
         const struct hf__lease_history_entry *transition;
@@ -204,8 +214,8 @@ static int compare_newest_first(const void *a, const void *b) {
         return (left < right) - (left > right);
 }
 
-/* Merges the histories of all Leases, newest first. The column LEASE is there only if more than one
- * Lease has a history. */
+/* Merges the histories of all Leases, newest first. There is a column LEASE only if more than one
+ * Lease has a history; otherwise every row would repeat the same name. */
 static void add_hand_overs(const struct hfd_status_model *model, int64_t now_us,
                            struct hf__strbuf *out) {
         struct hand_over list[HFD_STATUS_MAX_LEASES * HF__LEASE_HISTORY_MAX];
@@ -233,6 +243,7 @@ static void add_hand_overs(const struct hfd_status_model *model, int64_t now_us,
                 hf__strbuf_puts(&rows, " -> ");
                 add_identity(&rows, transition->holder);
                 format_gap(transition->gap_ms, gap);
+                /* A new Lease had no previous holder, so there is no gap. */
                 hf__strbuf_printf(&rows, "\t%s\t%s", transition->cause,
                                   strcmp(transition->cause, "created") == 0 ? "-" : gap);
                 if (n_with_history > 1)
@@ -250,8 +261,8 @@ void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
 
         hf__time_format(now_us / 1000000, now);
         hf__strbuf_printf(out, "%s  %s\n", model->server, now);
-        if (model->trouble[0])
-                hf__strbuf_printf(out, "not fresh: %s\n", model->trouble);
+        if (model->read_error[0])
+                hf__strbuf_printf(out, "not fresh: %s\n", model->read_error);
         hf__strbuf_putc(out, '\n');
         add_instances(model, now_us, out);
         hf__strbuf_putc(out, '\n');
@@ -259,9 +270,11 @@ void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
         add_hand_overs(model, now_us, out);
 }
 
+/* Leaves out ages and renewal times: they change every second and would make every text new. The
+ * message of a read error is left out too, because only its presence matters. */
 void hfd_status_render_facts(const struct hfd_status_model *model, struct hf__strbuf *out) {
-        hf__strbuf_printf(out, "%s %s %u %u\n", model->server, model->trouble[0] ? "stale" : "",
-                          model->n_more_instances, model->n_more_leases);
+        hf__strbuf_printf(out, "%s %s %u %u\n", model->server, model->read_error[0] ? "stale" : "",
+                          model->n_omitted_instances, model->n_omitted_leases);
         for (unsigned i = 0; i < model->n_instances; i++)
                 hf__strbuf_printf(out, "%s %s %s\n", model->instances[i].identity,
                                   model->instances[i].endpoint, model->instances[i].state);

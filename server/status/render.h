@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The status model as text for people. Pure: the caller passes the time, and writes the text.
+ * The status model as text for people. Pure: the caller passes the time and prints the text.
  */
 #include <stdint.h>
 
@@ -11,18 +11,18 @@ struct hfd_status_model;
 #define HFD_STATUS_AGE_MAX      32 /* bytes of a rendered age, with its NUL */
 #define HFD_STATUS_IDENTITY_MAX 48 /* bytes of a shortened identity, with its NUL */
 
-/* Appends the tables of instances, Leases and hand-overs. Ages are counted up to now_us
- * (microseconds since 1970). An error sticks in out. */
+/* Appends the tables of instances, Leases and hand-overs. Ages are relative to now_us
+ * (microseconds since 1970). An error is recorded in out->error. */
 void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
                        struct hf__strbuf *out);
 
-/* Appends the facts that change neither with time nor with a renewal. If this text is the same for
- * two models, printing the second one would show nothing new. */
+/* Appends the facts that change neither with time nor with a renewal. If two models have the same
+ * text, printing the second one would show nothing new. */
 void hfd_status_render_facts(const struct hfd_status_model *model, struct hf__strbuf *out);
 
-/* An age in microseconds, in kubectl's form: "12s", "3m4s", "5h". Negative ages are "0s". */
+/* Formats an age in microseconds as kubectl does: "12s", "3m4s", "5h". Negative ages are "0s". */
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]);
 
-/* "a/91d0" for host_a_boot_91d0123456789abc, the form of holdfastd's own identities; any other
- * identity unchanged, but cut to 40 characters. */
+/* Shortens an identity of the form that holdfastd creates: host_a_boot_91d0123456789abc becomes
+ * "a/91d0". Any other identity stays unchanged, but is cut to 40 characters. */
 void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sub-command `holdfastd status`: reads the model once and prints it, or with --watch keeps it
- * up to date until a signal.
+ * The sub-command `holdfastd status`. It reads the model once and prints it. With --watch (the live
+ * mode) it then refreshes and shows the model until a signal.
  *
- * The live mode reads the Leases when their watch reports a change, and asks the instances once a
- * second. On a terminal it draws over its previous output. Elsewhere it prints the model again only
- * when facts have changed, so that the output is a record of what happened. A server that stops
- * responding does not end it: the previous model stays, marked as not fresh, and the collector
- * tries the other instances.
+ * The live mode refreshes once a second, and sooner when the watch reports a change of a Lease. A
+ * refresh reads the Leases again if they may have changed, and queries the instances in any case.
+ * On a terminal it draws over its previous output. In a pipe or file it prints the model only when
+ * facts have changed, so that the output is a record of what happened. A server that stops
+ * responding does not end the live mode: the previous model stays, marked as not fresh, and the
+ * collector tries the other instances.
  *
- * Invariant: a round of the live mode takes at least MIN_ROUND, whatever its callbacks report; and
- * it waits for nothing longer than ROUND, except for the bounded requests of the collector.
+ * Invariants. Two refreshes are at least MIN_REFRESH_INTERVAL apart, however many changes the watch
+ * reports. And a refresh waits for nothing except for the requests of the collector, which have
+ * timeouts.
  *
  * Threads. The command's thread does everything. In the live mode a second thread waits for SIGINT
- * and SIGTERM and fires a token; callbacks of the watch and of the token only set a flag under `mu`
- * and signal.
+ * and SIGTERM and fires a token. The callbacks of the watch and of the token at most set a flag
+ * under `mu`, and wake the command's thread.
  */
 #include "server/status/status.h"
 
@@ -36,28 +38,30 @@
 #include "server/status/model.h"
 #include "server/status/render.h"
 
-#define ROUND     (1 * HF_NSEC_PER_SEC)    /* ages are printed anew, instances asked again */
-#define MIN_ROUND (100 * HF_NSEC_PER_MSEC) /* collects many changes at once into one round */
+#define REFRESH_INTERVAL     (1 * HF_NSEC_PER_SEC)    /* at the latest, for ages and instances */
+#define MIN_REFRESH_INTERVAL (100 * HF_NSEC_PER_MSEC) /* one refresh covers many quick changes */
 /* After this time the Leases are read again even without a change: the watch may have stalled. */
-#define MAX_AGE (10 * HF_NSEC_PER_SEC)
+#define MAX_LEASES_AGE (10 * HF_NSEC_PER_SEC)
 
+/* The state of the live mode. Everything belongs to the command's thread, unless `mu` guards it. */
 struct live {
         const struct hf_clock *clock; /* borrowed */
         struct hf_cancel *stop;       /* owned */
         bool on_terminal;
-        unsigned n_drawn;        /* lines of the previous drawing on the terminal */
+        unsigned n_drawn;        /* lines that the previous draw_model wrote */
         struct hf__strbuf facts; /* of the last printed model; empty = nothing printed yet */
 
         pthread_mutex_t mu;
         pthread_cond_t cond;
-        bool changed; /* guarded by mu */
+        bool changed; /* guarded by mu: a Lease has changed, or its watch has ended */
 };
 
-static int64_t real_us(void) {
+static int64_t wall_clock_us(void) {
         const struct hf_clock *clock = hf_clock_system();
         return clock->real(clock->ctx) / HF_NSEC_PER_USEC;
 }
 
+/* Prints why the first read failed, with a hint on what to do. Returns the exit status. */
 static int report_failure(const char *kubeconfig, int r, const struct hf_status *status) {
         const char *hint = "";
 
@@ -67,6 +71,7 @@ static int report_failure(const char *kubeconfig, int r, const struct hf_status 
         else if (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT)
                 hint = "; is that instance running? Use --kubeconfig to name the file of another "
                        "one";
+        /* A message about a server does not say which kubeconfig named that server. */
         if (r == -ENOENT || strstr(status->message, kubeconfig))
                 (void)fprintf(stderr, "holdfastd status: %s%s\n", status->message, hint);
         else
@@ -81,15 +86,16 @@ static int report_failure(const char *kubeconfig, int r, const struct hf_status 
 static bool print_model(const struct hfd_status_model *model) {
         struct hf__strbuf text = {0};
 
-        hfd_status_render(model, real_us(), &text);
+        hfd_status_render(model, wall_clock_us(), &text);
         bool good = !text.error && fwrite(text.data, 1, text.n, stdout) == text.n &&
                     fflush(stdout) == 0;
         hf__strbuf_done(&text);
         return good;
 }
 
-/* Draws over the previous drawing. Lines are cut to the window: a line that wrapped, or scrolled
- * out at the top, would make "n_drawn lines up" miss the first line of the drawing. */
+/* Overwrites the previous output: moves the cursor up by n_drawn lines and writes the new text. The
+ * text is cut to the window's size. A line that wraps or scrolls out of the window would make
+ * n_drawn wrong, so that parts of the previous output would remain. */
 static bool draw_model(struct live *live, const struct hfd_status_model *model) {
         struct winsize window = {0};
         struct hf__strbuf text = {0}, screen = {0};
@@ -100,7 +106,7 @@ static bool draw_model(struct live *live, const struct hfd_status_model *model) 
                 rows = window.ws_row;
                 columns = window.ws_col;
         }
-        hfd_status_render(model, real_us(), &text);
+        hfd_status_render(model, wall_clock_us(), &text);
         if (live->n_drawn > 0)
                 hf__strbuf_printf(&screen, "\033[%uF", live->n_drawn);
         live->n_drawn = 0;
@@ -111,7 +117,7 @@ static bool draw_model(struct live *live, const struct hfd_status_model *model) 
                 hf__strbuf_puts(&screen, "\033[K\n");
                 line += n + (line[n] == '\n');
         }
-        hf__strbuf_puts(&screen, "\033[J");
+        hf__strbuf_puts(&screen, "\033[J"); /* erases the rest of a longer previous output */
         bool good = !text.error && !screen.error &&
                     fwrite(screen.data, 1, screen.n, stdout) == screen.n && fflush(stdout) == 0;
         hf__strbuf_done(&text);
@@ -132,7 +138,7 @@ static bool show_model(struct live *live, const struct hfd_status_model *model) 
         }
         bool first = live->facts.n == 0, same = !first && strcmp(facts.data, live->facts.data) == 0;
         hf__strbuf_done(&live->facts);
-        live->facts = facts; /* consumed */
+        live->facts = facts; /* live owns the buffer now */
         if (same)
                 return true;
         return (first || putchar('\n') != EOF) && print_model(model);
@@ -140,7 +146,7 @@ static bool show_model(struct live *live, const struct hfd_status_model *model) 
 
 /* ---- the live mode ---- */
 
-/* The watch's callback. Thread: any. */
+/* Called when a Lease has changed or the watch has ended. Thread: any. */
 static void on_changed(void *ctx) {
         struct live *live = ctx;
 
@@ -150,7 +156,7 @@ static void on_changed(void *ctx) {
         (void)pthread_mutex_unlock(&live->mu);
 }
 
-/* The token's waker. Thread: any. */
+/* Called when the stop token fires. The waiting thread checks the token itself. Thread: any. */
 static void on_stop(void *ctx) {
         struct live *live = ctx;
 
@@ -159,7 +165,8 @@ static void on_stop(void *ctx) {
         (void)pthread_mutex_unlock(&live->mu);
 }
 
-/* Waits for a change, the time `until` or the stop. Returns whether a Lease has changed. */
+/* Waits until a Lease changes, the stop token fires or boot time `until`. Returns whether a Lease
+ * may have changed. */
 static bool wait_for_change(struct live *live, hf_nsec until) {
         struct hf_cancel_waker waker = {0};
 
@@ -174,69 +181,73 @@ static bool wait_for_change(struct live *live, hf_nsec until) {
         return changed;
 }
 
-/* Reads the Leases again. Returns false on failure: the model keeps the previous ones, and its
- * `trouble` has the reason. */
+/* Reads the Leases again. On failure returns false, keeps the previous Leases and stores the reason
+ * in model->read_error. */
 static bool refresh_leases(struct live *live, struct hfd_status_collector *collector,
                            struct hfd_status_model *model) {
         struct hf_status status;
         int r = hfd_status_collector_read_leases(collector, live->stop, model, &status);
 
         if (r != 0)
-                (void)snprintf(model->trouble, sizeof model->trouble, "%.255s", status.message);
+                (void)snprintf(model->read_error, sizeof model->read_error, "%.255s",
+                               status.message);
         return r == 0;
 }
 
 /* Runs until a stop signal, or until the output cannot be written. The caller has filled the model
  * once. Returns the exit status. */
-static int run_live(struct live *live, struct hfd_status_collector *collector,
-                    struct hfd_status_model *model) {
+static int refresh_until_stopped(struct live *live, struct hfd_status_collector *collector,
+                                 struct hfd_status_model *model) {
         bool stale = false, written = true;
         hf_nsec read_at = hf_now(live->clock);
 
         while (!hf_cancel_fired(live->stop) && written) {
-                hf_nsec round_at = hf_now(live->clock);
+                hf_nsec refresh_at = hf_now(live->clock);
                 if (stale) {
                         stale = !refresh_leases(live, collector, model);
-                        read_at = round_at;
+                        read_at = refresh_at;
                         if (hf_cancel_fired(live->stop))
                                 break;
-                        /* Shows the new Leases before the instances are asked, which may take 2 s.
-                         * In a file, one change would then be printed twice. */
+                        /* The queries may take 2 s, so the new Leases are shown before. Not in a
+                         * file, where one change would be printed twice. */
                         if (live->on_terminal)
                                 (void)show_model(live, model);
                 }
                 if (!stale)
                         hfd_status_collector_watch(collector, model, on_changed, live);
-                hfd_status_collector_ask_instances(collector, model);
+                hfd_status_collector_query_instances(collector, model);
                 written = show_model(live, model);
-                bool changed = written && wait_for_change(live, round_at + ROUND);
-                stale = stale || changed || hfd_status_collector_is_silent(collector, model) ||
-                        hf_now(live->clock) >= read_at + MAX_AGE;
-                (void)hf_cancel_wait(live->stop, round_at + MIN_ROUND);
+                bool changed = written && wait_for_change(live, refresh_at + REFRESH_INTERVAL);
+                stale = stale || changed ||
+                        hfd_status_collector_is_server_unreachable(collector, model) ||
+                        hf_now(live->clock) >= read_at + MAX_LEASES_AGE;
+                (void)hf_cancel_wait(live->stop, refresh_at + MIN_REFRESH_INTERVAL);
         }
         if (!written)
                 (void)fprintf(stderr, "holdfastd status: cannot write to the standard output\n");
         return written ? 0 : 1;
 }
 
-static void stop_signals(sigset_t *ret_set) {
+static void fill_stop_signals(sigset_t *ret_set) {
         (void)sigemptyset(ret_set);
         (void)sigaddset(ret_set, SIGINT);
         (void)sigaddset(ret_set, SIGTERM);
 }
 
+/* The signal thread: fires the stop token at the first signal. */
 static void *wait_for_signal(void *stop) {
         sigset_t set;
         int number;
 
-        stop_signals(&set);
+        fill_stop_signals(&set);
         (void)sigwait(&set, &number);
         hf_cancel_fire(stop, HF_CANCEL_STOPPING);
         return NULL;
 }
 
-static int watch_leases(struct live *live, const struct hf_host *host,
-                        struct hfd_status_collector *collector, struct hfd_status_model *model) {
+/* Returns the exit status. */
+static int run_live_mode(struct live *live, const struct hf_host *host,
+                         struct hfd_status_collector *collector, struct hfd_status_model *model) {
         pthread_t signals;
         int r = hf__thread_start(host, "hf-signals", wait_for_signal, live->stop, &signals);
 
@@ -244,8 +255,8 @@ static int watch_leases(struct live *live, const struct hf_host *host,
                 (void)fprintf(stderr, "holdfastd status: %s\n", hf_strerror(r));
                 return 1;
         }
-        int exit_status = run_live(live, collector, model);
-        /* If run_live ended by a failure, the thread still waits for a signal. */
+        int exit_status = refresh_until_stopped(live, collector, model);
+        /* After a failure no signal has arrived, and the thread still waits for one. */
         (void)pthread_kill(signals, SIGTERM);
         (void)pthread_join(signals, NULL);
         return exit_status;
@@ -265,9 +276,9 @@ static int run_command(const struct hfd_status_options *options, const struct hf
         if (r != 0) {
                 exit_status = report_failure(options->kubeconfig, r, &status);
         } else if (options->watch) {
-                exit_status = watch_leases(live, host, collector, model);
+                exit_status = run_live_mode(live, host, collector, model);
         } else {
-                hfd_status_collector_ask_instances(collector, model);
+                hfd_status_collector_query_instances(collector, model);
                 exit_status = print_model(model) ? 0 : 1;
         }
         hfd_status_collector_free(collector);
@@ -286,7 +297,7 @@ int hfd_status_main(const struct hfd_status_options *options) {
         int r = model ? hf_cond_init(&live.cond) : -ENOMEM;
 
         if (options->watch) { /* before any thread is created: threads inherit the mask */
-                stop_signals(&set);
+                fill_stop_signals(&set);
                 (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
         }
         if (r == 0) {

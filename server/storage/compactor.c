@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds of the compactor. A round is a chain of at most two operations: the agreement (a
- * transaction) and then, for its winner, the compaction.
+ * Makes one attempt per interval to compact the store. An attempt is a transaction that writes the
+ * compact key and, on the instance whose transaction succeeds, a compaction.
  *
- * Two invariants. At most one round is under way (`busy`), and while it is, it alone touches
- * `agreed` and `seen`. And the owner and the round hold one reference each: freeing marks the
- * compactor closed and drops the owner's reference, and a round that ends later starts nothing
- * more.
+ * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
+ * `key_revision` and `previous_revision`. The owner and the running attempt hold one reference
+ * each. hfd_compactor_free sets `closed` and drops the owner's reference; an attempt that is still
+ * running then starts no further operation.
  *
- * If a round fails or its outcome is unknown, `agreed` stays as it was. The next agreement then
- * fails its compare, and the reply contains the key's revision. A compaction that fails does no
- * harm: a later one includes it.
+ * If the transaction fails or its outcome is unknown, `key_revision` does not change. If another
+ * instance, or the lost transaction itself, has written the key, the next compare fails, and its
+ * reply contains the key's current revision. A compaction that fails does no harm, because a later
+ * compaction at a higher revision includes it.
  */
 #include "server/storage/compactor.h"
 
@@ -23,18 +24,18 @@
 #include "base/thread.h"
 #include "server/storage/keys.h"
 
-#define ROUND_TIMEOUT (10 * HF_NSEC_PER_SEC) /* for each operation of a round */
+#define OPERATION_TIMEOUT (10 * HF_NSEC_PER_SEC) /* for each operation of an attempt */
 
 struct hfd_compactor {
         /* Immutable. */
         const struct hf_host *host; /* borrowed */
         struct hfd_store *store;    /* borrowed */
-        char key[HFD_KEY_MAX];      /* the agreement key */
+        char key[HFD_KEY_MAX];      /* the compact key */
         /* Owner only. */
-        hf_nsec due; /* boot time; 0 = there was no tick yet */
-        /* Used by the round under way, or by the owner while there is none. */
-        uint64_t agreed; /* mod revision of the agreement key when it was last seen */
-        uint64_t seen;   /* the store's revision one round ago; 0 = unknown: compact nothing */
+        hf_nsec due; /* boot time of the next attempt; 0 = hfd_compactor_tick was never called */
+        /* Used by the callbacks of a running attempt; by the owner while none is running. */
+        uint64_t key_revision;      /* the compact key's mod revision; 0 = no such key */
+        uint64_t previous_revision; /* the store's, in the last reply; 0 = do not compact */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         unsigned refs;
@@ -54,7 +55,7 @@ static void compactor_unref(struct hfd_compactor *compactor) {
         }
 }
 
-static void end_round(struct hfd_compactor *compactor) {
+static void end_attempt(struct hfd_compactor *compactor) {
         pthread_mutex_lock(&compactor->mu);
         assert(compactor->busy);
         compactor->busy = false;
@@ -71,48 +72,48 @@ static bool is_closed(struct hfd_compactor *compactor) {
         return closed;
 }
 
-static hf_nsec round_deadline(const struct hfd_compactor *compactor) {
-        return hf_now(hf_host_clock(compactor->host)) + ROUND_TIMEOUT;
+static hf_nsec operation_deadline(const struct hfd_compactor *compactor) {
+        return hf_now(hf_host_clock(compactor->host)) + OPERATION_TIMEOUT;
 }
 
 static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
 
-        /* HF_E_GONE: it was compacted already. */
+        /* HF_E_GONE: the store was already compacted at this revision or a later one. */
         if (reply->error != 0 && reply->error != HF_E_GONE && reply->error != HF_E_CANCELED)
                 hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
                        "cannot compact the store, will try again: %s", reply->status.message);
-        end_round(compactor);
+        end_attempt(compactor);
 }
 
-/* Compacts at the revision seen one round ago, not at the current one, so that clients have at
+/* Compacts at the revision of the previous attempt, not at the current one, so that clients have at
  * least one interval to continue a watch or a list. */
-static void on_agreed(void *ctx, const struct hfd_store_reply *reply) {
+static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
-        uint64_t target = compactor->seen;
+        uint64_t target = compactor->previous_revision;
 
         if (reply->error == 0)
-                compactor->agreed = reply->revision;
+                compactor->key_revision = reply->revision;
         else if (reply->error == HF_E_CONFLICT)
-                compactor->agreed = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
+                compactor->key_revision = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
         else if (reply->error != HF_E_CANCELED)
                 hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
                        "cannot write the key %s, will try again: %s", compactor->key,
                        reply->status.message);
         if (reply->error == 0 || reply->error == HF_E_CONFLICT)
-                compactor->seen = reply->revision;
+                compactor->previous_revision = reply->revision;
         if (reply->error != 0 || target == 0 || is_closed(compactor) ||
-            compactor->store->ops->compact(compactor->store, target, round_deadline(compactor),
+            compactor->store->ops->compact(compactor->store, target, operation_deadline(compactor),
                                            on_compacted, compactor) != 0)
-                end_round(compactor);
+                end_attempt(compactor);
 }
 
-/* 0, or an error: then no callback is called. */
-static int start_round(struct hfd_compactor *compactor) {
+/* Sends the transaction. 0, or an error: then on_key_written is not called. */
+static int start_attempt(struct hfd_compactor *compactor) {
         const char *keys[] = {compactor->key};
         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
                                       .key = compactor->key,
-                                      .revision = compactor->agreed};
+                                      .revision = compactor->key_revision};
         struct hfd_op put = {.kind = HFD_PUT, .key = compactor->key};
         struct hfd_txn txn = {.compares = &compare,
                               .n_compares = 1,
@@ -121,15 +122,16 @@ static int start_round(struct hfd_compactor *compactor) {
                               .get_on_failure = keys,
                               .n_get_on_failure = 1};
         char text[32];
-        int n = snprintf(text, sizeof text, "%llu", (unsigned long long)compactor->seen);
+        int n = snprintf(text, sizeof text, "%llu",
+                         (unsigned long long)compactor->previous_revision);
         int r;
 
-        /* The value is for people only; its mod revision is what counts. */
+        /* Only the key's mod revision matters; the value is for a human who reads the key. */
         put.value = hf__buf_copy(text, (size_t)n);
         if (!put.value)
                 return -ENOMEM;
-        r = compactor->store->ops->txn(compactor->store, &txn, round_deadline(compactor), on_agreed,
-                                       compactor);
+        r = compactor->store->ops->txn(compactor->store, &txn, operation_deadline(compactor),
+                                       on_key_written, compactor);
         hf__buf_unref(put.value);
         return r;
 }
@@ -149,8 +151,8 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
                 compactor->refs++;
         }
         pthread_mutex_unlock(&compactor->mu);
-        if (start && start_round(compactor) != 0)
-                end_round(compactor);
+        if (start && start_attempt(compactor) != 0)
+                end_attempt(compactor);
 }
 
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,

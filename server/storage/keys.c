@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys (keys.h shows their layout). The layout is an on-disk format: instances of different
- * versions share a store, so it must not change.
+ * Builds and recognizes keys; keys.h documents their layout.
+ *
+ * Invariant: the layout is an on-disk format. Instances of different versions share a store, so the
+ * layout must not change.
  */
 #include "server/storage/keys.h"
 
@@ -13,7 +15,7 @@
 
 #define TERMS ".holdfast/terms/" /* follows the prefix */
 
-int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
+int hfd_key_term_record(char *key, const char *prefix, const char *ns, const char *name) {
         return hf__join(key, HFD_KEY_MAX, prefix, TERMS, ns, "/", name, NULL) ? 0 : HF_E_TOO_LARGE;
 }
 

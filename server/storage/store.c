@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all stores check before they start a transaction.
+ * The checks that every store makes before it starts a transaction.
  *
- * Invariant: a transaction that passes here behaves the same in every store. So the checks must
- * refuse whatever any of the stores cannot do.
+ * Invariant: a transaction that passes these checks behaves the same in every store. So they must
+ * refuse everything that one of the stores does not support.
  */
 #include "server/storage/store.h"
 
@@ -20,8 +20,8 @@ static int check_key(const char *key) {
 }
 
 /* Whether ops[i] and an earlier op have the same key, and one of them is a put. Such a transaction
- * is refused, because the key would have two contents at one mod revision. Deleting a key twice is
- * harmless. */
+ * is refused, because the key would have two different values at one mod revision. Deleting a key
+ * twice is harmless. */
 static bool is_written_before(const struct hfd_txn *txn, size_t i) {
         const struct hfd_op *op = &txn->ops[i];
 

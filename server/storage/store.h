@@ -11,44 +11,44 @@
  * last write, its create revision that of the put that created it.
  *
  * Revision order. Operations are linearizable: an operation sees every write that was completed
- * before it started. A reply's revision is the store's revision at that moment, so that reads at
- * that revision give the same result again. Events of one watch are delivered in the order of their
- * revisions. There is no order between replies and events, or between two watches: compare
+ * before it started. A reply contains the store's revision at the time of the operation. A later
+ * read at that revision returns the same result. Events of one watch are delivered in the order of
+ * their revisions. There is no order between replies and events, or between two watches: compare
  * revisions.
  *
- * Compaction. compact(R) forgets what reads at R and later do not need. Reads below R then end with
- * HF_E_GONE; the current state is never lost. A watch from a revision below R ends with HF_E_GONE:
- * list again, and watch from the list's revision + 1. A watch from an old revision that is not
- * compacted gets every event since; a watch from a revision that is not reached yet waits for it.
+ * Compaction. compact(R) removes the versions that no read at R or later can return. Reads below R
+ * then end with HF_E_GONE; the current state is never lost. A watch from a revision below R ends
+ * with HF_E_GONE: list again, and watch from the list's revision + 1. A watch from an old revision
+ * that is not compacted gets every event since; a watch from a revision that is not reached yet
+ * waits for it.
  *
- * Threads. Any thread may start an operation; starting does not wait for the store. Callbacks come
- * on the store's own threads, exactly once per started operation, and may come before the function
- * that started it has returned. They must not block and must not free the store; they may start
- * further operations. The store calls none of them with a lock held.
+ * Threads. Any thread may start an operation; starting one does not wait for the store. The store
+ * runs the callback of a started operation exactly once, on one of its threads, perhaps before the
+ * function that started the operation has returned. A callback must not block and must not free the
+ * store; it may start further operations. The store holds no lock during a callback.
  *
  * Ownership. Arguments of an operation are copied or referenced before the function returns.
  * Arguments of a callback are borrowed until it returns; hf__buf_ref keeps a value longer.
  *
- * Deadlines are boot times. A started operation ends by its deadline at the latest. A watch has
- * none: it ends when it is cancelled, fails, or the store is stopped.
+ * Deadlines are absolute boot times. A started operation ends by its deadline at the latest. A
+ * watch has no deadline: it ends when it is canceled, when it fails, or when the store is stopped.
  *
- * Starting returns 0, or an error, and then the callback is never called:
- *      -EINVAL          misuse: an empty key, a put without a value, two operations on one key of
- *                       which one is a put
- *      HF_E_TOO_LARGE   a key, a count, or the whole request
- *      -ENOMEM
- *      HF_E_CLOSED      the store was stopped
+ * A function that starts an operation returns 0 or one of these errors. After an error, the
+ * callback is never called. -EINVAL          misuse: an empty key, a put without a value, two
+ * operations on one key of which one is a put HF_E_TOO_LARGE   a key, a count, or the whole request
+ * exceeds its limit -ENOMEM HF_E_CLOSED      the store was stopped
  *
- * The outcome that the callback gets:
+ * The outcome of an operation, which its callback receives:
  *      0
  *      HF_E_CONFLICT     a compare of the transaction failed; nothing was written
- *      HF_E_UNAVAILABLE  certainly not done: it may be repeated
- *      HF_E_TIMEOUT      unknown whether it was done: read and decide before repeating a write
+ *      HF_E_UNAVAILABLE  the operation certainly had no effect: it may be repeated
+ *      HF_E_TIMEOUT      it is unknown whether a write was done: read before repeating it
  *      HF_E_GONE         the revision is compacted
  *      HF_E_INVALID      the revision is not reached yet
  *      HF_E_TOO_LARGE    the store refuses the size; nothing was written
- *      HF_E_CANCELED     the store was stopped; unknown whether a write was done
- *      -errno            unexpected (-ENOSPC: the store is full); unknown whether a write was done
+ *      HF_E_CANCELED     the store was stopped; it is unknown whether a write was done
+ *      -errno            unexpected (-ENOSPC: the store is full); whether a write was done is
+ * unknown
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,19 +78,20 @@ struct hfd_store_reply {
          * in its order. */
         const struct hfd_kv *kvs;
         size_t n_kvs;
-        bool more; /* list: the limit cut it short */
+        bool more; /* list: more keys follow after the limit */
         /* Which history the revisions belong to; it changes when a store is restored from a backup
          * into a new cluster. 0 = unknown (an error, or a store with one history only). */
         uint64_t cluster_id;
-        struct hf_status status; /* the error in words */
+        struct hf_status status; /* the error as text */
 };
 typedef void (*hfd_store_fn)(void *ctx, const struct hfd_store_reply *reply);
 
 enum hfd_compare_kind {
         HFD_MOD_EQUALS,   /* the key's mod revision is `revision`; 0 = the key does not exist */
         HFD_VALUE_EQUALS, /* the key exists, and its value is exactly `value` */
-        HFD_VALUE_BEGINS, /* the key exists, and its value begins with `value` and is longer. A
-                             fence names its holder this way. */
+        /* The key exists, and its value begins with `value` and is longer. A fence compares the
+         * holder in a term record this way. */
+        HFD_VALUE_BEGINS,
 };
 struct hfd_compare {
         enum hfd_compare_kind kind;
@@ -106,17 +107,17 @@ struct hfd_op {
         struct hf__buf *value; /* for a put; the store references it as long as it needs it */
 };
 
-#define HFD_TXN_MAX 16 /* compares, ops and get_on_failure of one transaction, each */
+#define HFD_TXN_MAX 16 /* the maximum number of each: compares, ops, get_on_failure */
 
 /* If all compares hold, all ops are done in one revision; otherwise nothing is written, and
  * get_on_failure is read in the same atomic step. Deleting a key that does not exist writes nothing
- * and takes no revision. */
+ * and does not increment the revision. */
 struct hfd_txn {
         const struct hfd_compare *compares;
         size_t n_compares;
         const struct hfd_op *ops;
         size_t n_ops;
-        const char *const *get_on_failure; /* keys; a missing one is left out of the reply */
+        const char *const *get_on_failure; /* keys; the reply omits those that do not exist */
         size_t n_get_on_failure;
         bool urgent; /* for Leases: it does not queue behind other traffic */
 };
@@ -133,12 +134,13 @@ struct hfd_watch_event {
 struct hfd_watch_handler {
         /* n >= 1 events. The events of one revision are passed in one call. */
         void (*event)(void *ctx, const struct hfd_watch_event *events, size_t n);
-        /* Called once, last. HF_E_GONE: compacted, list again. HF_E_UNAVAILABLE: watch again from
-         * the last delivered revision + 1. HF_E_CANCELED: by watch_cancel or stop. */
+        /* Called once, after the last event. HF_E_GONE: the start revision is compacted, so list
+         * again. HF_E_UNAVAILABLE: watch again from the last delivered revision + 1. HF_E_CANCELED:
+         * watch_cancel or stop has ended it. */
         void (*end)(void *ctx, int error, const struct hf_status *status);
 };
 
-/* What a store implements. Thread: any, except for free. */
+/* The functions that a store implements. Thread: any, except for free. */
 struct hfd_store_ops {
         int (*get)(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
                    void *ctx);
@@ -150,25 +152,26 @@ struct hfd_store_ops {
         int (*txn)(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
                    hfd_store_fn done, void *ctx);
         /* Watches the keys in [begin, end) from revision on, inclusive (0 = from the next write
-         * on). An empty end = up to the last key. handler is copied. *ret_id (ret_id may be NULL)
-         * is for watch_cancel. */
+         * on). An empty end = up to the last key. handler is copied. *ret_id is the argument for
+         * watch_cancel; ret_id may be NULL. */
         int (*watch)(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
         /* Ends the watch soon; events may still be delivered before its end. Does nothing for a
          * watch that has ended. */
         void (*watch_cancel)(struct hfd_store *store, uint64_t id);
-        /* HF_E_GONE: this revision was compacted already, which is as good as success. */
+        /* HF_E_GONE: an earlier compaction included this revision, so treat it as success. */
         int (*compact)(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
                        hfd_store_fn done, void *ctx);
-        /* The store's current revision, linearizable; a cheap read that returns no keys. */
+        /* Reads the store's current revision, linearizable. It is cheap: it returns no keys. */
         int (*revision)(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx);
-        /* New operations are refused with HF_E_CLOSED. Operations under way and watches end soon,
-         * with HF_E_CANCELED unless their outcome is known. Idempotent, does not wait. */
+        /* New operations are refused with HF_E_CLOSED. Running operations and watches end soon,
+         * with HF_E_CANCELED unless their outcome is known. Idempotent; does not block. */
         void (*stop)(struct hfd_store *store);
-        /* Stops, waits until every callback has returned, and frees. Must not be called from a
-         * callback, nor while another thread uses the store. */
+        /* Stops the store, blocks until every callback has returned, and frees it. Must not be
+         * called from a callback, nor while another thread uses the store. */
         void (*free)(struct hfd_store *store);
-        /* Rises every few seconds at least while the store's thread is alive; for the watchdog. */
+        /* A counter that increases at least every few seconds while the store's thread is alive.
+         * The watchdog checks it. */
         uint64_t (*iterations)(struct hfd_store *store);
 };
 
@@ -178,5 +181,5 @@ struct hfd_store {
         const struct hf_host *host; /* borrowed */
 };
 
-/* The checks with which every store begins a transaction. 0, -EINVAL or HF_E_TOO_LARGE. Pure. */
+/* Every store makes these checks before a transaction. 0, -EINVAL or HF_E_TOO_LARGE. Pure. */
 int hfd_txn_check(const struct hfd_txn *txn);

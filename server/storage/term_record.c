@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Term records and fences (term_record.h). The value is an on-disk format that instances of
- * different versions share: it must not change.
+ * Builds term records and the compares of fences; term_record.h describes both.
+ *
+ * Invariant: the value of a record is an on-disk format. Instances of different versions share a
+ * store, so the format must not change.
  */
 #include "server/storage/term_record.h"
 
@@ -41,7 +43,7 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
         int r;
 
         assert(out->n_leases < HFD_FENCE_LEASES);
-        r = hfd_key_terms(key, prefix, ns, name);
+        r = hfd_key_term_record(key, prefix, ns, name);
         if (r != 0)
                 return r;
         compares[0] = (struct hfd_compare){.kind = HFD_MOD_EQUALS, .key = key, .revision = term};

@@ -5,12 +5,12 @@
  *
  * A term record is a key of its own for each Lease (keys.h) with the value
  * `<holderIdentity>\n<acquireTime>`. Every transaction that creates a Lease or changes its
- * holderIdentity or acquireTime writes it, whichever client asks for it; deleting the Lease deletes
- * it. The term is the record's mod revision.
+ * holderIdentity or acquireTime also writes the record, whichever client sent the request. Deleting
+ * the Lease deletes the record. The term is the record's mod revision.
  *
  * A fenced transaction has two compares for each Lease that the fence names: the mod revision is
- * the term, and the value begins with `<identity>\n`. The second compare guards against a restored
- * backup, which may issue the same revision again to another holder.
+ * the term, and the value begins with `<identity>\n`. The second compare is needed after a backup
+ * was restored: the store may then assign the same revision to another holder's term.
  *
  * Pure. Thread: any.
  */
@@ -27,13 +27,13 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
 
 #define HFD_FENCE_LEASES 2 /* per fence, at most */
 
-/* The fence's compares and the memory that they borrow. Must live until the transaction was
- * started. Must not be copied. */
+/* The compares of a fence and the memory that they borrow. It must live until the transaction was
+ * started. It must not be copied, because compares points into key and value. */
 struct hfd_fence_compares {
         size_t n_leases;
         char key[HFD_FENCE_LEASES][1024];
         char value[HF_IDENTITY_MAX + 2];
-        /* 2 * n_leases of them: revision and value of each key in turn. */
+        /* 2 * n_leases entries: for each key its revision, then its value. */
         struct hfd_compare compares[2 * HFD_FENCE_LEASES];
 };
 /* prefix is the storage prefix (keys.h). 0 or HF_E_TOO_LARGE. */

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <unistd.h>
 
-/* The source location would be this file for every entry. */
+/* Without this macro every entry would have this file as its source location. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 

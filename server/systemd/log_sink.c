@@ -2,11 +2,12 @@
 /*
  * Writes log lines to the journal, with fields (log_sink.h), or to stderr.
  *
- * Invariants: a line that the journal refuses is written to stderr, so it is not lost; and a log
- * that cannot be written never stops the server.
+ * Invariants. A line that the journal does not accept is written to stderr, so that it is not lost.
+ * And a failed write is ignored, because a full disk or a closed pipe must not stop the server.
  *
- * A line on stderr begins with its priority ("<5>") if stderr is the journal's stream; the journal
- * strips and stores the priority. In a terminal or file the line begins with time and level.
+ * A line on stderr begins with its priority ("<5>") if stderr is connected to the journal, which
+ * stores the priority and removes it from the text. In a terminal or file the line begins with time
+ * and level.
  */
 #include "server/systemd/log_sink.h"
 
@@ -24,7 +25,7 @@
 
 #define FIELD_MAX 128 /* bytes of a field other than MESSAGE */
 
-bool hfd_log_is_stream(const char *value, int fd) {
+bool hfd_log_is_journal_stream(const char *value, int fd) {
         unsigned long long device, inode;
         struct stat st;
         int end = 0;
@@ -41,7 +42,8 @@ static void add_field(struct hfd_log_entry *entry, const char *text, size_t n) {
                 (struct iovec){.iov_base = (char *)(uintptr_t)text, .iov_len = n};
 }
 
-/* Formats a field into the entry's text at *used, with at most max bytes including the NUL. */
+/* Appends a field of at most max bytes, including the NUL, to the entry. *used is the number of
+ * bytes of entry->text that are in use. */
 static void format_field(struct hfd_log_entry *entry, size_t *used, size_t max, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));
 
@@ -85,11 +87,12 @@ void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const ch
 /* A message has no line breaks: hf_log has replaced its control characters. */
 static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level level,
                          const char *component, const char *message) {
-        static const char letters[] = "EEEEWNID"; /* indexed by syslog level */
+        /* Indexed by syslog level: error and worse, warning, notice, information, debug. */
+        static const char letters[] = "EEEEWNID";
         char line[1400], when[40] = "";
         int n;
 
-        if (sink->is_stream) {
+        if (sink->stderr_is_journal) {
                 n = snprintf(line, sizeof line, "<%d>%s: %s\n", (int)level, component, message);
         } else {
                 struct timespec now;
@@ -104,7 +107,6 @@ static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level leve
                 n = (int)sizeof line - 1;
                 line[n - 1] = '\n';
         }
-        /* A log that cannot be written to (a closed pipe, a full disk) must not stop the server. */
         ssize_t written = write(STDERR_FILENO, line, (size_t)n);
         (void)written;
 }
@@ -121,12 +123,12 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
                        const char *message) {
         struct hfd_log_sink *sink = ctx;
 
-        if (!sink->sends_entries || !send_to_journal(sink, level, component, message))
+        if (!sink->uses_journal || !send_to_journal(sink, level, component, message))
                 write_stderr(sink, level, component, message);
 }
 
 /* The log level for --v. As in Kubernetes, a higher --v logs more. */
-static enum hf_log_level level_of(int64_t verbosity) {
+static enum hf_log_level level_for_verbosity(int64_t verbosity) {
         if (verbosity >= 4)
                 return HF_LOG_DEBUG;
         return verbosity >= 2 ? HF_LOG_INFO : HF_LOG_NOTICE;
@@ -134,21 +136,22 @@ static enum hf_log_level level_of(int64_t verbosity) {
 
 void hfd_log_sink_init(struct hfd_log_sink *sink, const struct hfd_config *config,
                        struct hf_log *ret_log) {
-        bool is_stream = hfd_log_is_stream(getenv("JOURNAL_STREAM"), STDERR_FILENO);
+        bool stderr_is_journal = hfd_log_is_journal_stream(getenv("JOURNAL_STREAM"), STDERR_FILENO);
 
-        *sink = (struct hfd_log_sink){.is_stream = is_stream,
-                                      .sends_entries =
-                                              is_stream && config->command == HFD_COMMAND_SERVE};
+        *sink = (struct hfd_log_sink){.stderr_is_journal = stderr_is_journal,
+                                      .uses_journal = stderr_is_journal &&
+                                                      config->command == HFD_COMMAND_SERVE};
         (void)snprintf(sink->instance, sizeof sink->instance, "HOLDFAST_INSTANCE=%s",
                        config->instance);
         if (config->leader_elect)
                 (void)snprintf(sink->lease, sizeof sink->lease, "HOLDFAST_LEASE=%s/%s",
                                config->lease_ns, config->lease_name);
-        *ret_log =
-                (struct hf_log){.write = write_line, .ctx = sink, .max_level = level_of(config->v)};
+        *ret_log = (struct hf_log){.write = write_line,
+                                   .ctx = sink,
+                                   .max_level = level_for_verbosity(config->v)};
 }
 
-/* Threads that are logging now may still use the previous term. */
+/* No lock: a thread that is writing a line at the same time may still use the previous term. */
 void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term) {
         atomic_store(&sink->term, term);
 }

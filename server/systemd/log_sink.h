@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where the log lines of a process go: entries of systemd's journal, or lines on stderr.
+ * The log sink of a process: it writes entries to systemd's journal, or lines to stderr.
  *
  * The journal is used when the service manager connected stderr to it (JOURNAL_STREAM). An entry
  * then has these fields:
@@ -15,13 +15,13 @@
  *      HOLDFAST_TERM       the term that this process leads, or whose work has not ended yet
  *
  * With --leader-elect=false there is no HOLDFAST_LEASE, and between terms there is no
- * HOLDFAST_TERM. Lease and term are those of the process at the time of the line, whichever
- * component writes it. The sink has no lock and allocates nothing: each entry or line is one system
- * call, so lines of different threads do not mix.
+ * HOLDFAST_TERM. Lease and term are those of the process at the time of the line, also for
+ * components that have nothing to do with the election. The sink has no lock and allocates nothing:
+ * each entry or line is one system call, so lines of different threads do not mix.
  *
- * The sub-commands (release, status) write to stderr. The journal asks the kernel which unit the
- * sender of an entry belongs to. A process that ends at once may be gone by then, and the entry
- * would belong to no unit. Lines on stderr always belong to the unit that stderr belongs to.
+ * The sub-commands (release, status) always write to stderr. The journal finds the unit of an entry
+ * through its sender's pid. A short process may have ended by then, and the entry would belong to
+ * no unit. For lines on stderr the journal knows the unit from the start.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,16 +38,15 @@
 
 struct hfd_log_sink {
         /* immutable after init */
-        bool is_stream;                         /* stderr is the journal's stream */
-        bool sends_entries;                     /* lines become entries with fields */
+        bool stderr_is_journal;                 /* stderr is connected to the journal */
+        bool uses_journal;                      /* lines are sent as entries with fields */
         char instance[128];                     /* "HOLDFAST_INSTANCE=..." */
         char lease[16 + 2 * (HF_NAME_MAX + 1)]; /* "HOLDFAST_LEASE=..."; "" = no Lease */
         /* shared */
         _Atomic uint64_t term; /* 0 = none */
 };
 
-/* One entry. The fields point into text, into the sink and at constants, so it must not be copied.
- */
+/* One entry. It must not be copied: the fields point into text, into the sink and at constants. */
 struct hfd_log_entry {
         struct iovec fields[HFD_LOG_FIELDS_MAX];
         size_t n;
@@ -63,9 +62,9 @@ void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term);
 
 /* ---- for the sink and its test ---- */
 
-/* Whether value, a JOURNAL_STREAM variable ("device:inode", decimal), names the file of fd. value
- * may be NULL. */
-bool hfd_log_is_stream(const char *value, int fd);
+/* Whether fd is the stream of the journal that value, the environment variable JOURNAL_STREAM
+ * ("device:inode", decimal), identifies. value may be NULL. */
+bool hfd_log_is_journal_stream(const char *value, int fd);
 /* Fills the entry for one line. A field that is too long is cut. */
 void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const char *component,
                     const char *message, struct hfd_log_entry *ret_entry);

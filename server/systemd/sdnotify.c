@@ -3,8 +3,8 @@
  * Talks to the service manager with libsystemd: sd_notify(3), sd_watchdog_enabled(3),
  * sd_listen_fds_with_names(3). sdnotify_none.c replaces it in a build without libsystemd.
  *
- * Invariant: one message has one assignment. A line break in a text, such as an error message,
- * would start another, so it is replaced.
+ * Invariant: a text cannot add an assignment to a message. Assignments are separated by line
+ * breaks, so line breaks in a text, such as an error message, are replaced.
  */
 #include "server/systemd/sdnotify.h"
 
@@ -23,8 +23,8 @@ void hfd_notify_ready(void) { (void)sd_notify(0, "READY=1"); }
 
 void hfd_notify_stopping(void) { (void)sd_notify(0, "STOPPING=1"); }
 
-/* Managers from systemd 253 on need MONOTONIC_USEC for Type=notify-reload. Older managers ignore
- * it. */
+/* systemd needs MONOTONIC_USEC for Type=notify-reload, which exists since version 253. Older
+ * versions ignore it. */
 void hfd_notify_reloading(void) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec now = clock->monotonic(clock->ctx);
@@ -48,14 +48,14 @@ void hfd_notify_status(const char *format, ...) {
         (void)sd_notifyf(0, "STATUS=%s", text);
 }
 
-void hfd_notify_extend(hf_nsec more) {
+void hfd_notify_extend_timeout(hf_nsec more) {
         (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC));
 }
 
 void hfd_notify_watchdog(void) { (void)sd_notify(0, "WATCHDOG=1"); }
 
-/* An invalid variable counts as no watchdog. If the service manager does have one, it then restarts
- * the process, which makes the mistake visible. */
+/* An invalid WATCHDOG_USEC counts as no watchdog. If the service manager expects messages all the
+ * same, it restarts the process, which makes the mistake visible. */
 hf_nsec hfd_notify_watchdog_interval(void) {
         uint64_t usec;
 
@@ -64,7 +64,7 @@ hf_nsec hfd_notify_watchdog_interval(void) {
         return (hf_nsec)(usec / 2) * HF_NSEC_PER_USEC;
 }
 
-/* The names of the sockets, for an error message; NULL-terminated. */
+/* Joins the names of the sockets for an error message. names is NULL-terminated. */
 static void join_names(char *const *names, char *text, size_t max_text) {
         size_t n = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Talks to the service manager: readiness, the watchdog and socket activation.
+ * The protocol with the service manager: readiness, the watchdog and socket activation.
  *
  * There are two implementations, and the build chooses one. sdnotify.c uses libsystemd.
  * sdnotify_none.c is for a build without libsystemd: its functions do nothing, and the server
@@ -21,8 +21,9 @@
 
 /* False: this build has no libsystemd. */
 bool hfd_notify_supported(void);
-/* Logs one warning if the service manager expects something (NOTIFY_SOCKET, LISTEN_FDS) that this
- * build cannot do. Call it before hfd_notify_listen_fd, which removes LISTEN_FDS. */
+/* Logs one warning if the environment (NOTIFY_SOCKET, LISTEN_FDS) shows that the service manager
+ * expects something which this build cannot do. Call it before hfd_notify_listen_fd, which removes
+ * LISTEN_FDS. */
 void hfd_notify_warn_unsupported(const struct hf_log *log);
 
 /* READY=1: the start is complete, or a reload is. */
@@ -33,8 +34,9 @@ void hfd_notify_stopping(void);
 void hfd_notify_reloading(void);
 /* STATUS=. A line break in the text becomes a space; more than 599 bytes are cut. */
 void hfd_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Asks for this much more time to start or stop, counted from now. Ask again before it is over. */
-void hfd_notify_extend(hf_nsec more);
+/* EXTEND_TIMEOUT_USEC: requests this much more time, counted from now, to start or stop. Call again
+ * before that time has passed. */
+void hfd_notify_extend_timeout(hf_nsec more);
 /* WATCHDOG=1 */
 void hfd_notify_watchdog(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replaces sdnotify.c in a build without libsystemd (-Dsystemd=disabled): no notification is sent,
- * no watchdog is fed and no socket is taken over. The log has a warning if the service manager
+ * no watchdog is fed and no socket is inherited. The log has a warning if the service manager
  * expects one of these.
  */
 #include "server/systemd/sdnotify.h"
@@ -32,7 +32,7 @@ void hfd_notify_reloading(void) {}
 
 void hfd_notify_status(const char *format, ...) { (void)format; }
 
-void hfd_notify_extend(hf_nsec more) { (void)more; }
+void hfd_notify_extend_timeout(hf_nsec more) { (void)more; }
 
 void hfd_notify_watchdog(void) {}
 

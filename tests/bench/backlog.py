@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""backlog.py [N]: how fast a new leader works off what came while nobody led (default 10000 objects for each controller).
+"""backlog.py [N]: how fast a new leader handles the work that came while no instance led
+(default 10000 objects for each controller).
 
-An instance that does not contend takes the load; then one that does is started. The time is the witness's: from the write that
-acquires the Lease to the last write of the work. Beside it what the work cost the store (writes as the witness counts them,
-reads by the leader's own metric), and the time per write in bare writes (300 bytes, one after the other) of the same run.
+An instance that does not contend accepts the load; then one that contends is started. The
+witness measures the time from the write that acquires the Lease to the last write of the work.
+The output also has the cost in the store (writes as the witness counts them, reads by a metric
+of the leader), and the time per write in bare writes (300 bytes, one after the other) of the
+same run.
 """
 import collections
 import http.client
@@ -28,7 +31,8 @@ WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 
 
 def send(server, requests, n_threads=8):
-    """All of (method, path, body), in eight lines side by side; each must succeed. The answers, in order."""
+    """Sends all (method, path, body) on eight connections; each must succeed. Returns the
+    responses in order."""
     answers, failed = [None] * len(requests), []
 
     def line(first):
@@ -62,13 +66,13 @@ def workspaces(server, n):
 
 
 def ended_workspaces(server, n):
-    """Those that the round before made Ready."""
+    """Deletes the workspaces that the previous step made Ready."""
     send(server, [("DELETE", f"{WORKSPACES}/w{i}", None) for i in range(n)])
     return lambda e: e["type"] == "DELETE" and "/workspaces/" in e["key"]
 
 
 def garbage(server, n):
-    """Of n / 100 owners, which are gone."""
+    """Dependents of n / 100 deleted owners."""
     owners = send(server, [("POST", MAPS, config_map(f"o{i}")) for i in range(n // 100)])
     send(server, [("POST", MAPS, config_map(f"d{i}", ownerReferences=[
         {"apiVersion": "v1", "kind": "ConfigMap", "name": f"o{i // 100}", "uid": owners[i // 100]["metadata"]["uid"]}])) for i in range(n)])
@@ -77,7 +81,7 @@ def garbage(server, n):
 
 
 def namespaces(server, n):
-    """Marked, each with an object in it."""
+    """Namespaces that are being deleted, each with one object."""
     send(server, [("POST", NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"n{i}"}}) for i in range(n)])
     send(server, [("POST", f"{NAMESPACES}/n{i}/configmaps", config_map("c")) for i in range(n)])
     send(server, [("DELETE", f"{NAMESPACES}/n{i}", None) for i in range(n)])
@@ -85,7 +89,7 @@ def namespaces(server, n):
 
 
 def events(server, n):
-    """Older than the time to live, which is a second."""
+    """Events that are older than the time to live of one second."""
     send(server, [("POST", EVENTS, {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"e{i}"}, "involvedObject": {"kind": "X"}})
                   for i in range(n)])
     time.sleep(2.1)
@@ -93,7 +97,8 @@ def events(server, n):
 
 
 def identity_leases(server, n):
-    """Of instances that are gone, each for a second, which a new leader waits out first."""
+    """Identity Leases of instances that have ended. Each lasts one second, which a new leader
+    waits for first."""
     send(server, [("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", {
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": f"gone-{i}", "labels": {"apiserver.kubernetes.io/identity": "holdfastd"}},

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """hand_over.py [N]: the gap of N planned hand-overs (default 200), in bare etcd writes of the same run.
 
-The gap is from the revision of the release to the first write of the new term's controllers, both as the witness, a process of its
-own that watches etcd, received them. Bare writes (one put after the other, 300 bytes) are measured between the hand-overs.
+The gap is from the revision of the release to the first write of the new term's controllers, both as received by the witness, a separate
+process that watches etcd. Bare writes (one put after the other, 300 bytes) are measured between the hand-overs.
 """
 import pathlib
 import signal
@@ -25,7 +25,8 @@ def percentile(values, p):
 
 
 def in_a_row(values, k):
-    """How long k of them took, one after the other: a disk's slow moments fall on sequences as they do on hand-overs."""
+    """Durations of k writes one after the other, because slow moments of the disk hit such a
+    sequence as they hit a hand-over."""
     return [sum(values[i:i + k]) for i in range(0, len(values) - k + 1, k)]
 
 
@@ -45,10 +46,11 @@ def main():
             old = witness.holder().split("_")[1]
             new = "b" if old == "a" else "a"
             mark = witness.mark()
-            # This process is not to be awake for what is measured: it reads the events when the old leader has ended.
+            # This process must not run during the measurement: it reads the events after the old
+            # leader has ended.
             witness.awake.clear()
             instances[old].send(signal.SIGTERM)
-            assert instances[old].wait() == 0, instances[old].said()
+            assert instances[old].wait() == 0, instances[old].log_text()
             witness.awake.set()
             released = witness.wait_holder(lambda h: h == "", "the release", mark)
             taken = witness.wait_holder(lambda h: f"_{new}_" in h, "the next leader", mark)

@@ -3,7 +3,7 @@
 what its libraries alone cost in a program that does nothing else (library-floor.c); and the server's CPU per Lease GET and PUT with 64 in
 flight, beside a bare loopback request (GET /version) of the same run.
 
-CPU is the kernel's accounting of the process, so that what else the machine does weighs little; several runs, and their median."""
+CPU is the kernel's accounting of the process, so that other load of the machine matters little; several runs, and their median."""
 import json
 import pathlib
 import re
@@ -22,7 +22,7 @@ FLOOR = holdfastd.BUILD / "tests" / "bench" / "library-floor"
 
 
 def precise_cpu_ms(pid):
-    """Nanosecond accounting of all threads, where the kernel has it."""
+    """CPU time of all threads with nanosecond precision, where the kernel provides it."""
     total = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         total += int((task / "schedstat").read_text().split()[0])
@@ -40,26 +40,27 @@ def load(instance, verb, n):
 
 
 def bare(instance, n):
-    """CPU per GET /version, which is answered from memory, of the same server over the same loopback."""
+    """CPU per GET /version, which the same server serves from memory over the same loopback."""
     before = precise_cpu_ms(instance.pid)
     subprocess.run(["h2load", "-n", str(n), "-c", "1", "-m", "64", instance.url + "/version"], check=True, capture_output=True)
     return (precise_cpu_ms(instance.pid) - before) * 1000 / n
 
 
 def start(cluster, name):
-    """A started instance, and how long it took until it said that it was ready, in ms."""
+    """Starts an instance. Returns it and the time in ms until it reported that it was ready."""
     log = cluster.directory / f"{name}.log"
     said = log.read_text().count("ready: ") if log.exists() else 0
     before = time.monotonic()
     instance = cluster.instance(name, fast=False)
-    while instance.said().count("ready: ") == said:
-        assert instance.alive(), instance.said()
+    while instance.log_text().count("ready: ") == said:
+        assert instance.alive(), instance.log_text()
         time.sleep(0.001)
     return instance, (time.monotonic() - before) * 1000
 
 
 def readiness(n=5):
-    """Times on an empty store without certificates, and on a store and in a directory that were used before."""
+    """Start times with an empty store and no certificates, and with a store and a directory that
+    were used before."""
     empty, filled = [], []
     for _ in range(n):
         with holdfastd.Cluster(with_witness=False) as cluster:

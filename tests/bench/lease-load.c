@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load on a server's Lease API, as many requests in flight as asked: each slot works on a Lease of
- * its own, GET after GET, or PUT after PUT with the resourceVersion of the last answer.
+ * Load on the Lease API of a server, with IN_FLIGHT requests at a time. Each slot uses a separate
+ * Lease and sends GET after GET, or PUT after PUT with the resourceVersion of the last response.
  *
  *      lease-load KUBECONFIG get|put IN_FLIGHT REQUESTS SERVER_PID
  *
@@ -48,8 +48,10 @@ static void leave(void) {
         pthread_mutex_unlock(&mu);
 }
 
-/* The resourceVersion, without parsing the whole answer: the load client shall be cheap. */
-static void take_rv(struct slot *slot, const char *body) {
+/*
+ * Reads the resourceVersion without parsing the whole response, so that the load client is cheap.
+ */
+static void copy_resource_version(struct slot *slot, const char *body) {
         static const char key[] = "\"resourceVersion\":\"";
         const char *at = body ? strstr(body, key) : NULL;
 
@@ -66,7 +68,7 @@ static void on_reply(void *ctx, const struct hf_response *reply) {
                         fprintf(stderr, "lease-load: %s: %s\n", hf_strerror(reply->error),
                                 reply->status.message);
         } else if (put || !slot->exists) {
-                take_rv(slot, reply->body);
+                copy_resource_version(slot, reply->body);
         }
         slot->exists = true;
         atomic_fetch_add(&answered, 1);
@@ -104,7 +106,7 @@ static void next(struct slot *slot) {
                 leave();
 }
 
-/* Microseconds of CPU that a process has used. */
+/* The CPU time of a process in microseconds. */
 static double cpu_of(long pid) {
         char path[64], text[1024];
         unsigned long user = 0, system = 0;
@@ -154,7 +156,7 @@ int main(int argc, char **argv) {
         }
         for (int i = 0; i < n_slots; i++)
                 snprintf(slots[i].name, sizeof slots[i].name, "load-%d", i);
-        run(n_slots, n_slots); /* one each: creates them, or learns that they are there */
+        run(n_slots, n_slots); /* creates the Leases, or finds that they exist */
         put = false;
         for (int i = 0; i < n_slots; i++)
                 slots[i].exists = true;
@@ -167,7 +169,7 @@ int main(int argc, char **argv) {
                         char *text = NULL;
                         if (hf_client_do(client, &get, hf_cancel_never(), &text, NULL, &status) ==
                             0)
-                                take_rv(&slots[i], text);
+                                copy_resource_version(&slots[i], text);
                         free(text);
                 }
                 put = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the libraries of holdfastd cost by themselves. This program links libcurl, OpenSSL and
- * libsystemd, and does with each what every server has to do at its start. It prints its resident
+ * The memory that the libraries of holdfastd need by themselves. This program links libcurl,
+ * OpenSSL and libsystemd, and initializes each as every server has to. It prints its resident
  * memory in KiB twice: after the libraries are loaded, and after they are initialized.
  */
 #include <stdio.h>

@@ -32,7 +32,7 @@ static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"}
 static const struct hf_host host = {.size = sizeof host};
 static struct hf_status status;
 
-/* ---- a client that counts what it hands on ---- */
+/* ---- a client that counts the requests that it forwards ---- */
 
 static struct counting {
         struct hf_client base;
@@ -220,7 +220,7 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
         bool exists = slot->rv[0];
 
         if (atomic_exchange(&slot->busy, true))
-                return; /* the last one is not answered yet */
+                return; /* the last request has no response yet */
         hf__microtime_format(clock->real(clock->ctx) / 1000, now);
         int n = snprintf(body, sizeof body,
                          "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
@@ -242,7 +242,7 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
                 atomic_fetch_add(&n_failed, 1);
 }
 
-/* One write every so often, each on its own, as renewals are. */
+/* Sends one write at a time at this rate, as renewals are sent. */
 static void write_paced(struct hf_client *client, struct slot *slots, int n, double rate,
                         double seconds) {
         double begin = seconds_of(CLOCK_MONOTONIC);

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """take_over.py [N]: how long after a killed leader's Lease has expired the standby leads (default 5 kills, Leases of 4 s).
 
-The acquire is timed by the witness, a process of its own that watches etcd. Expiry is told twice: as the witness saw it (when it
-received the last renewal, plus the duration that the renewal recorded), and as the standby observed it, which is what it must wait out
-(/debug/leader says it). Each kill waits until both live and a renewal has passed. Bare writes (300 bytes) are measured between the kills: one put after the other, and single ones
-that are due two seconds apart, for a take-over too comes to an etcd and a machine at rest.
+The witness, a separate process that watches etcd, times the acquire. The expiry is reported in two
+ways: as the witness saw it (the arrival of the last renewal plus the duration that it recorded),
+and as the standby observed it, which is what the standby must wait for (from /debug/leader). Before
+each kill both instances run and have seen a renewal. Between the kills bare writes (300 bytes) are
+measured: one after the other, and single ones that are due every two seconds, because a take-over
+also meets an idle etcd on an idle machine.
 """
 import pathlib
 import signal
@@ -22,7 +24,8 @@ def last_renewal(witness):
 
 
 def one_kill(cluster, witness, instances):
-    """Kills the leader and returns the take-over's distance in ms from expiry, as the witness and as the standby saw it."""
+    """Kills the leader. Returns the time in ms from the expiry to the take-over, by the expiry
+    of the witness and by that of the standby."""
     old = witness.holder().split("_")[1]
     new = "b" if old == "a" else "a"
     mark = witness.mark()

@@ -31,9 +31,9 @@ static struct hf_informer *informer;
 static struct {
         pthread_mutex_t mu;
         pthread_cond_t changed;
-        int leads;         /* which of the two works; -1 = none */
-        long n_terms;      /* of which a key was worked on */
-        size_t n_handlers; /* the most at a time */
+        int leads;         /* which of the two electors leads; -1 = none */
+        long n_terms;      /* terms in which a key was handled */
+        size_t n_handlers; /* the maximum at one time */
 } w = {.mu = PTHREAD_MUTEX_INITIALIZER, .leads = -1};
 
 static void check(int r, const char *what) {
@@ -111,7 +111,7 @@ static void print_counts(const char *name) {
 
 /* ---- the run ---- */
 
-static void make_cache(struct hf_client *client) {
+static void make_informer(struct hf_client *client) {
         static const struct hf_resource configmaps = {"", "v1", "configmaps"};
         static const char body[] = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
                                    "\"name\":\"terms\",\"namespace\":\"default\"}}";
@@ -149,16 +149,15 @@ static struct hf_electors *start(struct hf_client *client, int *me,
                                            .controllers = &controller,
                                            .n_controllers = 1};
         hf_leader_timing_defaults(&config.timing);
-        config.timing.retry_period =
-                5 *
-                HF_NSEC_PER_MSEC; /* who has released waits for two of them before it leads again */
+        config.timing.retry_period = 5 * HF_NSEC_PER_MSEC; /* an elector that has released waits for
+                                                              two of them before it leads again */
         check(hf_electors_new(&host, &electors), "electors");
         check(hf_electors_add(electors, &config, ret_elector, &status), "add");
         check(hf_electors_start(electors, &status), "start");
         return electors;
 }
 
-/* Waits for the next term to do something; which of the two leads. */
+/* Waits until the next term has done something. Returns which elector leads. */
 static int await_term(long n) {
         const struct hf_clock *clock = hf_clock_system();
 
@@ -186,7 +185,7 @@ int main(int argc, char **argv) {
         check(hf_cond_init(&w.changed), "init");
         check(hf__http_global_init(), "init");
         check(hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status), "client");
-        make_cache(client);
+        make_informer(client);
         for (int i = 0; i < 2; i++)
                 electors[i] = start(client, &me[i], &elector[i]);
         hf_nsec begin = clock->monotonic(clock->ctx);

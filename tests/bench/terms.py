@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""terms.py [N]: N terms (default 10,000) in one process against a real holdfastd: what they leave behind in memory, handlers, threads
-and descriptors. Fails when memory of the last tenth is more than 5 % above that of the second, or a count is not what one term has."""
+"""terms.py [N]: runs N terms (default 10,000) in one process against a real holdfastd, and
+measures what they leave behind in memory, handlers, threads and descriptors.
+
+Fails if the memory of the last tenth is more than 5 % above that of the second, or if a count is
+not that of one term.
+"""
 import json
 import pathlib
 import subprocess

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes what a delete is told: a query, a NUL, a body of DeleteOptions. What is taken must say one
- * thing about the dependents, and what is refused must say why.
+ * Fuzzes the options of a delete. The input is a query, a NUL, and a body of DeleteOptions.
+ * Accepted input must name one propagation policy, and a refusal must have a message.
  */
 #undef NDEBUG
 #include <assert.h>

@@ -34,7 +34,7 @@ static void try_reply(enum hfd_etcd_response kind, const void *data, size_t n) {
                 check_kv(&reply.kvs[i], kind != HFD_ETCD_RANGE_KEYS);
         if (reply.error)
                 assert(kind == HFD_ETCD_TXN && reply.error == HF_E_CONFLICT);
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         assert(reply.n_kvs == 0);
         hfd_arena_deinit(&arena);
 }

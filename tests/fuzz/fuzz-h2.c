@@ -4,7 +4,8 @@
  * worker are real objects without a socket and a thread; the worker's part, to hand on messages and
  * to fetch the output, is done here. After the client's preface the input is a list of steps, each
  * a byte that says what happens and, for input, its length: bytes arrive, a second passes, the
- * server drains, held requests are answered. Handlers answer at once, later, in pieces, or never.
+ * server drains, held requests are answered. Handlers answer at once, later, in pieces, or never;
+ * senders are strangers until a head says who they are.
  *
  * Each request must be dispatched at most once, with a method and a path, and when the connection
  * ends nothing of it may be left: no reference, no body byte in the account.
@@ -73,6 +74,18 @@ static void handle(void *ctx, struct hfd_http_request *request) {
         hfd_http_request_unref(request);
 }
 
+/* Strangers are refused, or answered without their body; all others are known. */
+static enum hfd_http_verdict decide(void *ctx, struct hfd_http_request *request) {
+        const char *path = hfd_http_request_path(request);
+
+        if (strcmp(path, "/ignore") == 0)
+                return HFD_HTTP_IGNORE_BODY;
+        if (strcmp(path, "/refuse") != 0)
+                return HFD_HTTP_READ_BODY;
+        hfd_http_request_reply(request, 401, "text/plain", NULL, 0, NULL);
+        return HFD_HTTP_REFUSED;
+}
+
 static void set_up(void) {
         if (http.workers)
                 return;
@@ -82,7 +95,9 @@ static void set_up(void) {
                                  .max_header_bytes = 4096,
                                  .max_connections = 8,
                                  .max_handshakes = 8,
+                                 .max_strangers = 8,
                                  .handler = handle,
+                                 .on_head = decide,
                                  .listen_fd = -1,
                                  .workers = &worker,
                                  .n_workers = 1};
@@ -97,7 +112,7 @@ static void iterate(struct hfd_connection *connection) {
                 struct hfd_http_request *request = (struct hfd_http_request *)message;
 
                 next = message->next;
-                hfd_http_response_taken(request);
+                hfd_http_response_clear_posted(request);
                 if (request->connection && connection)
                         connection->protocol->response_changed(connection, request);
                 hfd_http_request_unref(request);
@@ -163,7 +178,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         answer_held();
         iterate(NULL);
         assert(n_finished == n_handled);
-        assert(connection.body_bytes == 0 && atomic_load(&http.body_bytes) == 0);
+        assert(connection.share.n == 0 && atomic_load(&http.account.known) == 0 &&
+               atomic_load(&http.account.strangers) == 0);
         hfd_origin_unref(connection.origin);
         return 0;
 }

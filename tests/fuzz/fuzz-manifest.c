@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes manifests, YAML and JSON, and the ledger. What is accepted must have an identity and be
- * accepted again, as JSON, as the same content; a ledger that is read must be read alike after it
- * was written.
+ * Fuzzes manifests in YAML and JSON, and the ledger. An accepted manifest must have an identity,
+ * and its JSON must be accepted again with the same content. A ledger must not change when it is
+ * written and read again.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -49,7 +49,7 @@ static void try_manifests(const char *text, size_t n) {
         hf__kinds_done(&kinds);
 }
 
-/* The text as data.steps of a ledger. */
+/* Uses the text as data.steps of a ledger. */
 static void try_ledger(const char *text, size_t n) {
         struct hf__json *object = hf__json_object(), *back = NULL;
         char *steps = strndup(text, n);

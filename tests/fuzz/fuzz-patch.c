@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes the patches. The input is which patch and which kind (its first byte), an object and a
- * patch, with a NUL between. What comes of it must be a whole tree: it prints, reads back as the
- * same, and is no deeper than a parser takes.
+ * Fuzzes patches. The first byte of the input selects the kind of patch and object; an object and a
+ * patch follow, separated by a NUL. The result must be a valid tree: it prints, parses to the same
+ * value, and is not too deep for the parser.
  */
 #undef NDEBUG
 #include <assert.h>

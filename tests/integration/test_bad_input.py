@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's mistake: one clear line that names the thing, and a proper status."""
+"""A mistake of the user gives one clear line that names its cause, and the documented exit
+status."""
 import os
 import signal
 import socket
@@ -36,27 +37,27 @@ def one_line(done, status, *words):
     ([ETCD, "--shutdown-delay-duration=-1s"], ["--shutdown-delay-duration"]),
     (["dance"], ["dance"]),
 ], ids=lambda v: " ".join(v)[:60])
-def test_command_line(flags, words, tmp_path):
+def test_bad_flags_are_named(flags, words, tmp_path):
     one_line(run(*flags, *([f"--data-dir={tmp_path}"] if flags and flags[0].startswith("--etcd") else [])), 2, *words)
 
 
-def test_unknown_controller(tmp_path):
+def test_an_unknown_controller_is_named(tmp_path):
     done = run(ETCD, f"--data-dir={tmp_path}", "--secure-port=0", "--controllers=*,-dancer")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert all(n in done.stderr for n in ("dancer", "workspace-initializer", "namespace-lifecycle", "garbage-collector", "event-expiry"))
 
 
-def test_unreadable_certificate(tmp_path):
+def test_an_unreadable_certificate_is_named(tmp_path):
     one_line(run(ETCD, f"--data-dir={tmp_path}", "--tls-cert-file=/nowhere/cert", "--tls-private-key-file=/nowhere/key"), 1, "/nowhere/cert")
 
 
-def test_garbage_certificate(tmp_path):
+def test_an_invalid_certificate_is_named(tmp_path):
     bad = tmp_path / "bad.pem"
     bad.write_text("not a certificate")
     one_line(run(ETCD, f"--data-dir={tmp_path / 'd'}", "--secure-port=0", f"--tls-cert-file={bad}", f"--tls-private-key-file={bad}"), 1, "cert")
 
 
-def test_port_taken(tmp_path):
+def test_a_port_in_use_is_named(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -64,14 +65,14 @@ def test_port_taken(tmp_path):
         one_line(run(ETCD, f"--data-dir={tmp_path}", f"--secure-port={port}"), 1, str(port))
 
 
-def test_data_directory_not_writable(tmp_path):
+def test_a_read_only_data_directory_is_named(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     one_line(run(ETCD, f"--data-dir={file}/data", "--secure-port=0"), 1, str(file))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a full disk")
-def test_full_disk(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", tmp_path], check=True)
     try:
         (tmp_path / "fill").write_bytes(b"x" * 12288)
@@ -81,40 +82,40 @@ def test_full_disk(tmp_path):
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_etcd_unreachable_waits_says_so_and_gives_up(tmp_path):
+def test_an_unreachable_etcd_is_reported_and_given_up(tmp_path):
     """HK07."""
     port, = free_ports(1)
     done = run(f"--etcd-servers=http://127.0.0.1:{port}", f"--data-dir={tmp_path}", "--secure-port=0", limit=120)
     one_line(done, 1, "--etcd-servers", str(port))
 
 
-def test_sigterm_while_waiting_for_etcd(tmp_path):
+def test_sigterm_ends_the_wait_for_etcd(tmp_path):
     port, = free_ports(1)
     with subprocess.Popen([HOLDFASTD, f"--etcd-servers=http://127.0.0.1:{port}", f"--data-dir={tmp_path}", "--secure-port=0"],
                           stderr=subprocess.PIPE) as child:
-        wait_until("it to serve", (tmp_path / "admin.kubeconfig").exists)
+        wait_until("holdfastd to serve", (tmp_path / "admin.kubeconfig").exists)
         child.send_signal(signal.SIGTERM)
         assert child.wait(timeout=30) == 0
 
 
-def test_two_instances_on_one_data_directory(cluster):
+def test_a_data_directory_is_used_by_one_instance_only(cluster):
     a = cluster.instance("a").wait_ready()
     done = run(f"--etcd-servers={cluster.etcd.url}", f"--data-dir={a.data}", "--instance=a", "--secure-port=0")
     one_line(done, 1, str(a.data), str(a.pid))
     assert a.alive() and a.get("/readyz")[0] == 200
-    # Under another instance name it is the same data directory still.
+    # Another instance name does not help: the data directory is the same.
     done = run(f"--etcd-servers={cluster.etcd.url}", f"--data-dir={a.data}", "--instance=z", "--secure-port=0")
     one_line(done, 1, str(a.data))
 
 
-def test_second_sigterm_exits_at_once(cluster):
+def test_a_second_sigterm_exits_at_once(cluster):
     a = cluster.instance("a", "--shutdown-delay-duration=50s").wait_ready()
     a.send(signal.SIGTERM)
-    wait_until("the shutdown", lambda: "ShutdownInitiated" in a.said())
+    wait_until("the shutdown", lambda: "ShutdownInitiated" in a.log_text())
     a.send(signal.SIGTERM)
     assert a.wait() == 1
 
 
-def test_help_and_version():
+def test_help_and_version_are_printed():
     assert "--etcd-servers" in run("--help").stdout
     assert run("version").stdout.startswith("holdfastd ")

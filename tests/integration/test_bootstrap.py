@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bootstrap: every step exactly once, as the witness counts it, whatever dies and however many begin; upgrades and mixed versions;
-what users did stays; what fails is seen and moves the leadership; readiness asks for a completed phase 0 of any version."""
+"""Bootstrap, as the witness sees it in etcd.
+
+Every step is done exactly once, whichever process dies and however many start at once. Upgrades
+and mixed versions work. Changes by users stay. A failing step is reported, and another instance
+gets the chance to lead. An instance is ready once any version has completed phase 0.
+"""
 import json
 import pathlib
 import signal
@@ -28,7 +32,7 @@ def configmap(name, value, ns="default"):
 
 
 def manifests(cluster, name, **values):
-    """A directory with one file of a document for each ConfigMap."""
+    """Creates a directory with one manifest file for each ConfigMap."""
     directory = cluster.directory / name
     directory.mkdir(exist_ok=True)
     (directory / "all.yaml").write_text("---\n".join(configmap(n, v) for n, v in values.items()))
@@ -44,7 +48,7 @@ def instance(cluster, name, *flags, version=None, pause=None, phase_0=None, env=
 
 
 def records(event):
-    """The ledger's records, by step, and what is complete."""
+    """The records of the ledger by step, and the completed phases."""
     data = event["object"]["data"]
     steps = {r["step"]: r for r in map(json.loads, data["steps"].splitlines())}
     return steps, {k for k in data if k.endswith(".completed")}
@@ -64,7 +68,8 @@ def wait_complete(cluster, version, phase="phase-1", after=0):
 
 
 def assert_each_once(cluster, names):
-    """The objects were written once, and each write of the ledger but the last of a phase added one record that stayed as it was."""
+    """Each object was written once. Each write of the ledger added one record, which no later
+    write changed; only the last write of a phase added none."""
     witness = cluster.witness
     wait_complete(cluster, VERSION)
     for key in [*(CONFIGMAPS + n for n in names), *(manifest_key(m) for m in BUILT_IN if m["kind"] != "Workspace")]:
@@ -74,7 +79,7 @@ def assert_each_once(cluster, names):
     before_steps, before_complete = {}, set()
     for event in ledgers(cluster):
         steps, complete = records(event)
-        assert {k: steps.get(k) for k in before_steps} == before_steps  # nothing of what was there changed
+        assert {k: steps.get(k) for k in before_steps} == before_steps  # no earlier record changed
         assert before_complete <= complete
         assert len(steps) + len(complete) == len(before_steps) + len(before_complete) + 1
         before_steps, before_complete = steps, complete
@@ -84,14 +89,15 @@ def assert_each_once(cluster, names):
 
 
 def release(one):
-    """What ExecStopPost= does after a crash."""
+    """Does what ExecStopPost= does after a crash."""
     done = subprocess.run([HOLDFASTD, "release", f"--etcd-servers={one.etcd_url}", f"--data-dir={one.data}", f"--instance={one.name}"],
                           capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_leader_dies_at_every_point(cluster):
-    """SIGKILL before and after each write of each step, once each; the successor goes on from there."""
+def test_a_leader_killed_at_any_point_is_continued(cluster):
+    """The leader is killed before and after each write of each step; its successor continues
+    there."""
     zero, one = manifests(cluster, "zero", a="1", b="2"), manifests(cluster, "one", c="3", d="4", e="5")
     points = []
     for phase, n in (("phase-0", N_ZERO + 2), ("phase-1", 4)):
@@ -101,7 +107,7 @@ def test_the_leader_dies_at_every_point(cluster):
         points += [f"{phase}/complete/{n}"]
     for point in points:
         a = instance(cluster, "a", f"--bootstrap-manifests={one}", phase_0=zero, pause=point)
-        wait_until(f"a pause at {point}", lambda a=a, point=point: f"paused at {point}\n" in a.said())
+        wait_until(f"a pause at {point}", lambda a=a, point=point: f"paused at {point}\n" in a.log_text())
         a.send(signal.SIGKILL)
         a.wait()
         release(a)
@@ -109,7 +115,7 @@ def test_the_leader_dies_at_every_point(cluster):
     assert_each_once(cluster, "abcde")
 
 
-def test_five_begin_at_once_on_an_empty_store(cluster):
+def test_five_instances_that_start_at_once_bootstrap_once(cluster):
     zero, one = manifests(cluster, "zero", a="1", b="2"), manifests(cluster, "one", c="3", d="4", e="5")
     five = [instance(cluster, name, f"--bootstrap-manifests={one}", phase_0=zero) for name in "vwxyz"]
     for one_of_them in five:
@@ -120,31 +126,33 @@ def test_five_begin_at_once_on_an_empty_store(cluster):
         assert 'holdfast_bootstrap_complete{phase="phase-0"} 1' in one_of_them.get("/metrics")[1]
 
 
-def test_standbys_go_on_when_the_lease_has_run_out(cluster):
-    """The leader is killed with an object that is not recorded, the next one when it has gone a bit further."""
+def test_standbys_continue_after_the_lease_expired(cluster):
+    """The leader is killed when it has written an object and not recorded it. If b is the next
+    leader, it is killed after a few more steps."""
     zero, one = manifests(cluster, "zero", a="1", b="2"), manifests(cluster, "one", c="3", d="4", e="5")
     flags = [f"--bootstrap-manifests={one}"]
     a = instance(cluster, "a", *flags, phase_0=zero, pause="phase-0/applied/3")
-    wait_until("a's pause", lambda: "paused at" in a.said())
+    wait_until("a's pause", lambda: "paused at" in a.log_text())
     b = instance(cluster, "b", *flags, phase_0=zero, pause=f"phase-0/recorded/{N_ZERO}")
     c = instance(cluster, "c", *flags, phase_0=zero)
     wait_until("b and c to follow", lambda: all(i.kubeconfig.exists() and i.get("/debug/leader")[0] == 200 and i.leader()["holder"]
                                                 for i in (b, c)))
     assert [i.get("/readyz")[0] for i in (b, c)] == [500, 500]
     a.send(signal.SIGKILL)
-    # b or c leads. If it is b, it stands still further on, and is killed too.
-    wait_until("b's pause, or the end", lambda: "paused at" in b.said() or len(records(ledgers(cluster)[-1])[1]) == 2)
-    if "paused at" in b.said():
+    # b or c leads. If it is b, it pauses at a later step and is killed too.
+    wait_until("b's pause, or the end", lambda: "paused at" in b.log_text() or len(records(ledgers(cluster)[-1])[1]) == 2)
+    if "paused at" in b.log_text():
         b.send(signal.SIGKILL)
     c.wait_ready()
     assert_each_once(cluster, "abcde")
 
 
-def test_a_leader_that_was_stopped_in_the_middle_records_nothing_later(cluster):
-    """SIGSTOP between an object and its record; another leads and completes; SIGCONT: gate and fence hold the late record back."""
+def test_a_stopped_leader_records_nothing_when_it_continues(cluster):
+    """The leader is stopped between an object and its record. Another instance completes the
+    bootstrap. After SIGCONT, gate and fence prevent the late record."""
     zero, go = manifests(cluster, "zero", a="1", b="2"), cluster.directory / "go"
     a = instance(cluster, "a", phase_0=zero, pause=f"phase-0/applied/{N_ZERO}", env={"BOOTSTRAP_GO": str(go)})
-    wait_until("a's pause", lambda: "paused at" in a.said())
+    wait_until("a's pause", lambda: "paused at" in a.log_text())
     a.send(signal.SIGSTOP)
     b = instance(cluster, "b", phase_0=zero).wait_ready()
     wait_complete(cluster, VERSION)
@@ -163,7 +171,7 @@ def edit(one, name, value):
 
 
 def values(cluster):
-    """What is in the store now, by name."""
+    """The stored values, by name of the ConfigMap."""
     now = {}
     for event in cluster.witness.seen():
         if event["key"].startswith(CONFIGMAPS):
@@ -177,31 +185,33 @@ def stop(one):
 
 
 def outcomes(cluster):
-    """Of the steps that a test brought."""
+    """The recorded outcomes of the steps that a test added."""
     return {k.rsplit("/", 1)[1]: r["outcome"] for k, r in records(ledgers(cluster)[-1])[0].items() if k.startswith("ConfigMap/")}
 
 
 def wait_leads(cluster, name, after):
-    """It leads, and its controllers have begun: the bootstrap has nothing left to do."""
+    """Waits until the instance leads and its controllers run, which means that its bootstrap is
+    done."""
     cluster.witness.wait_holder(lambda h: f"_{name}_" in h, f"{name} to lead", after)
     return after
 
 
-def test_upgrades_and_older_ones_beside(cluster):
+def test_upgrades_beside_older_versions_keep_edits(cluster):
     one = manifests(cluster, "one", a="1", b="1", c="1", d="1")
     two = manifests(cluster, "two", a="1", b="2", c="2", d="2", e="2")
     old = instance(cluster, "old", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready()
     wait_complete(cluster, "1.0.0")
     edit(old, "b", "mine")
     assert old.request("DELETE", "/api/v1/namespaces/default/configmaps/c")[0] == 200
-    # The new one is ready beside the old leader: a completed phase 0 is enough, and whose it is does not matter.
+    # The new version is ready while the old one leads, because any completed phase 0 is enough.
     new = instance(cluster, "new", f"--bootstrap-manifests={two}", version="1.1.0").wait_ready()
     assert values(cluster) == {"a": "1", "b": "mine", "c": None, "d": "1"}
     stop(old)
     wait_complete(cluster, "1.1.0")
     assert values(cluster) == {"a": "1", "b": "mine", "c": None, "d": "2", "e": "2"}
     assert outcomes(cluster) == {"a": "created", "b": "kept", "c": "deleted", "d": "updated", "e": "created"}
-    # The old one again: ready under the new leader, leads after it, and writes nothing.
+    # The old version again: it becomes ready under the new leader, leads after it, and writes
+    # nothing.
     n_ledgers = len(ledgers(cluster))
     old = instance(cluster, "old", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready()
     mark = cluster.witness.mark()
@@ -215,12 +225,13 @@ def test_upgrades_and_older_ones_beside(cluster):
     assert values(cluster) == {"a": "1", "b": "mine", "c": None, "d": "2", "e": "2"}
 
 
-def test_an_edit_between_a_write_and_its_record_stays(cluster):
-    """The leader is killed when it has replaced an object and not recorded it; a user edits it; the next version keeps the edit."""
+def test_an_edit_between_a_write_and_its_record_is_kept(cluster):
+    """The leader is killed when it has replaced an object and not recorded it. Then a user edits
+    the object. The next version keeps the edit."""
     one, two, three = (manifests(cluster, f"v{n}", a=str(n)) for n in (1, 2, 3))
     stop(instance(cluster, "a", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready())
     a = instance(cluster, "a", f"--bootstrap-manifests={two}", version="2.0.0", pause="phase-1/applied/1")
-    wait_until("a pause", lambda: "paused at phase-1/applied/1\n" in a.said())
+    wait_until("a pause", lambda: "paused at phase-1/applied/1\n" in a.log_text())
     wait_until("the witness to see the object replaced", lambda: values(cluster)["a"] == "2")
     edit(a, "a", "mine")
     a.send(signal.SIGKILL)
@@ -235,7 +246,7 @@ def test_an_edit_between_a_write_and_its_record_stays(cluster):
     assert (values(cluster)["a"], outcomes(cluster)["a"]) == ("mine", "kept")
 
 
-def test_what_is_there_stays(cluster):
+def test_existing_objects_are_kept(cluster):
     a = instance(cluster, "a").wait_ready()
     assert a.request("POST", "/api/v1/namespaces/default/configmaps", {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"value": "mine"}})[0] == 201
@@ -273,7 +284,8 @@ def refused(tmp_path, directories):
 
 @pytest.mark.parametrize("name,text,said", BAD)
 def test_a_mistake_in_a_manifest_is_a_mistake_in_the_command_line(tmp_path, name, text, said):
-    """One line that names it, exit status 2, and nothing was done."""
+    """holdfastd prints one line that names the mistake, exits with status 2, and has done
+    nothing."""
     directory = tmp_path / "manifests"
     directory.mkdir()
     (directory / name).write_text(text)
@@ -284,15 +296,15 @@ def test_a_mistake_in_a_manifest_is_a_mistake_in_the_command_line(tmp_path, name
     assert not (tmp_path / "data").exists()
 
 
-def test_a_directory_that_is_not_there(tmp_path):
+def test_a_missing_directory_is_refused(tmp_path):
     done = refused(tmp_path, f"{tmp_path},{tmp_path / 'none'}")
     assert f"{tmp_path / 'none'}: cannot read the directory: No such file or directory" in done.stderr
 
 
-# ---- what fails ----
+# ---- steps that fail ----
 
 class Notified:
-    """The service manager's end of sd_notify: the last STATUS=."""
+    """The service manager's end of sd_notify; records the STATUS= messages."""
 
     def __init__(self, directory):
         self.path = str(pathlib.Path(directory) / "notify")
@@ -313,8 +325,10 @@ class Notified:
         return [line for line in self.said if line.startswith("EXTEND_TIMEOUT_USEC=")]
 
 
-def test_a_step_that_fails_is_seen_and_moves_the_leadership(cluster):
-    """Phase 0: nobody is ready, not even who does not contend; every sign names the manifest; it mends when the fault is mended."""
+def test_a_failing_step_is_reported_and_the_lease_released(cluster):
+    """While a step of phase 0 fails, no instance is ready, not even one that does not contend.
+    Log, status, health and metrics name the manifest. When the cause is removed, the bootstrap
+    completes."""
     zero = cluster.directory / "zero"
     zero.mkdir()
     (zero / "x.yaml").write_text(configmap("a", "1") + "---\n" + configmap("b", "1", ns="nowhere"))
@@ -333,14 +347,14 @@ def test_a_step_that_fails_is_seen_and_moves_the_leadership(cluster):
     assert 'holdfast_bootstrap_failing{phase="phase-0"} 1' in metrics and 'holdfast_bootstrap_complete{phase="phase-0"} 0' in metrics
     events = [e for e in cluster.witness.seen() if e["key"].startswith("/registry/events/kube-system/holdfast-bootstrap.")]
     assert events[0]["object"]["reason"] == "BootstrapFailed" and what in events[0]["object"]["message"]
-    assert f"phase-0 fails, try 1: {what}" in a.said()
-    assert notified.extended()  # it is still starting, and asks for the time
-    # Another may have more luck.
+    assert f"phase-0 fails, try 1: {what}" in a.log_text()
+    assert notified.extended()  # it is still starting, so it extends the timeout
+    # Another instance gets the chance to lead.
     cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead")
-    wait_until("b to fail too", lambda: what in b.said())
+    wait_until("b to fail too", lambda: what in b.log_text())
     assert 'holdfast_bootstrap_gave_way_total{phase="phase-0"} 1' in a.get("/metrics")[1]
     assert [i.get("/readyz")[0] for i in (a, b, c)] == [500, 500, 500]
-    assert not puts(cluster, WORKSPACE)  # phase 1 waits, as do the controllers
+    assert not puts(cluster, WORKSPACE)  # neither phase 1 nor the controllers have started
     pids = [i.pid for i in (a, b, c)]
     assert b.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}})[0] == 201
     for one in (a, b, c):
@@ -350,9 +364,9 @@ def test_a_step_that_fails_is_seen_and_moves_the_leadership(cluster):
     assert len(puts(cluster, CONFIGMAPS + "a")) == len(puts(cluster, "/registry/configmaps/nowhere/b")) == 1
 
 
-def test_phase_1_does_not_keep_anybody_from_being_ready(cluster):
-    """What the server refuses is named with file, document and field, however long its name. The controllers of a cluster that was
-    complete once run on."""
+def test_a_failing_phase_1_does_not_prevent_readiness(cluster):
+    """The message names file, document and field of the refused manifest, even if its name is
+    long. The controllers continue, because the cluster has completed the phases once before."""
     one = cluster.directory / "one"
     one.mkdir()
     a = instance(cluster, "a", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready()
@@ -370,8 +384,9 @@ def test_phase_1_does_not_keep_anybody_from_being_ready(cluster):
                              e["object"].get("status", {}).get("phase") == "Ready")
 
 
-def test_a_ledger_that_somebody_broke(cluster):
-    """It is named, not repaired; who was ready stays so, and further instances become ready."""
+def test_a_broken_ledger_is_reported_and_left_alone(cluster):
+    """A ledger that cannot be parsed is reported and not repaired. Ready instances stay ready,
+    and further instances become ready."""
     a = instance(cluster, "a").wait_ready()
     wait_complete(cluster, VERSION)
     broken = json.loads(a.get(LEDGER_PATH)[1])
@@ -383,7 +398,7 @@ def test_a_ledger_that_somebody_broke(cluster):
     wait_leads(cluster, "b", mark)
     text = wait_until("health to name it", lambda: b.get("/healthz/bootstrap")[0] == 500 and b.get("/healthz/bootstrap")[1])
     assert "ledger kube-system/holdfast-bootstrap: data.steps, line 1: the record is not JSON" in text
-    # Without a ledger everything is looked at again, and what is there stays.
+    # Without a ledger every step is done again, and existing objects stay.
     mark = cluster.witness.mark()
     assert b.request("DELETE", LEDGER_PATH)[0] == 200
     cluster.witness.wait_for("a new ledger", lambda e: e["key"] == LEDGER and e["type"] == "PUT" and "phase-1.completed" in

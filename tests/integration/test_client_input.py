@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client may send: read as it was meant or refused, never passed over, and never more than it may cost."""
+"""Unusual and hostile requests. Each is either understood correctly or refused, never partly
+ignored, and its cost is bounded."""
 import base64
 import http.client
 import json
@@ -17,7 +18,7 @@ def _api():
     with Cluster(with_witness=False) as cluster:
         api = cluster.instance("a").wait_ready()
         yield api
-        assert api.alive() and "runtime error" not in api.said() and "Sanitizer" not in api.said()
+        assert api.alive() and "runtime error" not in api.log_text() and "Sanitizer" not in api.log_text()
 
 
 def workspace(name, **meta):
@@ -28,7 +29,7 @@ def workspace(name, **meta):
                                           ({"dryRun": [1]}, 400), ({"preconditions": []}, 400), ({"preconditions": {"uid": 5}}, 400),
                                           ({"preconditions": {"resourceVersion": 5}}, 400), ({"kind": "Workspace"}, 400),
                                           ({"kind": 5}, 400)], ids=json.dumps)
-def test_delete_options_that_cannot_be_read_delete_nothing(api, options, code):
+def test_invalid_delete_options_delete_nothing(api, options, code):
     api.request("POST", WORKSPACES, workspace("kept"))
     assert api.request("DELETE", f"{WORKSPACES}/kept", options)[0] == code
     assert api.get(f"{WORKSPACES}/kept")[0] == 200
@@ -38,12 +39,12 @@ def test_delete_options_that_cannot_be_read_delete_nothing(api, options, code):
                                   b'{"metadata":{"name":"u"},"data":{"a":"1","a":"2"}}',
                                   b'{"metadata":{"name":"u"},"x":' + b"[" * 900 + b"]" * 900 + b"}", b"[" * 1000000,
                                   b'{"a":' * 100000])
-def test_bodies_that_readers_would_read_differently(api, body):
+def test_ambiguous_bodies_are_refused(api, body):
     assert api.request("POST", CONFIGMAPS, body)[0] == 400
     assert api.get(f"{CONFIGMAPS}/u")[0] == 404
 
 
-def test_one_reading_of_the_query(api):
+def test_the_query_has_one_interpretation(api):
     api.request("POST", WORKSPACES, workspace("one"))
     api.request("POST", WORKSPACES, workspace("two"))
     for query in ("watch=yes", "watch=1&watch=0", "watch=true&watch=false"):
@@ -57,7 +58,7 @@ def test_one_reading_of_the_query(api):
 
 @pytest.mark.parametrize("path", [CONFIGMAPS + "/%ff", CONFIGMAPS + "/\xff", CONFIGMAPS + "?labelSelector=%ff", CONFIGMAPS + "?limit=%c3",
                                   "/api/v1/namespaces/%ff/configmaps"], ids=ascii)
-def test_what_is_not_utf_8_is_not_said_again(api, path):
+def test_invalid_utf_8_is_not_echoed(api, path):
     host, port = api.url.removeprefix("https://").split(":")
     connection = http.client.HTTPSConnection(host, int(port), context=api.context(), timeout=20)
     connection._validate_path = lambda url: None
@@ -88,8 +89,9 @@ def nest(keys, value):
 
 
 @pytest.mark.parametrize("path,field", [(path, field) for path, fields in TYPES.items() for field in fields])
-def test_values_that_typed_readers_cannot_decode(api, path, field):
-    """One stored object like this would hide all others of its kind: a list is decoded as a whole or not at all."""
+def test_values_of_a_wrong_type_are_refused(api, path, field):
+    """A typed client decodes a list as a whole or not at all, so one stored object like this
+    would hide all others of its kind."""
     body = nest(field.split("."), TYPES[path][field])
     for reference in body.get("metadata", {}).get("ownerReferences", []):
         reference.update(apiVersion="v1", kind="ConfigMap", name="x", uid="u")
@@ -99,7 +101,7 @@ def test_values_that_typed_readers_cannot_decode(api, path, field):
     assert api.get(f"{path}/odd")[0] == 404
 
 
-def test_values_that_typed_readers_decode(api):
+def test_values_of_the_right_type_are_accepted(api):
     event = {"metadata": {"name": "good"}, "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "x"}, "count": 3,
              "firstTimestamp": "2026-11-21T00:00:00Z", "lastTimestamp": "2026-11-21T01:00:00.123+01:00", "source": {},
              "eventTime": "2026-11-21T00:00:00.000000Z", "series": None, "related": None, "type": "Normal"}
@@ -113,8 +115,8 @@ def test_values_that_typed_readers_decode(api):
     assert api.request("POST", CONFIGMAPS, large)[0] == 422
 
 
-def test_a_refusal_that_is_cut_short_is_still_json(api):
-    for n in range(2, 6):  # a text is cut at a fixed length, so that some of these are cut in the middle of a character
+def test_a_truncated_refusal_is_valid_json(api):
+    for n in range(2, 6):  # texts are truncated at a fixed length, so some of these are cut inside a character
         name = "a" * n + "\N{GRINNING FACE}" * 400
         for code, text in (api.request("POST", CONFIGMAPS, {"metadata": {"name": name}}),
                            api.request("PUT", CONFIGMAPS + "/x", {"metadata": {"name": name}}),
@@ -122,14 +124,14 @@ def test_a_refusal_that_is_cut_short_is_still_json(api):
             assert code in (400, 422) and json.loads(text)["code"] == code, text
 
 
-def test_future_revision_is_no_internal_error(api):
+def test_a_future_revision_is_no_internal_error(api):
     for query in ("resourceVersion=99999999&resourceVersionMatch=Exact", "resourceVersion=99999999&limit=1"):
         code, text = api.get(f"{WORKSPACES}?{query}")
         assert code == 504 and "Too large resource version" in text, text
 
 
-def test_masses_cost_little(api):
-    """Each of these took minutes, or a worker's stack."""
+def test_huge_requests_are_handled_quickly(api):
+    """Each of these requests once took minutes or overflowed the stack of a worker."""
     many = [f"a{i}" for i in range(150000)]
     assert api.request("POST", CONFIGMAPS, {"metadata": {"name": "fin", "finalizers": many}})[0] == 422
     data = {str(i): "" for i in range(100000)}
@@ -142,7 +144,7 @@ def test_masses_cost_little(api):
 
 @pytest.mark.parametrize("fence", ["", "x", "kube-system/x;01;me", "kube-system/x;99999999999999999999;me", " ;1;x", "kube-system/x;1;"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_a_fence_that_cannot_be_read_is_no_unfenced_write(api, method, fence):
+def test_an_invalid_fence_is_refused(api, method, fence):
     api.request("POST", WORKSPACES, workspace("fenced"))
     path = WORKSPACES if method == "POST" else f"{WORKSPACES}/fenced"
     body = workspace("fresh" if method == "POST" else "fenced", labels={"written": "yes"})
@@ -152,7 +154,7 @@ def test_a_fence_that_cannot_be_read_is_no_unfenced_write(api, method, fence):
 
 
 def test_a_stale_fence_stops_every_kind_of_write(api):
-    """Also those that would write nothing: a leader that is none must learn it."""
+    """Even a write that changes nothing is refused, so that a deposed leader notices."""
     api.request("POST", CONFIGMAPS, {"metadata": {"name": "stale"}})
     now = json.loads(api.get(f"{CONFIGMAPS}/stale")[1])
     api.request("POST", CONFIGMAPS, {"metadata": {"name": "held", "finalizers": ["example.com/f"]}})
@@ -171,14 +173,14 @@ def test_a_stale_fence_stops_every_kind_of_write(api):
     assert api.get(f"{WORKSPACES}/fresh")[0] == 404 and api.get(f"{CONFIGMAPS}/held")[0] == 200
 
 
-def test_a_watch_may_begin_with_more_than_its_ring_holds(api):
+def test_a_watch_may_begin_with_more_than_its_queue_holds(api):
     for i in range(24):
         assert api.request("POST", CONFIGMAPS, {"metadata": {"name": f"b{i}"}, "data": {"x": "y" * 250000}})[0] == 201
     host, port = api.url.removeprefix("https://").split(":")
     for query in ("", "&resourceVersion=0"):
         connection = http.client.HTTPSConnection(host, int(port), context=api.context(), timeout=60)
         connection.request("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=60{query}")
-        for _ in range(3):  # nobody has read yet: the first piece is in the ring
+        for _ in range(3):  # the test has not read yet: the first piece is in the response queue
             assert api.request("POST", CONFIGMAPS, {"metadata": {"generateName": "later-"}})[0] == 201
         missing = {f"b{i}" for i in range(24)} | {json.loads(api.get(f"{CONFIGMAPS}?limit=200")[1])["items"][-1]["metadata"]["name"]}
         answer = connection.getresponse()
@@ -193,7 +195,7 @@ def test_a_watch_may_begin_with_more_than_its_ring_holds(api):
                                   "/healthz/%2e%2e/api/v1/namespaces", "/healthz%2f..%2fapi/v1/namespaces", "/API/v1/namespaces", "/livezx",
                                   "/metrics", "/metrics/", "/debug/leader", "/debug/leader/", "/openapi/v2", "/api", "/api/v1/namespaces/%00",
                                   "/healthz/" + "a" * 50000, "/" + "a" * 100000, "https://x/api/v1/namespaces"])
-def test_anonymous_reaches_nothing_by_tricks(api, path):
+def test_anonymous_requests_cannot_bypass_authorization(api, path):
     host, port = api.url.removeprefix("https://").split(":")
     connection = http.client.HTTPSConnection(host, int(port), context=api.context(client_certificate=False), timeout=20)
     connection.putrequest("GET", path, skip_host=True)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads are never older than what was acknowledged before they were asked, through whichever instance, also while etcd is
-stopped, restarted and the caches lag; watches see every change once and in order; term records always match their Leases."""
+"""Consistency through two instances.
+
+A read is never older than what was acknowledged before it was sent, through either instance,
+even while etcd is stopped or restarted and the caches are behind. A watch delivers every change
+once and in order. Term records always match their Leases.
+"""
 import http.client
 import json
 import random
@@ -18,7 +22,8 @@ WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 
 
 class Api:
-    """A kept connection to one instance; answers (status, object), status 0 when none came."""
+    """One kept-alive connection to one instance. Returns (status, object); the status is 0 when
+    there was no response."""
 
     def __init__(self, instance):
         self.host, self.port = instance.url.removeprefix("https://").split(":")
@@ -41,7 +46,8 @@ class Api:
 
 
 class Register:
-    """One object with a number that only grows. `floor`: a read that begins now must see at least that."""
+    """One object with a number that only grows. A read that begins now must return at least
+    `floor`."""
 
     def __init__(self, name):
         self.name = name
@@ -75,7 +81,7 @@ class Storm:
         value = 0
         while not self.stop.is_set():
             value += 1
-            # No resourceVersion: the server's own optimistic loop is under test too.
+            # Without a resourceVersion the server retries conflicts itself, and that is tested too.
             code, reply = random.choice(apis).ask(
                 "PUT", f"{WORKSPACES}/{register.name}", {"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata":
                                                          {"name": register.name, "annotations": {"value": str(value)}}})
@@ -134,7 +140,8 @@ class Storm:
 
 
 class Watcher(threading.Thread):
-    """Keeps a watch open as a client does, from where it left off; notes what is lost, doubled or out of order."""
+    """Keeps a watch open as a client does, and resumes it where it ended. Records events that
+    are lost, duplicated or out of order."""
 
     def __init__(self, instances, path):
         super().__init__(daemon=True)
@@ -190,7 +197,7 @@ class Watcher(threading.Thread):
 
 
 class Cable:
-    """TCP between an instance and etcd, whose connections can be cut at any time."""
+    """A TCP proxy between an instance and etcd that can cut its connections at any time."""
 
     def __init__(self, port):
         self.port = port
@@ -249,7 +256,7 @@ def test_reads_are_linearizable(pair):
     check_term_records(cluster.etcd)
 
 
-def test_reads_are_linearizable_while_etcd_comes_and_goes(pair):
+def test_reads_are_linearizable_during_etcd_outages(pair):
     cluster, a, b = pair
     storm = Storm([a, b])
 
@@ -271,15 +278,15 @@ def test_reads_are_linearizable_while_etcd_comes_and_goes(pair):
     check_term_records(cluster.etcd)
 
 
-def test_watches_lose_and_double_nothing():
+def test_watches_deliver_every_change_once():
     with Cluster() as cluster:
         cable = Cable(cluster.etcd.client)
         a = cluster.instance("a").wait_ready()
         b = cluster.instance("b", etcd_url=cable.url).wait_ready()
-        watches_lose_and_double_nothing(cluster, a, b, cable)
+        watches_deliver_every_change_once(cluster, a, b, cable)
 
 
-def watches_lose_and_double_nothing(cluster, a, b, cable):
+def watches_deliver_every_change_once(cluster, a, b, cable):
     watchers = [Watcher([a, b], WORKSPACES) for _ in range(3)]
     for watcher in watchers:
         watcher.start()
@@ -298,7 +305,8 @@ def watches_lose_and_double_nothing(cluster, a, b, cable):
 
     storm.run(churn)
     prefix = "/registry/tenancy.holdfast.dev/workspaces/"
-    # The controller goes on for a moment: what counts is that each watcher gets to what the witness saw last.
+    # The controllers write for another moment. Each watcher must reach the last event that the
+    # witness saw.
     def quiet():
         last = [e["rev"] for e in cluster.witness.seen()[mark:] if e["key"].startswith(prefix)][-1]
         return all(w.revision is not None and w.revision >= last for w in watchers)
@@ -318,7 +326,8 @@ def watches_lose_and_double_nothing(cluster, a, b, cable):
 
 
 def test_term_records_follow_their_leases(pair):
-    """Creates, takes, releases, edits, deletes with and without finalizers, from many at once through both instances."""
+    """Many clients create, acquire, release, edit and delete Leases at the same time, with and
+    without finalizers, through both instances."""
     cluster, a, b = pair
     mark_all = cluster.witness
     failures = []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holdfastd itself runs: identity Leases and their collector, the workspace initializer, and nothing else."""
+"""The controllers of holdfastd: identity Leases and their collector, and the workspace
+initializer. Nothing else may write."""
 import http.client
 import json
 import signal
@@ -23,8 +24,9 @@ def wait_identity_lease(cluster, instance, after=0):
     return cluster.witness.wait_for(f"{instance}'s identity Lease", lambda e: identity_lease(e, instance), after)["key"]
 
 
-def test_identity_leases(cluster):
-    """CR05: Made, renewed, deleted on a clean stop; collected after a crash; never taken from the living, also not at a hand-over."""
+def test_identity_leases_follow_their_instances(cluster):
+    """CR05: An identity Lease is created, renewed, and deleted by a clean stop. After a crash it
+    is collected. The Lease of a living instance is never collected, not even after a hand-over."""
     witness = cluster.witness
     a = cluster.instance("a").wait_ready()
     witness.wait_holder(lambda h: "_a_" in h, "a to lead")
@@ -35,7 +37,7 @@ def test_identity_leases(cluster):
     assert lease["spec"]["leaseDurationSeconds"] == 40 and lease["spec"]["holderIdentity"] == others["b"].wait_ready().identity()
     assert lease["metadata"]["labels"]["apiserver.kubernetes.io/identity"]
 
-    # A restart is another incarnation: another Lease, the old one deleted.
+    # A restarted process is another incarnation: it has another Lease, and the old one is deleted.
     others["restarts"].wait_ready().send(signal.SIGTERM)
     assert others["restarts"].wait() == 0
     witness.wait_for("its deletion", lambda e: e["key"] == keys["restarts"] and e["type"] == "DELETE")
@@ -43,7 +45,8 @@ def test_identity_leases(cluster):
     cluster.instance("restarts").wait_ready()
     assert wait_identity_lease(cluster, "restarts", mark) != keys["restarts"]
 
-    # One dies, one is stopped; the leadership changes hands meanwhile, so that the new leader begins to count anew.
+    # One instance is killed and one is stopped. The leadership changes meanwhile, so the new leader
+    # starts to count anew.
     for name in ("crashes", "sleeps"):
         others[name].wait_ready()
     others["crashes"].send(signal.SIGKILL)
@@ -59,7 +62,7 @@ def test_identity_leases(cluster):
     mark = witness.mark()
     others["sleeps"].send(signal.SIGCONT)
     wait_identity_lease(cluster, "sleeps", mark)
-    # In all that time only Leases of those that ended or slept were deleted.
+    # Only the Leases of instances that ended or were stopped have been deleted.
     deleted = {e["key"] for e in witness.seen() if e["type"] == "DELETE" and e["key"].startswith(LEASES)}
     assert deleted == {keys[name] for name in ("a", "restarts", "crashes", "sleeps")}
     renewals = [e for e in witness.seen() if e["key"] == keys["b"]]
@@ -67,7 +70,8 @@ def test_identity_leases(cluster):
 
 
 def post_many(instance, names, outcomes):
-    """Creates the workspaces one after the other on one connection; goes on at the next instance when this one ends."""
+    """Creates the workspaces one after the other on one connection, and continues at the next
+    instance when this one ends."""
     where = urllib.parse.urlsplit(instance.url)
     connection = http.client.HTTPSConnection(where.hostname, where.port, timeout=30, context=instance.context())
     while names:
@@ -82,7 +86,7 @@ def post_many(instance, names, outcomes):
         names.pop(0)
 
 
-def test_500_workspaces_during_hand_overs(cluster):
+def test_500_workspaces_become_ready_during_hand_overs(cluster):
     n, n_threads = 500, 8
     witness = cluster.witness
     a = cluster.instance("a").wait_ready()
@@ -90,7 +94,7 @@ def test_500_workspaces_during_hand_overs(cluster):
     b, c = (cluster.instance(name) for name in "bc")
     c.wait_ready()
     b.wait_ready()
-    # The namespace of one exists already.
+    # One workspace finds its namespace already there.
     assert c.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ws-w0"}})[0] == 201
     outcomes = []
     threads = [threading.Thread(target=post_many, args=(c, [f"w{i}" for i in range(t, n, n_threads)], outcomes)) for t in range(n_threads)]
@@ -100,7 +104,7 @@ def test_500_workspaces_during_hand_overs(cluster):
     a.send(signal.SIGTERM)
     wait_until("two hundred workspaces", lambda: len(outcomes) >= 200)
     leader = b if witness.wait_holder(lambda h: h and "_a_" not in h, "another to lead", 0)["object"]["spec"]["holderIdentity"] == b.identity() else c
-    b.send(signal.SIGKILL if leader is b else signal.SIGTERM)  # the second time it is a crash, if b leads
+    b.send(signal.SIGKILL if leader is b else signal.SIGTERM)  # the second time it is a crash, if b leads then
     for t in threads:
         t.join()
     assert sorted(outcomes) == sorted((f"w{i}", 201) for i in range(n))
@@ -108,7 +112,8 @@ def test_500_workspaces_during_hand_overs(cluster):
     def phases():
         seen = {}
         for event in witness.seen():
-            if event["key"].startswith("/registry/tenancy.holdfast.dev/workspaces/w"):  # the bootstrapped one is another
+            # the workspace `default` of the bootstrap is another one
+            if event["key"].startswith("/registry/tenancy.holdfast.dev/workspaces/w"):
                 seen.setdefault(event["key"].rsplit("/", 1)[1], []).append(phase(event))
         return seen
 
@@ -119,7 +124,7 @@ def test_500_workspaces_during_hand_overs(cluster):
     assert a.wait() == 0
 
 
-def test_controllers_that_are_switched_off_touch_nothing(cluster):
+def test_disabled_controllers_write_nothing(cluster):
     witness = cluster.witness
     a = cluster.instance("a", "--controllers=*,-workspace-initializer").wait_ready()
     wait_identity_lease(cluster, "a")
@@ -128,7 +133,8 @@ def test_controllers_that_are_switched_off_touch_nothing(cluster):
     assert a.wait() == 0
     assert [phase(e) for e in witness.seen() if e["key"].endswith("/untouched")] == [None]
 
-    # With none selected an instance contends, leads, and writes nothing but the Lease, its term and Events, and the four namespaces.
+    # Without controllers an instance contends, leads, and writes nothing but the Lease, its term
+    # record, Events, and the four namespaces.
     mark = witness.mark()
     b = cluster.instance("b", "--controllers=-identity-lease").wait_ready()
     witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
@@ -144,7 +150,7 @@ def test_controllers_that_are_switched_off_touch_nothing(cluster):
 
 
 def test_nothing_outside_the_registered_set_writes(cluster):
-    """Over all keys of etcd, not only those of the API."""
+    """Checks all keys of etcd, not only those of the API."""
     everything = cluster.add(type(cluster.witness)(cluster.etcd, cluster.directory, prefix=""))
     b = cluster.instance("b", "--controllers=-identity-lease").wait_ready()
     everything.wait_holder(lambda h: "_b_" in h, "b to lead")

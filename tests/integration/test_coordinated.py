@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated election (KEP-4355) against holdfastd: two contenders are candidates, the test is the coordinator."""
+"""Coordinated election (KEP-4355) with holdfastd: two contenders are candidates, and the test is
+the coordinator."""
 import datetime
 import json
 import signal
@@ -29,7 +30,7 @@ class Candidate(Process):
 
 
 class Coordinator:
-    """What the server of the field does, by hand."""
+    """The coordinator, which kube-apiserver contains, and which the test plays here."""
 
     def __init__(self, server):
         self.server = server
@@ -39,17 +40,18 @@ class Coordinator:
         return json.loads(text) if code == 200 else None
 
     def change(self, path, spec):
-        """Reads, changes, writes; again when somebody else has written meanwhile."""
+        """Reads, changes and writes the object, and repeats this after a conflict."""
         def attempt():
             it = self.read(path)
             it["spec"].update(spec)
             code, text = self.server.request("PUT", path, it)
-            assert code in (200, 409) or (code == 0 and self.server.alive()), (text, self.server.said()[-2000:])
+            assert code in (200, 409) or (code == 0 and self.server.alive()), (text, self.server.log_text()[-2000:])
             return code == 200
         wait_until(f"a replace of {path}", attempt)
 
     def elect(self):
-        """Pings all, waits for their answers, and names the one with the oldest version."""
+        """Pings all candidates, waits for their responses, and names the one with the oldest
+        version."""
         names = [c["metadata"]["name"] for c in self.read(CANDIDATES)["items"]]
         pinged = now()
         for name in names:
@@ -80,8 +82,9 @@ def by(identity):
     return lambda e: e["key"] == WRITTEN and e["type"] == "PUT" and e["object"]["data"]["identity"] == identity
 
 
-def test_coordinated_election(coordinated):
-    """CG09, CG10, CG26, CG27: nobody takes the Lease by itself; who is named leads; who is no longer preferred lets go."""
+def test_a_coordinator_chooses_the_leader(coordinated):
+    """CG09, CG10, CG26, CG27: No candidate acquires the Lease by itself. The named candidate
+    leads. A leader that is no longer preferred releases."""
     cluster, coordinator, (newer, older) = coordinated
     spec = coordinator.read(f"{CANDIDATES}/older")["spec"]
     assert (spec["leaseName"], spec["binaryVersion"], spec["emulationVersion"], spec["strategy"]) == (
@@ -96,7 +99,8 @@ def test_coordinated_election(coordinated):
     def renewed(event, since=lease["spec"]["renewTime"]):
         return event["key"].endswith("/leases/default/coordinated") and event["object"]["spec"]["renewTime"] > since
     cluster.witness.wait_for("a renewal", renewed)
-    # Another is preferred: the holder drains, releases, and does not come back by itself.
+    # Another candidate is preferred: the holder drains, releases, and does not lead again by
+    # itself.
     mark = cluster.witness.mark()
     coordinator.change(f"{LEASES}/coordinated", {"preferredHolder": "newer"})
     released = cluster.witness.wait_for("the release", lambda e: e["key"].endswith("/leases/default/coordinated")
@@ -108,7 +112,7 @@ def test_coordinated_election(coordinated):
     assert all(rev < released["rev"] for rev, writer in writers if writer == "older")
     assert all(rev > released["rev"] for rev, writer in writers if writer == "newer")
     assert coordinator.read(f"{LEASES}/coordinated")["metadata"]["resourceVersion"]
-    # The holder dies: nobody takes the expired Lease until one is named.
+    # The holder dies: no candidate takes the expired Lease until one is named.
     mark = cluster.witness.mark()
     newer.send(signal.SIGKILL)
     newer.end()
@@ -123,7 +127,7 @@ def test_coordinated_election(coordinated):
     assert coordinator.read(f"{LEASES}/coordinated")["spec"]["holderIdentity"] == ""
 
 
-def test_discovery(coordinated):
+def test_kubectl_shows_lease_candidates(coordinated):
     """kubectl finds both versions of the group, and shows candidates."""
     _, coordinator, _ = coordinated
     kinds = coordinator.server.kubectl("api-resources", "--api-group=coordination.k8s.io", "-o", "name").stdout.split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two instances, one leader: hand-over, take-over, pause, as the witness on etcd sees them."""
+"""Hand-over, take-over and pause with two instances, as the witness sees them in etcd."""
 import signal
 
 from holdfastd import LEASE, WRITER, phase, wait_until, workspace
@@ -39,7 +39,8 @@ def test_sigterm_hands_over(cluster):
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
     assert a.wait() == 0
     assert taken["rev"] > release["rev"]
-    # Nothing is written by the old leader's controllers after its release: the writer of each revision is the new one.
+    # After its release the old leader writes nothing: each later revision names the new leader as
+    # its writer.
     ready_workspace(cluster, b, "after-hand-over")
 
 
@@ -51,7 +52,7 @@ def test_sigkill_is_taken_over_at_expiry(cluster):
     a.send(signal.SIGKILL)
     last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
-    # Never before the recorded duration (4 s) after the last renewal the witness saw: that would be two leaders.
+    # A take-over within the recorded duration (4 s) after the last renewal would mean two leaders.
     assert taken["t"] - last["t"] > 3.9e9
     assert taken["object"]["spec"]["leaseTransitions"] == last["object"]["spec"]["leaseTransitions"] + 1
     ready_workspace(cluster, b, "after-take-over")
@@ -59,8 +60,8 @@ def test_sigkill_is_taken_over_at_expiry(cluster):
 
 def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
     """A14."""
-    # The writer goes on for some writes after it was told to end: a stop grace that is ample also for a slow machine, so that it
-    # is not taken for stuck.
+    # The writer makes some more writes after its end was requested. The stop grace is ample, so
+    # that a slow machine does not make it count as stuck.
     timing = ["--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
               "--leader-elect-stop-grace=4s"]
     a, b = two(cluster, *timing, binary=WRITER, env={"WRITER_GATE_OFF": "1"}, fast=False)
@@ -69,16 +70,16 @@ def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
     mark = cluster.witness.mark()
     a.send(signal.SIGSTOP)
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
-    # Two lease durations of silence, seen as writes of the new leader rather than slept through.
+    # Wait for two lease durations, measured by the writes of the new leader instead of a sleep.
     cluster.witness.wait_for("two lease durations", lambda e: e["t"] - taken["t"] > 14e9, mark)
     a.send(signal.SIGCONT)
-    wait_until("the old leader's writer to be refused", lambda: "writer: refused: stale leader term" in a.said())
+    wait_until("the old leader's writer to be refused", lambda: "writer: refused: stale leader term" in a.log_text())
     wait_until("the old leader to follow", lambda: a.leader()["state"] == "following")
     late = [e for e in cluster.witness.seen() if e["rev"] > taken["rev"] and e["key"].endswith("/test-writer")
             and e["object"]["data"]["term"] == str(old["term"])]
     assert late == []
     assert a.alive() and a.get("/livez")[0] == 200
-    # It lives on and can lead again.
+    # The process continues and can lead again.
     mark = cluster.witness.mark()
     b.send(signal.SIGTERM)
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead again", mark)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of docs/embedding.md: built against the installed library, as a stranger would, and run against holdfastd as an
-ordinary API server.
-"""
+"""The example of docs/embedding.md, built against the installed library as a user would do it,
+and run with holdfastd as an ordinary API server."""
 import json
 import os
 import pathlib
@@ -26,7 +25,7 @@ def sanitizers():
 
 
 class Installed:
-    """`meson install` into a directory of its own, and what pkg-config says of it."""
+    """`meson install` into a separate directory, and the output of pkg-config for it."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -35,11 +34,11 @@ class Installed:
         self.pc = next(directory.rglob("libholdfast.pc"))
         self.shared_object = next(p for p in directory.rglob("libholdfast.so*") if not p.is_symlink())
         self.env = {**os.environ, "PKG_CONFIG_PATH": str(self.pc.parent), "PKG_CONFIG_SYSROOT_DIR": str(directory)}
-        # A sanitizer's report goes to where tools/test looks for it.
+        # tools/test looks for sanitizer reports at this path.
         self.run_env = {**os.environ, "LD_LIBRARY_PATH": str(self.shared_object.parent)}
 
     def pkg_config(self, *args):
-        # The sysroot goes before the system's own paths too, which are not in it.
+        # pkg-config prepends the sysroot to the paths of the system too, which are not in it.
         said = subprocess.run(["pkg-config", *args], env=self.env, check=True, capture_output=True, text=True).stdout.split()
         return [a.replace(f"{self.directory}/usr/include", "/usr/include") for a in said]
 
@@ -62,7 +61,7 @@ def embed(installed):
 
 
 class Embed(Process):
-    """One copy of the example."""
+    """One process of the example."""
 
     def __init__(self, cluster, installed, program, name, identity, kubeconfig):
         self.output = cluster.directory / f"{identity}.out"
@@ -74,7 +73,7 @@ class Embed(Process):
         return self.output.read_text().splitlines()
 
     def state(self):
-        """The last word of its event loop: (state, holder, may act)."""
+        """The state that its event loop printed last: (state, holder, may act)."""
         said = [m for m in (re.match(r"(\w+) holder=(\S*) term=\d+ may_act=(\d)", line) for line in self.lines()) if m]
         return (said[-1][1], said[-1][2], said[-1][3] == "1") if said else None
 
@@ -99,7 +98,7 @@ def holder(event, name="counter"):
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_builds_against_the_installed_library(installed, tmp_path, compiler):
+def test_the_example_builds_against_the_installed_library(installed, tmp_path, compiler):
     if shutil.which(compiler) is None or (compiler == "clang" and sanitizers()):
         pytest.skip(f"no {compiler}, or it has other sanitizers than the library")
     program = installed.build(ROOT / "examples" / "embed.c", tmp_path / "embed", compiler)
@@ -111,8 +110,8 @@ def test_builds_against_the_installed_library(installed, tmp_path, compiler):
     assert done.returncode == 1 and str(tmp_path / "none") in done.stderr
 
 
-def test_what_is_installed(installed):
-    """Headers, library, pkg-config file: whole, and nothing private among them."""
+def test_the_installation_is_complete_and_public(installed):
+    """Headers, library and pkg-config file are complete and contain nothing private."""
     include = next(installed.directory.rglob("include/holdfast"))
     ours = {h.name for h in ROOT.glob("*/include/holdfast/*.h")}
     assert {h.name for h in include.iterdir()} == ours
@@ -148,12 +147,13 @@ def test_sigkill_is_taken_over_at_expiry(cluster, installed, embed):
     a.wait()
     taken = cluster.witness.wait_for("b to take the Lease", lambda e: holder(e) == "b-1", mark)
     last = [e for e in cluster.witness.seen() if e["key"] == LEASE.format("counter") and e["rev"] < taken["rev"]][-1]
-    assert taken["t"] - last["t"] > 5.9e9  # the recorded duration is waited out: earlier would be two leaders
+    assert taken["t"] - last["t"] > 5.9e9  # the standby waits for the recorded duration; an earlier take-over would mean two leaders
     b.leads()
 
 
-def test_a_stopped_leader_comes_back_as_a_follower(cluster, installed, embed):
-    """SIGSTOP for longer than the Lease, SIGCONT: nothing of the old term is written, the process lives on and can lead again."""
+def test_a_stopped_leader_continues_as_a_follower(cluster, installed, embed):
+    """The leader is stopped for longer than the lease duration. After SIGCONT it writes nothing
+    of the old term, continues as a follower, and can lead again."""
     server, a, b = two(cluster, installed, embed)
     mark = cluster.witness.mark()
     a.send(signal.SIGSTOP)
@@ -174,7 +174,7 @@ def test_a_stopped_leader_comes_back_as_a_follower(cluster, installed, embed):
     assert a.wait() == 0
 
 
-def test_health_and_metrics_without_our_server(cluster, installed, embed):
+def test_health_and_metrics_work_without_the_http_server(cluster, installed, embed):
     server, a, b = two(cluster, installed, embed)
     for process, leads in ((a, 1), (b, 0)):
         process.send(signal.SIGUSR1)
@@ -185,11 +185,11 @@ def test_health_and_metrics_without_our_server(cluster, installed, embed):
     assert a.alive() and b.alive()
 
 
-def test_its_log_is_the_callback_s(cluster, installed, embed):
-    """All that the library says comes through on_log, which marks each line."""
+def test_it_logs_only_to_the_callback(cluster, installed, embed):
+    """All output of the library comes through on_log, which marks each line."""
     server, a, b = two(cluster, installed, embed)
     for process in (a, b):
         process.send(signal.SIGTERM)
         assert process.wait() == 0
-        lines = process.said().splitlines()
+        lines = process.log_text().splitlines()
         assert lines and all(re.match(r"<\d>\w+: ", line) for line in lines), lines

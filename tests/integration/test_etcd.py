@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""etcd as it is in bad hours: members that die, TLS, a full disk, compaction; and writes that were acknowledged."""
+"""Failures of etcd: members that die, TLS, a full disk, compaction. No acknowledged write may be
+lost."""
 import http.client
 import json
 import os
@@ -32,7 +33,8 @@ def etcdctl(url, *args, flags=()):
 
 
 class Storm:
-    """Clients that create ConfigMap after ConfigMap and keep book of what was acknowledged."""
+    """Clients that create one ConfigMap after the other and record which writes were
+    acknowledged."""
 
     def __init__(self, instance, name, n_threads=4):
         self.url, self.context = urllib.parse.urlsplit(instance.url), instance.context()
@@ -53,7 +55,7 @@ class Storm:
                 text = answer.read().decode()
                 if answer.status == 201:
                     self.acknowledged.append(one)
-                    time.sleep(0.005)  # the machine is shared with the servers
+                    time.sleep(0.005)  # leaves the processors to the servers
                     continue
                 self.refused.append((one, answer.status, text))
             except (OSError, http.client.HTTPException) as error:
@@ -77,14 +79,15 @@ def leads(*instances):
     return [i for i in instances if i.leader()["state"] == "leading"]
 
 
-def test_three_members_one_after_the_other_dies():
+def test_service_continues_while_a_majority_of_etcd_lives():
     with Cluster(with_witness=False, etcd=EtcdCluster) as cluster:
         a = cluster.instance("a").wait_ready()
         b = cluster.instance("b").wait_ready()
         pids = [a.pid, b.pid]
         wait_until("a leader", lambda: leads(a, b))
         storms = [Storm(a, "a"), Storm(b, "b")]
-        # The one in use (both begin with the first), then the one that leads, each time seen to be missed by nobody for long.
+        # First the member in use dies (both instances begin with the first one), then the member
+        # that leads. Each time both instances recover quickly.
         for victim in (lambda: cluster.etcd.members[0], lambda: wait_until("etcd's leader", cluster.etcd.leader)):
             for storm in storms:
                 storm.goes_on()
@@ -95,9 +98,10 @@ def test_three_members_one_after_the_other_dies():
                 storm.goes_on(50)
             wait_until("a leader", lambda: len(leads(a, b)) == 1)
             member.restart()
-            wait_until("etcd to be whole", lambda m=member: etcd_answers(m))
+            wait_until("etcd to be whole", lambda m=member: etcd_responds(m))
 
-        # Two of three: nothing can be agreed on. The leader stops, what is asked for is answered in bounded time.
+        # Two of three members are dead, so there is no quorum. The leader stops leading, and
+        # requests get a response in bounded time.
         leader = wait_until("a leader", lambda: leads(a, b))[0]
         for member in cluster.etcd.members[:2]:
             member.send(signal.SIGKILL)
@@ -132,13 +136,13 @@ def test_three_members_one_after_the_other_dies():
         assert {f"/registry/configmaps/default/{name}" for name in acknowledged} - stored == set()
 
 
-def etcd_answers(member):
+def etcd_responds(member):
     done = subprocess.run(["etcdctl", f"--endpoints={member.url}", "--command-timeout=2s", "endpoint", "health"],
                           env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=False)
     return done.returncode == 0
 
 
-def test_kill_9_in_a_storm_loses_nothing_acknowledged(cluster):
+def test_killing_etcd_loses_no_acknowledged_write(cluster):
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()
     storm = Storm(b, "s", 8)
@@ -149,7 +153,7 @@ def test_kill_9_in_a_storm_loses_nothing_acknowledged(cluster):
     acknowledged = set(storm.end())
     present = names_at(a)
     assert acknowledged - present == set()
-    # What was not acknowledged is there or is not; what nobody sent is not.
+    # A write that was not acknowledged may exist or not. Nothing else may exist.
     assert present - acknowledged <= {name for name, _, _ in storm.refused}
 
 
@@ -181,7 +185,7 @@ def tls_etcd(directory):
     return etcd
 
 
-def test_etcd_over_tls_with_client_certificates():
+def test_etcd_is_used_over_tls_with_client_certificates():
     """ET08."""
     with Cluster(with_witness=False, etcd=tls_etcd) as cluster:
         at = cluster.directory
@@ -193,10 +197,10 @@ def test_etcd_over_tls_with_client_certificates():
         a.wait_ready()
         wait_until("a to lead", lambda: leads(a))
         assert a.request("POST", CONFIGMAPS, configmap("over-tls"))[0] == 201 and "over-tls" in names_at(a)
-        assert missing.wait() == 1 and "no-such.crt" in missing.said()
-        # They wait, as for an etcd that is away, and say why.
-        wait_until("a clear line", lambda: any("waiting for etcd" in line and "certificate" in line for line in wrong.said().splitlines()))
-        wait_until("a clear line", lambda: any("waiting for etcd" in line for line in anonymous.said().splitlines()))
+        assert missing.wait() == 1 and "no-such.crt" in missing.log_text()
+        # They wait as for an unreachable etcd, and log the reason.
+        wait_until("a clear line", lambda: any("waiting for etcd" in line and "certificate" in line for line in wrong.log_text().splitlines()))
+        wait_until("a clear line", lambda: any("waiting for etcd" in line for line in anonymous.log_text().splitlines()))
         for instance in (wrong, anonymous):
             instance.send(signal.SIGTERM)
             assert instance.wait() == 0
@@ -209,7 +213,7 @@ def small_etcd(directory):
     return EtcdMember(directory, "small", client, peer, f"small=http://127.0.0.1:{peer}", ["--quota-backend-bytes=8388608"])
 
 
-def test_store_without_space():
+def test_a_full_store_is_reported_and_recovered():
     with Cluster(with_witness=False, etcd=small_etcd) as cluster:
         a = cluster.instance("a").wait_ready()
         wait_until("a to lead", lambda: leads(a))
@@ -226,7 +230,7 @@ def test_store_without_space():
         assert code >= 500 and status["kind"] == "Status" and "space" in status["message"], (code, text)
         wait_until("a to stop leading", lambda: not leads(a))
         assert a.get(CONFIGMAPS + "/victim")[0] == 200 and "victim" in names_at(a) and a.get("/livez")[0] == 200
-        # What makes space is let through.
+        # Deletes, which free space, still succeed.
         assert a.request("DELETE", CONFIGMAPS + "/victim")[0] == 200
         revision = json.loads(etcdctl(cluster.etcd.url, "endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
         etcdctl(cluster.etcd.url, "compact", str(revision))
@@ -240,7 +244,7 @@ def test_store_without_space():
 # ---- compaction ----
 
 class Watch(threading.Thread):
-    """An API watch: the events it has seen."""
+    """An API watch that records its events."""
 
     def __init__(self, instance, query):
         super().__init__(daemon=True)
@@ -263,7 +267,7 @@ class Watch(threading.Thread):
         return any(e["object"]["metadata"].get("name") == name for e in self.events)
 
 
-def test_compaction_under_open_watches(cluster):
+def test_open_watches_survive_a_compaction(cluster):
     """ET06."""
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()
@@ -280,14 +284,14 @@ def test_compaction_under_open_watches(cluster):
     assert a.request("POST", CONFIGMAPS, configmap("last"))[0] == 201
     wait_until("a's watch to go on", lambda: watches[0].saw("last"))
     assert not watches[0].over and {f"c{i}" for i in range(30)} <= {e["object"]["metadata"]["name"] for e in watches[0].events}
-    # b's watch goes on without a gap, or says 410; never is there a silent hole.
+    # b's watch either continues without a gap or ends with 410, never with a silent gap.
     wait_until("b's watch", lambda: watches[1].saw("last") or watches[1].over)
     if watches[1].saw("last"):
         assert {f"c{i}" for i in range(30)} <= {e["object"]["metadata"]["name"] for e in watches[1].events}
     else:
         assert watches[1].events[-1]["object"]["code"] == 410
     assert names_at(a) == names_at(b) and "last" in names_at(b)
-    # An instance that starts now has no history: a watch from before is 410, one from now works.
+    # A new instance has no history: a watch from before its start gets 410, one from now on works.
     c = cluster.instance("c").wait_ready()
     late = Watch(c, f"resourceVersion={old}")
     wait_until("the answer", lambda: late.over or late.events)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Lease API refusing, hanging, dropping replies; etcd stopped, started, hung: the leader stops in time, lives on, leads again."""
+"""Faults of the Lease API (refusals, hangs, lost replies) and of etcd (stopped, restarted,
+hung). The leader stops in time, the process continues, and leads again."""
 import signal
 import subprocess
 
@@ -12,7 +13,7 @@ FAST = ["--lease", "4s", "--renew", "2s", "--retry", "300ms"]
 
 
 class Contender(Process):
-    """The library in a program of its own, over REST through the proxy."""
+    """A program that embeds the library and contends over REST through the proxy."""
 
     def __init__(self, cluster, proxy, identity, *flags):
         config = proxy.kubeconfig(cluster.directory / f"{identity}.kubeconfig")
@@ -38,12 +39,12 @@ def contended(cluster):
 
 
 @pytest.mark.parametrize("mode", [(403, "Forbidden"), (429, "TooManyRequests"), "hang", "drop-reply"], ids=str)
-def test_lease_api_faults_end_the_term_not_the_process(contended, mode):
+def test_faults_of_the_lease_api_end_only_the_term(contended, mode):
     cluster, server, proxy, contender = contended
     at = contender.wait_line("state leading")
     proxy.set(mode)
     at = contender.wait_line("state following", at)
-    # The witness has seen all that was written so far once it sees this.
+    # When the witness sees this object, it has seen everything that was written before.
     assert server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "so-far"}})[0] == 201
     cluster.witness.wait_for("so-far", lambda e: e["key"].endswith("/configmaps/default/so-far"))
     last = [e for e in cluster.witness.seen() if e["key"].endswith("/configmaps/default/faults")][-1]
@@ -51,13 +52,13 @@ def test_lease_api_faults_end_the_term_not_the_process(contended, mode):
     contender.wait_line("state leading", at)
     assert contender.alive()
     again = cluster.witness.wait_for("its writes again", lambda e: e["key"].endswith("/configmaps/default/faults") and e["rev"] > last["rev"])
-    # A term's writes never resume under an old number.
+    # Writes never resume under the number of an old term.
     assert int(again["object"]["data"]["term"]) > int(last["object"]["data"]["term"])
     contender.send(signal.SIGTERM)
     assert contender.wait() == 0
 
 
-def test_no_echo_of_the_fence_ends_the_term(contended):
+def test_a_missing_echo_of_the_fence_ends_the_term(contended):
     _cluster, _server, proxy, contender = contended
     at = contender.wait_line("state leading")
     proxy.only = "/configmaps"
@@ -85,7 +86,7 @@ def test_sigstop_over_rest_writes_nothing_of_the_old_term(contended):
     assert late == []
 
 
-def test_etcd_stopped_and_started(cluster):
+def test_leading_resumes_after_a_restart_of_etcd(cluster):
     a = cluster.instance("a", binary=WRITER).wait_ready()
     cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/test-writer"))
     term, pid = a.leader()["term"], a.pid
@@ -101,7 +102,7 @@ def test_etcd_stopped_and_started(cluster):
     wait_until("a workspace to be Ready", lambda: '"phase":"Ready"' in a.get("/apis/tenancy.holdfast.dev/v1alpha1/workspaces/after")[1])
 
 
-def test_etcd_hung(cluster):
+def test_a_hung_etcd_ends_the_term_and_not_the_process(cluster):
     a = cluster.instance("a").wait_ready()
     wait_until("it to lead", lambda: a.leader()["state"] == "leading")
     b = cluster.instance("b").wait_ready()
@@ -109,7 +110,7 @@ def test_etcd_hung(cluster):
     assert b.get("/healthz")[0] == 200
     cluster.etcd.send(signal.SIGSTOP)
     wait_until("the leader to stop leading", lambda: a.leader()["state"] == "following")
-    # A standby that could not take over says so, and is not killed for it.
+    # A standby that could not take over reports it, and is not restarted because of it.
     wait_until("the standby to say so", lambda: "[-]leaderElection-lock failed" in b.get("/healthz?verbose")[1])
     assert a.get("/livez")[0] == b.get("/livez")[0] == 200
     cluster.etcd.send(signal.SIGCONT)
@@ -120,7 +121,7 @@ def test_etcd_hung(cluster):
     assert a.leader()["term"] > term and a.alive()
 
 
-def test_stop_while_etcd_hangs_ends(cluster):
+def test_a_stop_ends_while_etcd_hangs(cluster):
     a = cluster.instance("a").wait_ready()
     wait_until("it to lead", lambda: a.leader()["state"] == "leading")
     cluster.etcd.send(signal.SIGSTOP)
@@ -129,7 +130,7 @@ def test_stop_while_etcd_hangs_ends(cluster):
     cluster.etcd.send(signal.SIGCONT)
 
 
-def test_lease_deleted_and_overwritten_by_an_outsider(cluster):
+def test_a_deleted_or_overwritten_lease_ends_the_term(cluster):
     """PN04, PN06, PN07."""
     a = cluster.instance("a").wait_ready()
     wait_until("it to lead", lambda: a.leader()["state"] == "leading")
@@ -151,7 +152,7 @@ def test_lease_deleted_and_overwritten_by_an_outsider(cluster):
         wait_until("a new term", lambda: a.leader()["state"] == "leading" and a.leader()["term"] > term)
 
 
-def test_stuck_controller_fails_livez_and_ends_the_process_without_release(cluster):
+def test_a_stuck_controller_fails_livez_and_ends_the_process_without_release(cluster):
     a = cluster.instance("a", binary=WRITER, env={"WRITER_IGNORES_TOKENS": "1"}).wait_ready()
     cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/test-writer"))
     identity = a.identity()
@@ -159,45 +160,46 @@ def test_stuck_controller_fails_livez_and_ends_the_process_without_release(clust
     cluster.etcd.send(signal.SIGSTOP)
     code_and_body = wait_until("livez to name it", lambda: (lambda r: r if r[0] == 500 else None)(a.get("/livez?verbose")))
     assert "leaderElection" in code_and_body[1]
-    assert "test-writer" in a.said()
+    assert "test-writer" in a.log_text()
     cluster.etcd.send(signal.SIGCONT)
     assert a.wait() == 70
-    # Not released: the last word on the Lease still names the dead process.
+    # The Lease was not released: it still names the dead process.
     lease = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
     assert lease["object"]["spec"]["holderIdentity"] == identity
     acquired = {e["object"]["spec"]["acquireTime"] for e in cluster.witness.seen()[mark:] if e["key"] == LEASE and e["type"] == "PUT"}
     assert len(acquired) <= 1
 
 
-def test_stuck_controller_on_sigterm_ends_without_release(cluster):
+def test_sigterm_with_a_stuck_controller_ends_without_release(cluster):
     a = cluster.instance("a", binary=WRITER, env={"WRITER_IGNORES_TOKENS": "1"}).wait_ready()
     cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/test-writer"))
     identity = a.identity()
     a.send(signal.SIGTERM)
     assert a.wait() == 70
-    assert "test-writer" in a.said()
+    assert "test-writer" in a.log_text()
     assert cluster.witness.holder() == identity
 
 
-def test_release_of_the_dead_only(cluster):
+def test_only_the_lease_of_a_dead_instance_is_released(cluster):
     a = cluster.instance("a").wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h)
     b = cluster.instance("b").wait_ready()
     release = lambda instance: subprocess.run(
         [instance.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", f"--instance={instance.name}"],
         capture_output=True, text=True, check=False)
-    # Alive, and alive but stopped: refused, nothing touched.
+    # A process that is alive, even if stopped, keeps its Lease: release refuses and changes
+    # nothing.
     refused = release(a)
     assert refused.returncode == 1 and str(a.pid) in refused.stderr, refused
     a.send(signal.SIGSTOP)
     assert release(a).returncode == 1
     a.send(signal.SIGCONT)
-    # A follower that died led nothing.
+    # A dead follower held no Lease.
     b.send(signal.SIGKILL)
     b.wait()
     assert release(b).returncode == 0
     assert "_a_" in cluster.witness.holder()
-    # Dead: freed at once, long before the lease is over.
+    # A dead leader: its Lease is freed at once, long before it expires.
     c = cluster.instance("c").wait_ready()
     wait_until("a to lead on", lambda: a.leader()["state"] == "leading")
     mark = cluster.witness.mark()
@@ -207,13 +209,13 @@ def test_release_of_the_dead_only(cluster):
     assert done.returncode == 0 and "released" in done.stdout, done
     cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
     cluster.witness.wait_holder(lambda h: "_c_" in h, "c to lead", mark)
-    # Another incarnation's Lease: left alone.
+    # The Lease of another incarnation is left alone.
     assert release(a).returncode == 0
     assert "_c_" in cluster.witness.holder()
     wait_until("c to lead", lambda: c.leader()["state"] == "leading")
 
 
-def test_workspace_made_while_nobody_led_gets_ready(cluster):
+def test_a_workspace_created_without_a_leader_becomes_ready(cluster):
     a = cluster.instance("a").wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h)
     b = cluster.instance("b").wait_ready()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed while nobody led is acted on by the next leader, once, and by nobody else: as the witness on etcd sees it.
+"""Changes that were made while no instance led. The next leader acts on each of them once, and
+no other process does, as the witness sees in etcd.
 
-Two instances contend, with a controller that keeps a copy of each ConfigMap labelled as a source (tests/lib/holdfastd_mirror.c). A
-third one, which contends for another Lease, serves the API all the time: through it objects are created, edited and deleted.
+Two instances contend, with a controller that keeps a copy of each ConfigMap labelled as a source
+(tests/lib/holdfastd_mirror.c). A third one, which contends for another Lease, serves the API all
+the time: through it the test creates, edits and deletes objects.
 """
 import signal
 import threading
@@ -29,7 +31,7 @@ class World:
         return self.cluster.instance(name, binary=MIRROR).wait_ready()
 
     def replace(self, name):
-        """The contender has ended, or is ended: another begins under its name."""
+        """Ends the contender if it still runs, and starts another one under its name."""
         self.contenders[name].end()
         self.cluster.started.remove(self.contenders[name])
         self.contenders[name] = self.start(name)
@@ -54,7 +56,7 @@ class World:
         assert code == 200, text
 
     def set_up(self, *names):
-        """Sources and their copies, made by whoever leads."""
+        """Creates sources, and waits until the leader has created their copies."""
         mark = self.witness.mark()
         for name in names:
             self.write(name, "1")
@@ -62,7 +64,8 @@ class World:
             self.witness.wait_for(f"the copy of {name}", lambda e, n=name: e["key"] == f"{KEYS}copy-of-{n}", mark)
 
     def change_everything(self, tag):
-        """Into the gap: a source more, one edited, one gone, one that came and went, and a copy deleted behind the controllers' back."""
+        """While no instance leads: adds one source, edits one, deletes one, creates and deletes
+        one, and deletes a copy."""
         self.write(f"{tag}-made", "1")
         self.edit(f"{tag}-edited", "2")
         self.edit(f"{tag}-edited", "3")
@@ -72,7 +75,7 @@ class World:
         self.delete(f"copy-of-{tag}-robbed")
 
     def copies(self, tag, after):
-        """The witness's events on copies of this tag since a revision: {name: [events]}."""
+        """The events on copies with this tag since a revision: {name: [events]}."""
         found = {}
         for event in self.witness.seen():
             if event["rev"] > after and event["key"].startswith(f"{KEYS}copy-of-{tag}-"):
@@ -80,21 +83,23 @@ class World:
         return found
 
     def expect_acted_upon(self, tag, began, taken):
-        """By the leader that took the Lease in `taken`: each change once, and none of it before."""
+        """Asserts that the leader of the acquiring write `taken` has acted on each change once,
+        and that nothing happened before it."""
         def done():
             seen = self.copies(tag, taken["rev"])
             return all(name in seen for name in ("made", "edited", "deleted", "robbed"))
         wait_until(f"all changes of {tag} to be acted upon", done)
-        # Another change after them: when that is acted upon, the queue has nothing of the earlier ones left to do a second time.
+        # When a later change has been handled, the queue cannot contain an earlier one a second
+        # time.
         self.write(f"{tag}-last", "1")
         wait_until("a later change to be acted upon", lambda: "last" in self.copies(tag, taken["rev"]))
         before = {name: [e for e in events if e["rev"] < taken["rev"]] for name, events in self.copies(tag, began).items()}
-        assert {name: [e["type"] for e in events] for name, events in before.items() if events} == {"robbed": ["DELETE"]}  # the user's
+        assert {name: [e["type"] for e in events] for name, events in before.items() if events} == {"robbed": ["DELETE"]}  # by the user
         acted = self.copies(tag, taken["rev"])
         assert {name: [e["type"] for e in events] for name, events in acted.items()} == {
             "made": ["PUT"], "edited": ["PUT"], "deleted": ["DELETE"], "robbed": ["PUT"], "last": ["PUT"]}
         assert acted["edited"][0]["object"]["data"]["v"] == "3"
-        # The copies name the term that wrote them: it is the one that was in force, which the Lease's record says.
+        # Each copy names the term that wrote it. It must be the current term of the Lease.
         for events in acted.values():
             for event in events:
                 if event["type"] == "PUT":
@@ -109,8 +114,9 @@ def world(cluster):
     return World(cluster)
 
 
-def test_changes_during_hand_overs(world):
-    """LK01, A16: with the standby frozen, a planned stop leaves nobody to lead: what changes then waits for whoever comes."""
+def test_changes_during_hand_overs_are_handled_once(world):
+    """LK01, A16: The standby is frozen, so a planned stop leaves no leader. The next leader
+    handles the changes made meanwhile."""
     for n in range(3):
         tag = f"hand-over-{n}"
         world.set_up(*(f"{tag}-{name}" for name in NAMES))
@@ -129,8 +135,9 @@ def test_changes_during_hand_overs(world):
         world.replace(old)
 
 
-def test_changes_during_take_overs(world):
-    """LK01, A15: the leader dies or freezes; what changes until its Lease expires is the next one's. The old one's queue writes nothing."""
+def test_changes_during_take_overs_are_handled_once(world):
+    """LK01, A15: The leader dies or freezes. The next leader handles the changes made until the
+    Lease expires. The old leader's queue writes nothing."""
     for n, end in enumerate((signal.SIGKILL, signal.SIGSTOP, signal.SIGKILL)):
         tag = f"take-over-{n}"
         world.set_up(*(f"{tag}-{name}" for name in NAMES))
@@ -140,15 +147,16 @@ def test_changes_during_take_overs(world):
         mark = world.witness.mark()
         world.change_everything(tag)
         taken = world.witness.wait_holder(lambda h, n=new: f"_{n}_" in h, "the standby to lead", mark)
-        if end == signal.SIGSTOP:  # it wakes with all that happened in its queue, and a client that refuses
+        if end == signal.SIGSTOP:  # it wakes with all these changes in its queue, and its client rejects every write
             world.contenders[old].send(signal.SIGCONT)
             wait_until("the old leader to follow", lambda: world.contenders[old].leader()["state"] == "following")
         world.expect_acted_upon(tag, last["rev"], taken)
         world.replace(old)
 
 
-def test_changes_that_race_hand_overs(world):
-    """LK01: creations run on, a few each hand-over's length, while the lead goes back and forth: each is acted upon once, by the term then in force."""
+def test_changes_that_race_hand_overs_are_handled_once(world):
+    """LK01: Objects are created while the leadership moves back and forth. Each is handled once,
+    in the term that was in force."""
     made, stop = [], threading.Event()
 
     def create():
@@ -183,7 +191,7 @@ def test_changes_that_race_hand_overs(world):
 
 
 def terms_of(witness):
-    """The acquiring writes: those that changed the holder to somebody."""
+    """The acquiring writes: the writes that gave the Lease a new holder."""
     holder, found = "", []
     for event in witness.seen():
         if event["key"] == LEASE and event["type"] == "PUT":

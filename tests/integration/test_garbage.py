@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owner references: background, foreground, orphan, cycles, owners that never were; and while nobody leads."""
+"""Garbage collection: background, foreground and orphan deletion, cycles, invalid owners, and
+deletions while no instance leads."""
 import json
 import signal
 
@@ -35,7 +36,7 @@ def delete(server, path, policy):
 
 
 def update(server, path, change):
-    """Read, change, write, until the write is not late."""
+    """Reads, changes and writes the object until there is no conflict."""
     while True:
         code, text = server.get(path)
         assert code == 200, text
@@ -48,7 +49,7 @@ def update(server, path, change):
 
 
 def gone(cluster, *names, prefix=SEEN, after=0):
-    """The revisions at which they were deleted, in the order of names."""
+    """The revisions of their deletions, in the order of names."""
     return [cluster.witness.wait_for(f"the end of {n}", lambda e, n=n: e["type"] == "DELETE" and e["key"] == prefix + n, after)["rev"]
             for n in names]
 
@@ -57,8 +58,9 @@ def names(server, path=MAPS):
     return {item["metadata"]["name"] for item in json.loads(server.get(path)[1])["items"]}
 
 
-def test_background(cluster, server):
-    """Dependents go after their owner, those of dependents too; one with another owner stays, and forgets the one that is gone."""
+def test_background_deletion_deletes_dependents(cluster, server):
+    """Dependents are deleted after their owner, and then their own dependents. A dependent with
+    another owner stays and loses the reference to the deleted one."""
     owner, other = create(server, MAPS, "owner"), create(server, MAPS, "other")
     child = create(server, MAPS, "child", [reference(owner)])
     create(server, MAPS, "grandchild", [reference(child)])
@@ -70,12 +72,14 @@ def test_background(cluster, server):
         e for e in cluster.witness.seen() if e["key"] == SEEN + "shared" and len(e["object"]["metadata"].get("ownerReferences", [])) == 1])
     assert kept[0]["object"]["metadata"]["ownerReferences"] == [reference(other)]
     assert names(server) >= {"other", "shared"}
-    # No owner was in another namespace; the children of one that is gone are no trace of it.
+    # No owner was in another namespace, so there is no Event about that, not even for children of a
+    # deleted owner.
     assert not [e for e in cluster.witness.seen() if e["key"].startswith("/registry/events/") and e["object"].get("reason") == "OwnerRefInvalidNamespace"]
 
 
-def test_foreground(cluster, server):
-    """The owner goes last, but after those that block it only; across kinds."""
+def test_foreground_deletion_deletes_dependents_first(cluster, server):
+    """The owner is deleted after the dependents that block it, and only those, also across
+    kinds."""
     owner = create(server, MAPS, "owner")
     blocks = create(server, "/apis/coordination.k8s.io/v1/namespaces/default/leases", "blocks", [reference(owner, blockOwnerDeletion=True)],
                     kind="Lease", version="coordination.k8s.io/v1")
@@ -91,7 +95,7 @@ def test_foreground(cluster, server):
     gone(cluster, "held")
 
 
-def test_a_dependent_that_stops_blocking(cluster, server):
+def test_a_dependent_that_stops_blocking_frees_its_owner(cluster, server):
     owner = create(server, MAPS, "owner")
     create(server, MAPS, "held", [reference(owner, blockOwnerDeletion=True)], finalizers=["test/holds"])
     delete(server, MAPS + "/owner", "Foreground")
@@ -102,8 +106,9 @@ def test_a_dependent_that_stops_blocking(cluster, server):
     assert "held" in names(server)
 
 
-def test_who_only_names_its_uid_does_not_hold_an_owner(cluster, server):
-    """A dependent that cannot have that owner: of another namespace or of none, or that names another kind. It waits for nobody's end."""
+def test_a_reference_with_only_the_uid_right_does_not_block(cluster, server):
+    """A dependent in another or in no namespace, or with another kind in its reference, cannot
+    have that owner. The owner does not wait for it."""
     def blocking(owner, **more):
         return [{**reference(owner, blockOwnerDeletion=True), **more}]
     owners = {n: create(server, MAPS, n) for n in ("of-none", "of-another", "of-a-kind")}
@@ -116,8 +121,8 @@ def test_who_only_names_its_uid_does_not_hold_an_owner(cluster, server):
     assert "unheard" in names(server) and server.get("/api/v1/namespaces/none")[0] == 200
 
 
-def test_a_wrong_name_beside_the_right_one(cluster, server):
-    """Two references with one uid, of which one finds the owner: that one stays, and counts."""
+def test_of_two_references_with_one_uid_the_right_one_counts(cluster, server):
+    """Of two references with one uid only one finds the owner. That one counts, and stays."""
     owner, mark = create(server, MAPS, "owner"), create(server, MAPS, "mark")
     create(server, MAPS, "child", [reference(owner), {**reference(owner), "name": "wrong"}])
     create(server, MAPS, "last", [{**reference(mark), "name": "wrong"}])
@@ -126,7 +131,7 @@ def test_a_wrong_name_beside_the_right_one(cluster, server):
     gone(cluster, "owner", "child")
 
 
-def test_orphan(cluster, server):
+def test_orphan_deletion_keeps_dependents(cluster, server):
     owner, other = create(server, MAPS, "owner"), create(server, MAPS, "other")
     for i in range(20):
         create(server, MAPS, f"child{i}", [reference(owner), *([reference(other)] if i % 2 else [])])
@@ -140,7 +145,7 @@ def test_orphan(cluster, server):
     assert not [e for e in cluster.witness.seen() if e["type"] == "DELETE" and e["key"].startswith(SEEN + "child")]
 
 
-def test_a_cycle_does_not_hang(cluster, server):
+def test_a_cycle_of_owners_is_deleted(cluster, server):
     a = create(server, MAPS, "a")
     b = create(server, MAPS, "b", [reference(a, blockOwnerDeletion=True)])
     c = create(server, MAPS, "c", [reference(b, blockOwnerDeletion=True)])
@@ -150,15 +155,16 @@ def test_a_cycle_does_not_hang(cluster, server):
     gone(cluster, "a", "b", "c")
 
 
-def test_what_owns_itself_does_not_hang(cluster, server):
+def test_an_object_that_owns_itself_is_deleted(cluster, server):
     own = create(server, MAPS, "own")
     update(server, MAPS + "/own", lambda o: o["metadata"].update(ownerReferences=[reference(own, blockOwnerDeletion=True)]))
     delete(server, MAPS + "/own", "Foreground")
     gone(cluster, "own")
 
 
-def test_owners_that_cannot_be(cluster, server):
-    """Absent, of another uid, in another namespace; of a kind that nobody knows; namespaced for a cluster-scoped object."""
+def test_impossible_owners_count_as_absent(cluster, server):
+    """Owners that are absent, have another uid, are in another namespace, have an unknown kind,
+    or are namespaced while the dependent is cluster-scoped."""
     elsewhere = create(server, "/api/v1/namespaces/kube-public/configmaps", "elsewhere")
     here = create(server, MAPS, "here")
     create(server, MAPS, "of-nobody", [{**reference(here), "name": "nobody", "uid": "11111111-1111-4111-8111-111111111111"}])
@@ -172,7 +178,7 @@ def test_owners_that_cannot_be(cluster, server):
     cluster.witness.wait_for("the other event", lambda e: e["key"].startswith("/registry/events/default/of-here."))
     assert names(server) >= {"here", "of-unknown-kind"}
 
-    # That an owner is absent for one that names it wrongly says nothing to those that name it rightly.
+    # A wrong reference that finds no owner must not affect objects whose reference is right.
     public = "/api/v1/namespaces/kube-public/configmaps"
     create(server, public, "of-another-name", [{**reference(elsewhere), "name": "wrong"}])
     create(server, public, "rightly", [reference(elsewhere)])
@@ -184,8 +190,9 @@ def test_owners_that_cannot_be(cluster, server):
     assert server.get("/api/v1/namespaces/of-here")[0] == 200
 
 
-def test_while_nobody_leads(cluster):
-    """LK01: owners that went, were marked, and children that came between two leaders are all acted on by the next."""
+def test_garbage_made_without_a_leader_is_collected(cluster):
+    """LK01: The next leader handles owners that were deleted or marked, and children that were
+    created, while no instance led."""
     witness = cluster.witness
     serving = leaderless(cluster)
     a = cluster.instance("a").wait_ready()

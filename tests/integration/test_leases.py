@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several Leases in one process, each with its own group of controllers; the hand-over to a named instance; what the Lease tells people."""
+"""Several Leases in one process, each with its own group of controllers; hand-over to a named
+instance; labels and Events of the Lease."""
 import json
 import signal
 
@@ -10,7 +11,7 @@ GROUPS = BUILD / "tests" / "contender-groups"
 
 
 class Groups(Process):
-    """The library in a program of its own, with a Lease and a group of controllers for each name."""
+    """A program that embeds the library, with a Lease and a group of controllers for each name."""
 
     def __init__(self, cluster, server, identity, *names):
         self.lines_path = cluster.directory / f"{identity}.out"
@@ -22,7 +23,7 @@ class Groups(Process):
         return [line for line in self.lines_path.read_text().splitlines() if line.startswith(name + " ")]
 
     def wait_line(self, text, after=0):
-        """Waits for a line of the Lease, and returns how many it has."""
+        """Waits for a line about the Lease. Returns how many lines there are about it."""
         name = text.split()[0]
         wait_until(f"{text!r}", lambda: any(text in line for line in self.lines(name)[after:]))
         return len(self.lines(name))
@@ -48,7 +49,7 @@ def lease_of(server, name):
 
 
 def edit(server, name, change, ns="default"):
-    """As an outsider does: reads, changes, writes; again when somebody was quicker."""
+    """Edits the Lease as another client would, and repeats that after a conflict."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/{name}"
 
     def done():
@@ -64,8 +65,8 @@ def ask_hand_over(server, name, identity, ns="default"):
     edit(server, name, lambda lease: lease["metadata"].setdefault("annotations", {}).update({"holdfast.dev/hand-over-to": identity}), ns)
 
 
-def test_a_loss_of_one_lease_touches_nothing_of_the_other(cluster, server):
-    """ET04, CR11: labels are on the Lease, and stay when others edit it."""
+def test_the_loss_of_one_lease_does_not_affect_another(cluster, server):
+    """ET04, CR11: The configured labels are on the Lease and survive edits by other clients."""
     witness = cluster.witness
     one = Groups(cluster, server, "one", "red", "redder")
     at = one.wait_line("red leading")
@@ -76,7 +77,7 @@ def test_a_loss_of_one_lease_touches_nothing_of_the_other(cluster, server):
     assert lease["metadata"]["labels"] == {"group": "shown"}
     redder = int(writes(witness, "redder")[-1]["object"]["data"]["term"])
     lines = one.lines("redder")
-    # Somebody takes red.
+    # Another client overwrites the holder of red.
     mark = witness.mark()
     edit(server, "red", lambda lease: (lease["spec"].update(holderIdentity="thief", leaseDurationSeconds=2),
                                        lease["metadata"]["labels"].update(group="other", theirs="1")))
@@ -86,7 +87,8 @@ def test_a_loss_of_one_lease_touches_nothing_of_the_other(cluster, server):
     one.wait_line("red leading", at)
     assert int(again["object"]["data"]["term"]) > stolen["rev"]
     assert lease_of(server, "red")["metadata"]["labels"] == {"group": "shown", "theirs": "1"}
-    # Meanwhile redder was led and written in the same term, without a write missing, and nothing was told of it.
+    # Meanwhile redder kept its leader and its term, its writes continued, and no change was
+    # reported for it.
     witness.wait_for("redder's writes to go on", lambda e: e["key"].endswith("/configmaps/default/redder") and e["rev"] > again["rev"])
     of_redder = writes(witness, "redder")
     counts = [int(e["object"]["data"]["count"]) for e in of_redder]
@@ -98,7 +100,7 @@ def test_a_loss_of_one_lease_touches_nothing_of_the_other(cluster, server):
     assert [lease_of(server, name)["spec"]["holderIdentity"] for name in ("red", "redder")] == ["", ""]
 
 
-def test_two_leases_led_by_different_instances(cluster, server):
+def test_two_leases_can_have_different_leaders(cluster, server):
     """ET11."""
     witness = cluster.witness
     one = Groups(cluster, server, "one", "red", "redder")
@@ -115,7 +117,7 @@ def test_two_leases_led_by_different_instances(cluster, server):
                          e["key"] == f"/registry/configmaps/default/{name}" and e["object"]["data"]["identity"] == identity, mark)
     assert "holdfast.dev/hand-over-to" not in lease_of(server, "redder")["metadata"].get("annotations", {})
     red = int(writes(witness, "red")[-1]["object"]["data"]["term"])
-    # A crash of the one that leads redder: the other takes redder over, and its term of red goes on.
+    # The leader of redder crashes: the other process takes redder over, and keeps its term of red.
     two.send(signal.SIGKILL)
     witness.wait_for("redder's writes by the other", lambda e: e["key"] == "/registry/configmaps/default/redder"
                      and e["object"]["data"]["identity"] == "one", witness.mark())
@@ -124,7 +126,7 @@ def test_two_leases_led_by_different_instances(cluster, server):
     assert one.wait() == 0
 
 
-def test_an_operator_names_the_next_leader(cluster):
+def test_an_annotation_names_the_next_leader(cluster):
     """CG30: the Events on the Lease."""
     witness = cluster.witness
     a = cluster.instance("a").wait_ready()
@@ -146,7 +148,7 @@ def test_an_operator_names_the_next_leader(cluster):
     want = {f"{a.identity()} became leader", f"{a.identity()} stopped leading", f"{c.identity()} became leader"}
     wait_until("the Events", lambda: messages() == want)
     assert f"{c.identity()} became leader" in a.kubectl("describe", "lease", "-n", "kube-system", "holdfast-controllers").stdout
-    # One who is not there does not get it; somebody does.
+    # If the named instance does not exist, another one leads.
     mark = witness.mark()
     ask_hand_over(a, "holdfast-controllers", "nobody-by-that-name", "kube-system")
     released = witness.wait_holder(lambda h: h == "", "the release", mark)

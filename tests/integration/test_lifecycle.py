@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graceful termination on the real server, in both modes: what a client sees before, during and after each signal."""
+"""Graceful termination of the real server, in both modes, as a client sees it before, during and
+after each signal."""
 import http.client
 import json
 import re
@@ -25,7 +26,7 @@ ORDER = {
 
 def signals(instance):
     names = set(START + ORDER[False])
-    return [w for line in instance.said().splitlines() if "lifecycle" in line for w in re.findall(r"\w+", line) if w in names]
+    return [w for line in instance.log_text().splitlines() if "lifecycle" in line for w in re.findall(r"\w+", line) if w in names]
 
 
 def signalled(instance, name):
@@ -37,7 +38,7 @@ def configmap(name):
 
 
 class Reused:
-    """One connection that a client keeps using (HTTP/1.1)."""
+    """One HTTP/1.1 connection that a client keeps using."""
 
     def __init__(self, instance):
         where = urllib.parse.urlsplit(instance.url)
@@ -51,7 +52,7 @@ class Reused:
 
 
 class SlowPost:
-    """A POST whose head has been sent, and half of its body: under way until finish()."""
+    """A POST whose head and half of whose body were sent. It is under way until finish()."""
 
     def __init__(self, instance, name):
         where = urllib.parse.urlsplit(instance.url)
@@ -70,7 +71,7 @@ class SlowPost:
 
 
 class Curl:
-    """curl, for HTTP/2: a watch, or an upload whose body comes from our pipe."""
+    """A curl process, for HTTP/2: a watch, or an upload whose body the test writes to a pipe."""
 
     def __init__(self, cluster, instance, version, path, *more, upload=False):
         self.out = cluster.directory / f"curl-{len(cluster.started)}.out"
@@ -86,7 +87,7 @@ class Curl:
     def log_path(self):
         return self.out
 
-    def said(self):
+    def log_text(self):
         return self.out.read_text()
 
     def feed(self, data, last=False):
@@ -96,9 +97,9 @@ class Curl:
             self.child.stdin.close()
 
     def wait(self):
-        """(curl's exit status, http code, version)"""
+        """Returns (exit status of curl, HTTP status, HTTP version)."""
         code = self.child.wait(timeout=30)
-        return code, *self.said().split("\n")[-1].split()
+        return code, *self.log_text().split("\n")[-1].split()
 
     def end(self):
         if self.child.poll() is None:
@@ -133,15 +134,16 @@ def refused(instance):
 
 
 @pytest.mark.parametrize("retry_after", [False, True], ids=["refuse", "retry-after"])
-def test_graceful_termination(cluster, retry_after):
+def test_graceful_termination_follows_its_order(cluster, retry_after):
     """HK01, HK02, HK03, HK04."""
-    # The writer keeps the pre-shutdown hook busy, writing through the API, for longer than the delay lasts.
+    # The writer keeps writing through the API during the pre-shutdown hook, for longer than the
+    # shutdown delay.
     flags = ["--shutdown-delay-duration=1500ms"] + (["--shutdown-send-retry-after"] if retry_after else [])
     a = cluster.instance("a", *flags, binary=WRITER, env={"WRITER_LINGER_MS": "3000", "WRITER_PAUSE_MS": "50"}).wait_ready()
     cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/configmaps/default/test-writer"))
     watches = [watch(cluster, a, "--http2"), watch(cluster, a, "--http1.1")]
     for w in watches:
-        wait_until("the watch to show an object", lambda w=w: "test-writer" in w.said())
+        wait_until("the watch to show an object", lambda w=w: "test-writer" in w.log_text())
     uploads = [upload(cluster, a, "--http2", "up-h2"), upload(cluster, a, "--http1.1", "up-h1")]
     slow = SlowPost(a, "slow")
     reused, late = Reused(a), Reused(a)
@@ -169,24 +171,24 @@ def test_graceful_termination(cluster, retry_after):
     else:
         signalled(a, "HTTPServerStoppedListening")
         wait_until("new connections to be refused", lambda: refused(a))
-    # The requests under way go on, are served, and only then is the server drained.
+    # Requests under way are completed. Only then is the server drained.
     assert "InFlightRequestsDrained" not in signals(a) and a.alive()
     assert slow.finish() == 201
     for u in uploads:
         u.feed(u.rest[20:], last=True)
     assert [u.wait() for u in uploads] == [(0, "201", "2"), (0, "201", "1.1")]
-    # A watch ends as a stream ends, not as a connection that breaks.
+    # A watch ends cleanly, not by a broken connection.
     assert [w.wait() for w in watches] == [(0, "200", "2"), (0, "200", "1.1")]
     assert a.wait() == 0
     assert refused(a)
     assert signals(a) == START + ORDER[retry_after]
     assert {e["key"].rsplit("/", 1)[1] for e in cluster.witness.seen()} >= {"slow", "up-h1", "up-h2", "while-hooks-run"}
-    # Nothing of the leader's was written after its release.
+    # The leader wrote nothing after its release.
     release = cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
     assert [e for e in cluster.witness.seen() if e["rev"] > release["rev"] and e["key"].endswith("/test-writer")] == []
 
 
-def test_no_delay_no_clients_is_quick_and_in_order(cluster):
+def test_termination_without_delay_and_clients_is_quick(cluster):
     a = cluster.instance("a").wait_ready()
     idle = Reused(a)
     assert idle.get("/livez")[0] == 200
@@ -198,16 +200,16 @@ def test_no_delay_no_clients_is_quick_and_in_order(cluster):
         idle.get("/livez")
 
 
-def test_a_clean_stop_complains_of_nothing(cluster):
+def test_a_clean_stop_logs_no_warning(cluster):
     instance = cluster.instance("quiet").wait_ready()
     wait_until("it to lead", lambda: instance.leader()["state"] == "leading")
     instance.send(signal.SIGTERM)
-    assert instance.wait() == 0, instance.said()
-    after = instance.said().partition("SIGTERM")[2]
+    assert instance.wait() == 0, instance.log_text()
+    after = instance.log_text().partition("SIGTERM")[2]
     assert not re.search(r"Z [WE] ", after), after
 
 
-def test_clients_that_never_read_do_not_hold_the_shutdown(cluster):
+def test_clients_that_never_read_do_not_delay_the_shutdown(cluster):
     a = cluster.instance("a").wait_ready()
     where = urllib.parse.urlsplit(a.url)
     sockets = []
@@ -223,7 +225,7 @@ def test_clients_that_never_read_do_not_hold_the_shutdown(cluster):
         else:
             s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
         sockets.append(s)
-    half = socket.create_connection((where.hostname, where.port))  # never even begins its handshake
+    half = socket.create_connection((where.hostname, where.port))  # connects and sends nothing
     for i in range(40):
         body = {**configmap(f"big-{i}"), "data": {"k": "x" * 100000}}
         assert a.request("POST", CONFIGMAPS, body)[0] == 201
@@ -233,16 +235,16 @@ def test_clients_that_never_read_do_not_hold_the_shutdown(cluster):
         s.close()
 
 
-def test_second_sigterm_exits_at_once(cluster):
+def test_a_second_sigterm_exits_at_once(cluster):
     a = cluster.instance("a", "--shutdown-delay-duration=30s").wait_ready()
     a.send(signal.SIGTERM)
     signalled(a, "ShutdownInitiated")
     a.send(signal.SIGTERM)
     assert a.wait(10) == 1
-    assert "second stop signal" in a.said()
+    assert "second stop signal" in a.log_text()
 
 
-def test_sigterm_while_etcd_is_away_starts_nothing(cluster):
+def test_sigterm_while_waiting_for_etcd_starts_nothing(cluster):
     (port,) = free_ports(1)
     nobody = cluster.instance("nobody", etcd_url=f"http://127.0.0.1:{port}")
     first = cluster.instance("first").wait_ready()
@@ -261,20 +263,21 @@ def test_sigterm_while_etcd_is_away_starts_nothing(cluster):
     assert [e["key"] for e in cluster.witness.seen()[before:]] == []
 
 
-def test_ready_only_once_the_store_answers(cluster):
-    """HK06: it serves and is not ready while the store hangs; then it is."""
+def test_the_server_is_ready_only_when_the_store_responds(cluster):
+    """HK06: While the store hangs, the server serves but is not ready. Then it becomes ready."""
     cluster.etcd.send(signal.SIGSTOP)
     a = cluster.instance("a")
     wait_until("a to serve", lambda: a.kubeconfig.exists() and a.get("/version")[0] == 200)
-    wait_until("a to say what it waits for", lambda: "waiting for etcd" in a.said())
+    wait_until("a to say what it waits for", lambda: "waiting for etcd" in a.log_text())
     assert a.get("/readyz")[0] == 500 and "HasBeenReady" not in signals(a)
     cluster.etcd.send(signal.SIGCONT)
     a.wait_ready()
     assert signals(a)[:2] == START
 
 
-def test_sigterm_at_any_moment_of_the_start(cluster):
-    """A12: Many starts, each told to stop a little later than the one before: all end with 0 and leave no leader behind."""
+def test_sigterm_at_any_moment_of_the_start_ends_cleanly(cluster):
+    """A12: In many starts, SIGTERM comes a little later each time. Every process exits with 0,
+    and no Lease stays held."""
     env_port = cluster.etcd
 
     def one(i):
@@ -282,10 +285,11 @@ def test_sigterm_at_any_moment_of_the_start(cluster):
         cluster.add(instance)
         stop = threading.Event()
         stop.wait(0.02 * i)
-        # Before its signals are blocked a process dies of SIGTERM like any other; from its first line on it ends by itself.
-        wait_until("its first line", lambda: instance.said() != "")
+        # Before it blocks its signals, SIGTERM kills the process. From its first log line on it
+        # exits by itself.
+        wait_until("its first line", lambda: instance.log_text() != "")
         instance.send(signal.SIGTERM)
-        assert instance.wait(30) == 0, instance.said()
+        assert instance.wait(30) == 0, instance.log_text()
 
     cluster.instance("first").wait_ready().end()
     threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
@@ -299,8 +303,9 @@ def test_sigterm_at_any_moment_of_the_start(cluster):
     assert failures == []
 
 
-def test_sigterm_with_etcd_hung_ends(cluster):
-    """A leader whose store hangs cannot release, and those that are still starting wait for all kinds of answers: all end."""
+def test_sigterm_ends_the_process_while_etcd_hangs(cluster):
+    """A leader whose store hangs cannot release, and starting processes wait for the store. All
+    of them exit."""
     a = cluster.instance("a").wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     starting = []

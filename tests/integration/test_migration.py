@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet moves from one Lease to another while it runs, process by process: old-only, then both, then new-only; the witness looks on.
+"""A running fleet moves from one Lease to another, process by process: old-only, then both, then
+new-only.
 
-Processes are the library in a program of its own (contender). Whoever leads writes one ConfigMap all the time.
+Each process is a program that embeds the library (tests/lib/contender.c). The leader writes one
+ConfigMap all the time. The witness observes etcd.
 """
 import json
 import signal
@@ -17,7 +19,7 @@ WRITTEN = "/registry/configmaps/default/shared"
 
 
 class Member(Process):
-    """One process of the fleet. knows: which Leases it must hold to lead."""
+    """One process of the fleet. knows: the Leases that it must hold to lead."""
 
     def __init__(self, cluster, server, identity, generation):
         self.identity = identity
@@ -42,14 +44,15 @@ def by(identity):
 
 
 def replaced(cluster, server, members, generation, how):
-    """Each member in turn by one of the next version, the leader last; the next one leads before the old one is missed."""
+    """Replaces each member by one of the next version, the leader last. The next version leads
+    before the old member is missed."""
     fresh = []
     for i, old in enumerate(members):
         fresh.append(Member(cluster, server, f"{generation}-{i}", generation))
         mark = cluster.witness.mark()
         old.send(how)
         if how == signal.SIGTERM:
-            assert old.wait() == 0, old.said()
+            assert old.wait() == 0, old.log_text()
         else:
             old.end()
         cluster.witness.wait_for("somebody to write", lambda e: e["key"] == WRITTEN and e["object"]["data"]["identity"] != old.identity, mark)
@@ -57,7 +60,8 @@ def replaced(cluster, server, members, generation, how):
 
 
 def check(cluster, members):
-    """Each write is by who held, at its revision, every Lease that it must hold; terms only grow, and none comes back."""
+    """Asserts that each writer held all its Leases at the revision of its write, and that terms
+    only grow and never recur."""
     knows = {m.identity: m.knows for m in members}
     holders, terms, order = {OLD: "", NEW: ""}, {}, []
     for event in cluster.witness.seen():
@@ -69,7 +73,7 @@ def check(cluster, members):
         assert [holders[lease] for lease in knows[writer]] == [writer] * len(knows[writer]), (event, holders)
         if not order or order[-1] != (writer, term):
             order.append((writer, term))
-            assert (writer, term) not in terms, f"the term {term} of {writer} came back"
+            assert (writer, term) not in terms, f"the term {term} of {writer} recurred"
             terms[(writer, term)] = event["rev"]
     numbers = [term for _, term in order]
     assert numbers == sorted(numbers), order
@@ -77,8 +81,9 @@ def check(cluster, members):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-def test_rolling_migration(fleet, how):
-    """CG39-CG49 with real processes: every version of the fleet leads, never two at a time."""
+def test_a_rolling_migration_never_has_two_leaders(fleet, how):
+    """CG39-CG49 with real processes: every version of the fleet leads at some time, never two
+    processes at the same time."""
     cluster, server = fleet
     old = [Member(cluster, server, f"old-{i}", "old") for i in range(2)]
     cluster.witness.wait_for("the old fleet to write", by("old-0"))
@@ -90,14 +95,14 @@ def test_rolling_migration(fleet, how):
     order = check(cluster, [*old, *both, *new])
     assert [name.split("-")[0] for name, _ in order][0] == "old" and order[-1][0].startswith("new")
     assert any(name.startswith("both") for name, _ in order)
-    # The old Lease is nobody's concern any more: it can be deleted under the new fleet.
+    # No process uses the old Lease any more, so it can be deleted.
     mark = cluster.witness.mark()
     assert server.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/default/leases/old-lock")[0] == 200
     cluster.witness.wait_for("the leader to go on", lambda e: e["key"] == WRITTEN, mark)
     assert check(cluster, [*old, *both, *new]) == order
 
 
-def test_a_thief_of_either_lease_ends_the_term(fleet):
+def test_losing_either_lease_ends_the_term(fleet):
     cluster, server = fleet
     member = Member(cluster, server, "both-0", "both")
     cluster.witness.wait_for("it to write", by("both-0"))
@@ -123,7 +128,8 @@ def test_a_thief_of_either_lease_ends_the_term(fleet):
 
 
 def test_holdfastd_moves_to_another_lease(cluster):
-    """Two instances hold kube-system/holdfast-controllers; each is replaced by one that migrates to another name, and that by one of the new."""
+    """Two instances of holdfastd use the default Lease. Each is replaced by one that migrates to
+    another name, and then by one that knows only the new name."""
     names, old_key, new_key = ["--leader-elect-resource-name=moved"], LEASE, "/registry/leases/kube-system/moved"
     both = [*names, "--leader-elect-migrate-from=holdfast-controllers"]
     written = "/registry/configmaps/default/test-writer"
@@ -153,8 +159,9 @@ def test_holdfastd_moves_to_another_lease(cluster):
     assert running["c3"].kubectl("get", "lease", "holdfast-controllers", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}").stdout == ""
 
 
-def test_release_after_a_crash_frees_both(cluster):
-    """What a dead instance of a migration held is freed, and nothing that another holds; the standby need not wait."""
+def test_release_after_a_crash_frees_both_leases(cluster):
+    """After a crash during a migration, both Leases of the dead instance are released, no other
+    Lease is, and the standby leads at once."""
     old_key, new_key = LEASE, "/registry/leases/kube-system/moved"
     flags = ["--leader-elect-resource-name=moved", "--leader-elect-migrate-from=holdfast-controllers"]
     instance = cluster.instance("d", *flags, binary=WRITER).wait_ready()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces that end: emptied, with conditions that say what is in the way, finalized, resumed; and events that expire."""
+"""Deletion of namespaces (emptied, with conditions that say what remains, finalized, resumed by
+the next leader), and expiry of Events."""
 import json
 import signal
 import threading
@@ -47,7 +48,7 @@ def release(server, path):
 
 
 def contents(cluster, ns):
-    """What of the namespace is in etcd, by the witness."""
+    """The keys of the namespace in etcd, as the witness sees them."""
     there = set()
     for e in cluster.witness.seen():
         if f"/{ns}/" in e["key"]:
@@ -55,7 +56,7 @@ def contents(cluster, ns):
     return there
 
 
-def test_contents_go_first(cluster, server):
+def test_contents_are_deleted_before_the_namespace(cluster, server):
     make(server, "full")
     for i in range(30):
         assert fill(server, "full", f"c{i}")[0] == 201
@@ -65,11 +66,11 @@ def test_contents_go_first(cluster, server):
     assert contents(cluster, "full") == set()
     assert all(e["rev"] < end["rev"] for e in cluster.witness.seen() if "/full/" in e["key"])
     assert server.get(f"{NAMESPACES}/full")[0] == 404
-    make(server, "full")  # the name is free
+    make(server, "full")  # the name can be used again
     assert fill(server, "full", "again")[0] == 201
 
 
-def test_conditions_say_what_is_in_the_way(cluster, server):
+def test_conditions_say_what_remains(cluster, server):
     make(server, "held")
     assert fill(server, "held", "free")[0] == 201
     assert fill(server, "held", "one", finalizers=["test/holds"])[0] == 201
@@ -93,8 +94,9 @@ def test_conditions_say_what_is_in_the_way(cluster, server):
     cluster.witness.wait_for("its end", is_namespace("held", "DELETE"))
 
 
-def test_creations_beside_the_deletion(cluster, server):
-    """Eight clients create without pause while the namespace is deleted: each creation is refused, or deleted with it."""
+def test_no_creation_survives_the_deletion(cluster, server):
+    """Eight clients create objects while the namespace is deleted. Each creation is either
+    refused or deleted with the namespace."""
     for n in range(5):
         ns, answers = f"race{n}", []
         make(server, ns)
@@ -121,8 +123,9 @@ def test_creations_beside_the_deletion(cluster, server):
         assert len(created) == answers.count(201)
 
 
-def test_while_nobody_leads(cluster):
-    """LK01: marked without a leader, half emptied by one that is killed: the next goes on."""
+def test_a_deletion_is_resumed_by_the_next_leader(cluster):
+    """LK01: The namespace is marked while no instance leads, and half emptied by a leader that
+    is killed. The next leader continues."""
     witness = cluster.witness
     serving = leaderless(cluster)
     for ns in ("marked", "freed"):
@@ -141,8 +144,9 @@ def test_while_nobody_leads(cluster):
     witness.wait_for("the end of the other", is_namespace("freed", "DELETE"))
 
 
-def test_finalized_by_somebody_else(cluster):
-    """What is in a namespace goes also when that is gone before the leader, which stands still meanwhile, has seen it end."""
+def test_contents_are_deleted_if_another_client_finalizes(cluster):
+    """Another client finalizes the namespace while the leader is stopped. Its contents are
+    deleted all the same."""
     serving = leaderless(cluster)
     a = cluster.instance("a", fast=False).wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
@@ -162,8 +166,9 @@ def test_finalized_by_somebody_else(cluster):
         wait_until(f"nothing to be left of {ns}", lambda ns=ns: not contents(cluster, ns))
 
 
-def test_made_anew_while_the_leader_stands_still(cluster):
-    """A namespace that somebody finalized and made anew: the leader, which knows the old one, deletes nothing of the new one."""
+def test_a_recreated_namespace_keeps_its_contents(cluster):
+    """Another client finalizes the namespace and creates it again. The leader, which knows only
+    the old one, deletes nothing of the new one."""
     serving = leaderless(cluster)
     a = cluster.instance("a", fast=False).wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
@@ -194,8 +199,9 @@ def event(name, **more):
     return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {"kind": "X"}, **more}
 
 
-def test_events_expire(cluster):
-    """After their time to live, whatever they say of the future; also those that came while nobody led."""
+def test_events_expire_after_their_time_to_live(cluster):
+    """Events are deleted after their time to live, even if they have times in the future, or
+    were created while no instance led."""
     path, key = "/api/v1/namespaces/default/events", "/registry/events/default/"
     witness = cluster.witness
     serving = leaderless(cluster)

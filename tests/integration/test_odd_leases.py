@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Lease that an outsider left in an odd state is taken, and kept, all the same."""
+"""A Lease with unusual content, written by another program, can be acquired and kept."""
 import json
 
 import pytest
@@ -46,7 +46,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_lease_is_taken(module_cluster, server, name):
+def test_an_unusual_lease_is_acquired(module_cluster, server, name):
     spec, annotations = ODD[name]
     code, body = server.request("POST", LEASES, lease_of(name, spec, annotations))
     assert code == 201, body
@@ -54,7 +54,7 @@ def test_an_odd_lease_is_taken(module_cluster, server, name):
                                            module_cluster.directory / f"{name}.log"))
 
     def taken():
-        assert contender.alive(), contender.said()
+        assert contender.alive(), contender.log_text()
         lease = json.loads(server.get(f"{LEASES}/{name}")[1])
         return lease["spec"].get("holderIdentity") == f"taker-{name}" and lease
     try:
@@ -63,4 +63,4 @@ def test_an_odd_lease_is_taken(module_cluster, server, name):
         assert 0 <= first["spec"]["leaseTransitions"] <= LAST
     finally:
         contender.end()
-        print(contender.said()[-1500:])
+        print(contender.log_text()[-1500:])

@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGHUP at any time, and what it must not do."""
+"""SIGHUP at any time, and what a reload must not disturb."""
 import fcntl
 import os
 import signal
 import socket
 import ssl
+import threading
 
 import pytest
 from holdfastd import Cluster, wait_until
 
 
 class Manager:
-    """The service manager's end of the notify socket."""
+    """The service manager's end of the notify socket. Like the real one it reads all the time: the kernel keeps few unread
+    messages, and then sd_notify blocks."""
 
     def __init__(self, directory):
         self.path = str(directory / "notify")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.path)
-        self.socket.setblocking(False)
-        self.said = []
+        self.received = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        while True:
+            self.received += self.socket.recv(4096).decode().splitlines()
 
     def lines(self):
-        try:
-            while True:
-                self.said += self.socket.recv(4096).decode().splitlines()
-        except BlockingIOError:
-            return self.said
+        return list(self.received)
 
 
 @pytest.fixture(name="cluster")
@@ -34,24 +36,24 @@ def _cluster():
         yield cluster
 
 
-def test_sighup_while_starting_is_no_readiness(cluster):
+def test_sighup_during_the_start_reports_no_readiness(cluster):
     manager = Manager(cluster.directory)
     cluster.etcd.send(signal.SIGSTOP)
     a = cluster.instance("a", env={"NOTIFY_SOCKET": manager.path})
     wait_until("it waits for etcd", lambda: any("waiting for etcd" in line for line in manager.lines()))
     for _ in range(5):
         a.send(signal.SIGHUP)
-    # Something that comes after the signals were taken: the main loop asks for more time every ten seconds.
+    # A sign that signals were handled: the main loop extends the timeout every ten seconds.
     n = len([line for line in manager.lines() if line.startswith("EXTEND_TIMEOUT_USEC")])
     wait_until("the main loop turned", lambda: len([x for x in manager.lines() if x.startswith("EXTEND_TIMEOUT_USEC")]) > n)
     assert "READY=1" not in manager.lines()
     cluster.etcd.send(signal.SIGCONT)
     a.wait_ready()
-    wait_until("the reload is made up for", lambda: "tokens reloaded" in a.said())
+    wait_until("the reload is made up for", lambda: "tokens reloaded" in a.log_text())
     assert manager.lines().index("READY=1") < manager.lines().index("RELOADING=1")
 
 
-def test_sighup_while_stopping_and_broken_files(cluster):
+def test_sighup_with_broken_files_or_during_a_stop_is_harmless(cluster):
     manager = Manager(cluster.directory)
     tokens = cluster.directory / "tokens.csv"
     tokens.write_text("good,someone,1,\"system:masters\"\n")
@@ -60,11 +62,11 @@ def test_sighup_while_stopping_and_broken_files(cluster):
     assert a.get("/api/v1/namespaces", headers=bearer, client_certificate=False)[0] == 200
     tokens.write_text("\"bad,\n")
     a.send(signal.SIGHUP)
-    wait_until("the broken file is named", lambda: "tokens.csv" in a.said())
+    wait_until("the broken file is named", lambda: "tokens.csv" in a.log_text())
     assert a.get("/api/v1/namespaces", headers=bearer, client_certificate=False)[0] == 200
     tokens.write_text("new,someone,1,\"system:masters\"\n")
     a.send(signal.SIGHUP)
-    wait_until("the reload", lambda: "tokens reloaded" in a.said())
+    wait_until("the reload", lambda: "tokens reloaded" in a.log_text())
     assert a.get("/api/v1/namespaces", headers=bearer, client_certificate=False)[0] == 401
     a.send(signal.SIGTERM)
     wait_until("it says that it stops", lambda: "STOPPING=1" in manager.lines())
@@ -75,7 +77,8 @@ def test_sighup_while_stopping_and_broken_files(cluster):
 
 
 class HeldLock:
-    """The lock of the certificate directory, held by this process as by another instance that makes certificates."""
+    """The lock of the certificate directory, held by this process as another instance would
+    while it makes certificates."""
 
     def __init__(self, cluster):
         self.file = open(cluster.directory / "pki" / ".lock", "r+", encoding="ascii")
@@ -95,8 +98,9 @@ def milestones(manager):
     return [line for line in manager.lines() if line in ("READY=1", "RELOADING=1", "STOPPING=1")]
 
 
-def test_a_reload_that_waits_holds_up_nobody(cluster):
-    """Another process holds the lock: the watchdog is fed meanwhile, and the reload is done when the lock is free."""
+def test_a_waiting_reload_delays_nothing(cluster):
+    """While another process holds the lock, the watchdog is notified. The reload completes when
+    the lock is free."""
     manager = Manager(cluster.directory)
     a = cluster.instance("a", env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "4000000"}).wait_ready()
     wait_until("the first feeding", lambda: "WATCHDOG=1" in manager.lines())
@@ -104,17 +108,17 @@ def test_a_reload_that_waits_holds_up_nobody(cluster):
         a.send(signal.SIGHUP)
         wait_until("the reload to begin", lambda: "RELOADING=1" in manager.lines())
         fed = manager.lines().count("WATCHDOG=1")
-        # However often it is asked for meanwhile, it is one more reload.
+        # Any number of requests meanwhile causes only one more reload.
         for _ in range(3):
             a.send(signal.SIGHUP)
         wait_until("the watchdog to be fed twice", lambda: manager.lines().count("WATCHDOG=1") >= fed + 2)
-        # All of that while the reload waited: it has neither ended nor given up.
+        # The reload still waits: it has neither ended nor given up.
         assert milestones(manager) == ["READY=1", "RELOADING=1"]
-        assert "reload" not in a.said() and a.get("/readyz")[0] == 200
+        assert "reload" not in a.log_text() and a.get("/readyz")[0] == 200
         lock.let_go()
     both = ["READY=1", "RELOADING=1", "READY=1", "RELOADING=1", "READY=1"]
     wait_until("both reloads to end", lambda: milestones(manager) == both)
-    assert a.said().count("certificates reloaded") == a.said().count("tokens reloaded") == 2
+    assert a.log_text().count("certificates reloaded") == a.log_text().count("tokens reloaded") == 2
     a.send(signal.SIGTERM)
     assert a.wait() == 0
     assert milestones(manager) == [*both, "STOPPING=1"]
@@ -128,13 +132,13 @@ def test_a_stop_does_not_wait_for_a_reload(cluster):
         wait_until("the reload to begin", lambda: "RELOADING=1" in manager.lines())
         a.send(signal.SIGTERM)
         assert a.wait() == 0
-    # It ended because of the stop, and not because the lock's 30 s were over.
-    assert "the server stops" in a.said() and "is held by another process" not in a.said()
+    # The reload ended because of the stop, not because the 30 s of the lock were over.
+    assert "the server stops" in a.log_text() and "is held by another process" not in a.log_text()
     assert milestones(manager) == ["READY=1", "RELOADING=1", "STOPPING=1"]
 
 
-def test_files_are_private(cluster):
-    """Whatever the umask: keys and the kubeconfig are the owner's."""
+def test_keys_and_kubeconfig_are_private(cluster):
+    """With any umask, only the owner can read keys and the kubeconfig."""
     old = os.umask(0)
     try:
         a = cluster.instance("a").wait_ready()
@@ -146,8 +150,9 @@ def test_files_are_private(cluster):
         assert path.stat().st_mode & 0o77 == 0, path
 
 
-def test_client_certificates_that_are_not_ours(cluster, tmp_path):
-    """Another CA, expired, made for servers: all are 401 with a handshake that worked, and none is anonymous."""
+def test_foreign_client_certificates_are_unauthorized(cluster, tmp_path):
+    """Certificates of another CA, expired ones, and server certificates get a 401 after a
+    completed handshake. None of them counts as anonymous."""
     import subprocess
     a = cluster.instance("a").wait_ready()
     pki = cluster.directory / "pki"

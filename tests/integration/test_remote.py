@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library as a client of an ordinary API server: inside a cluster, with a token that is replaced, by kubeconfigs of several files."""
+"""The library as a client of an ordinary API server: in a cluster, with a token that is
+replaced, and with several kubeconfig files."""
 import base64
 import json
 import os
@@ -28,13 +29,13 @@ class Contender(Process):
 
     def wait_line(self, text):
         def said():
-            assert self.alive() or text in self.output.read_text(), self.said()
+            assert self.alive() or text in self.output.read_text(), self.log_text()
             return text in self.output.read_text()
         wait_until(f"{self.args[3]} to say {text}", said)
 
 
 class Pod:
-    """What the kubelet gives to a pod: a directory and two variables."""
+    """What the kubelet provides to a pod: a directory and two environment variables."""
 
     def __init__(self, cluster, server, token):
         self.directory = cluster.directory / "serviceaccount"
@@ -46,25 +47,25 @@ class Pod:
         self.env = {"KUBERNETES_SERVICE_HOST": url.hostname, "KUBERNETES_SERVICE_PORT": str(url.port)}
 
     def set_token(self, token):
-        """In one step, as the kubelet does."""
+        """Replaces the token atomically, as the kubelet does."""
         (self.directory / "token.new").write_text(token + "\n")
         (self.directory / "token.new").rename(self.directory / "token")
 
 
 @pytest.fixture(name="pod")
 def _pod(cluster):
-    """A server that knows tokens, and a pod with one of them."""
+    """A server with a token file, and a pod with one of its tokens."""
     tokens = cluster.directory / "tokens.csv"
     tokens.write_text('first,robot,1,"system:masters"\n')
     server = cluster.instance("server", f"--token-auth-file={tokens}").wait_ready()
     pod = Pod(cluster, server, "first")
 
     def only(token):
-        """From now on the server knows this token alone."""
+        """Makes this token the only valid one."""
         tokens.write_text(f'{token},robot,1,"system:masters"\n')
-        n = server.said().count("tokens reloaded")
+        n = server.log_text().count("tokens reloaded")
         server.send(signal.SIGHUP)
-        wait_until("the tokens to be read", lambda: server.said().count("tokens reloaded") > n)
+        wait_until("the tokens to be read", lambda: server.log_text().count("tokens reloaded") > n)
     pod.only = only
     return pod
 
@@ -73,8 +74,9 @@ def writes(cluster, name, mark):
     return [e for e in cluster.witness.seen()[mark:] if e["key"] == CONFIGMAP.format(name) and e["type"] == "PUT"]
 
 
-def test_in_a_cluster_with_a_token_that_is_replaced(cluster, pod):
-    """The token is replaced under a leader and a standby, and the old one ends at once: the term goes on, the standby still takes over."""
+def test_a_replaced_token_does_not_end_the_term(cluster, pod):
+    """The token of a leader and a standby is replaced, and the old one becomes invalid at once.
+    The term continues, and the standby can still take over."""
     a = Contender(cluster, pod.directory, "podded", "pod-a", pod.env)
     a.wait_line("namespace default")
     a.wait_line("state leading")
@@ -100,8 +102,9 @@ def test_in_a_cluster_with_a_token_that_is_replaced(cluster, pod):
     assert b.wait() == 0
 
 
-def test_a_token_that_ended_ends_the_term_not_the_process(cluster, pod):
-    """The server no longer knows the token and there is no other: the gate shuts in time; with a new one it leads again."""
+def test_an_invalid_token_ends_only_the_term(cluster, pod):
+    """The token becomes invalid and there is no other one: the gate shuts in time. With a new
+    token the process leads again."""
     a = Contender(cluster, pod.directory, "podded", "pod-a", pod.env)
     a.wait_line("state leading")
     pod.only("other")
@@ -114,19 +117,20 @@ def test_a_token_that_ended_ends_the_term_not_the_process(cluster, pod):
     assert a.wait() == 0
 
 
-def test_outside_a_cluster_it_says_so(cluster):
+def test_outside_a_cluster_there_is_a_clear_error(cluster):
     env = {k: v for k, v in os.environ.items() if not k.startswith("KUBERNETES_SERVICE")}
     directory = cluster.directory / "account"
     directory.mkdir()
     a = cluster.add(Process([CONTENDER, directory, "x", "y"], cluster.directory / "a.log", env=env))
-    assert a.wait() == 1 and "KUBERNETES_SERVICE_HOST" in a.said()
+    assert a.wait() == 1 and "KUBERNETES_SERVICE_HOST" in a.log_text()
     env |= {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
     b = cluster.add(Process([CONTENDER, directory, "x", "y"], cluster.directory / "b.log", env=env))
-    assert b.wait() == 1 and str(directory / "ca.crt") in b.said()
+    assert b.wait() == 1 and str(directory / "ca.crt") in b.log_text()
 
 
-def test_several_kubeconfigs_are_one(cluster):
-    """The context in one file, the cluster in the next, the user's certificate by file beside a third."""
+def test_several_kubeconfigs_are_merged(cluster):
+    """The context is in one file, the cluster in the next, and the user with a certificate file
+    in a third."""
     server = cluster.instance("server").wait_ready()
     whole = server.config()
     parts = cluster.directory / "parts"
@@ -145,7 +149,8 @@ def test_several_kubeconfigs_are_one(cluster):
 
 
 def test_short_refusals_do_not_end_the_term(cluster):
-    """503, 429 and 401, with and without Retry-After, for a renewal each: the elector comes again within the renew deadline."""
+    """Renewals get 503, 429 and 401, with and without Retry-After. The elector retries within
+    the renew deadline."""
     server = cluster.instance("server").wait_ready()
     proxy = FaultProxy(server, only="/leases/refused")
     try:
@@ -168,7 +173,7 @@ def test_short_refusals_do_not_end_the_term(cluster):
 
 
 def probe(kubeconfig, verb, resource, ns="", name="", **options):
-    """(hf_error, http code, reason, echoed), and the lines after it."""
+    """Returns (hf_error, HTTP status, reason, fence echoed) and the further lines."""
     words = [w for k, v in options.items() for w in (f"--{k}", v if isinstance(v, str) else json.dumps(v))]
     done = subprocess.run([PROBE, kubeconfig, verb, resource, ns, name, *words], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -185,8 +190,8 @@ def configmap(name, **metadata):
 CONFLICT, EXISTS, NOT_FOUND, INVALID, UNAUTHORIZED, FORBIDDEN, GONE, TIMEOUT, STALE_TERM = 1, 2, 3, 4, 5, 6, 7, 10, 12
 
 
-def test_statuses_of_a_real_server(cluster):
-    """Each error of the contract, as holdfastd says it and the client understands it."""
+def test_errors_of_a_real_server_are_mapped(cluster):
+    """Each error of the contract, as holdfastd sends it and the client maps it."""
     server = cluster.instance("server").wait_ready()
     config = server.kubeconfig
     done, text = probe(config, "create", "v1/configmaps", "default", body=configmap("one"))
@@ -197,7 +202,7 @@ def test_statuses_of_a_real_server(cluster):
     assert newer["metadata"]["resourceVersion"] != one["metadata"]["resourceVersion"]
     subprocess.run(["etcdctl", f"--endpoints={cluster.etcd.url}", "compact", newer["metadata"]["resourceVersion"]], check=True,
                    env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.DEVNULL)
-    token = json.dumps({"v": "meta.k8s.io/v1", "rv": 1, "start": "x\0"}).encode()  # of a list that began before that
+    token = json.dumps({"v": "meta.k8s.io/v1", "rv": 1, "start": "x\0"}).encode()  # of a list that began before the writes above
     continued = base64.urlsafe_b64encode(token).decode().rstrip("=")
     for expected, call in (
             ((EXISTS, 409, "AlreadyExists"), ("create", "v1/configmaps", "default", "", {"body": configmap("one")})),
@@ -216,10 +221,10 @@ def test_statuses_of_a_real_server(cluster):
         said, words = probe(config, verb, resource, ns, name, **options)
         assert said[:3] == expected, (call, said, words)
         assert words and words[0], call
-    assert probe(config, "get", "v1/configmaps", "default", "two")[0][0] == NOT_FOUND  # the fence refused it
+    assert probe(config, "get", "v1/configmaps", "default", "two")[0][0] == NOT_FOUND  # the fence had rejected the write
 
 
-def test_who_is_not_known(cluster):
+def test_unknown_users_are_unauthorized(cluster):
     server = cluster.instance("server").wait_ready()
     whole = server.config()
     stranger = cluster.directory / "stranger.kubeconfig"
@@ -227,7 +232,7 @@ def test_who_is_not_known(cluster):
         stranger.write_text(json.dumps({**whole, "users": [{"name": whole["users"][0]["name"], "user": user}]}))
         said, words = probe(stranger, "list", "v1/configmaps", "default")
         assert said[:2] in errors, (said, words)
-    # A CA that did not sign the server's certificate: nothing is sent to it.
+    # The CA did not sign the certificate of the server, so nothing is sent to it.
     cluster_entry = {**whole["clusters"][0]["cluster"], "certificate-authority": "/etc/ssl/certs/none.pem"}
     cluster_entry.pop("certificate-authority-data", None)
     stranger.write_text(json.dumps({**whole, "clusters": [{"name": whole["clusters"][0]["name"], "cluster": cluster_entry}]}))
@@ -235,8 +240,9 @@ def test_who_is_not_known(cluster):
     assert done.returncode == 1 and "/etc/ssl/certs/none.pem" in done.stderr
 
 
-def test_a_watch_of_a_real_server(cluster):
-    """Events in order, from the revision asked for; one that is too old ends with 410."""
+def test_a_watch_of_a_real_server_delivers_events(cluster):
+    """A watch delivers events in order, from the given revision on. A watch from a compacted
+    revision ends with 410."""
     server = cluster.instance("server").wait_ready()
     first = json.loads(probe(server.kubeconfig, "create", "v1/configmaps", "default", body=configmap("one"))[1][0])
     second = json.loads(probe(server.kubeconfig, "update", "v1/configmaps", "default", "one", body={**first, "data": {"a": "b"}})[1][0])
@@ -248,7 +254,7 @@ def test_a_watch_of_a_real_server(cluster):
     probe(server.kubeconfig, "delete", "v1/configmaps", "default", "one")
     wait_until("the last event", lambda: "DELETED" in log.read_text())
     assert [line.split()[0] for line in log.read_text().splitlines() if not line.startswith("BOOKMARK")] == ["MODIFIED", "DELETED"]
-    # The server's goodbye is an end, not an error: watch again.
+    # The end of the stream is no error: the client watches again.
     server.send(signal.SIGTERM)
     assert watch.wait() == 0
     end = log.read_text().splitlines()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""History replaced under running instances: a real snapshot of etcd is restored under two of them, as docs/operating.md says."""
+"""A real snapshot of etcd is restored under two running instances, as docs/operating.md
+describes."""
 import base64
 import http.client
 import json
@@ -31,7 +32,8 @@ def revision(etcd):
 
 
 def restore(etcd, snapshot, meanwhile=lambda: None):
-    """Ends etcd, restores its data from the snapshot, starts it where it was. The instances run on."""
+    """Stops etcd, restores its data from the snapshot, and starts it at the same address. The
+    instances keep running."""
     etcd.end()
     shutil.rmtree(etcd.directory / "etcd")
     peer = f"http://127.0.0.1:{etcd.peer}"
@@ -42,7 +44,7 @@ def restore(etcd, snapshot, meanwhile=lambda: None):
 
 
 def fill(etcd, until):
-    """Writes of no concern until etcd has passed a revision."""
+    """Writes unrelated keys until etcd has passed a revision."""
     done = subprocess.run(["sh", "-c", f'for i in $(seq {until - revision(etcd) + 1}); do etcdctl --endpoints={etcd.url} put /filler "$i" || exit 1; done'],
                           env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0 and revision(etcd) > until
@@ -55,7 +57,7 @@ def stamped(cluster, snapshot):
 
 
 def history(etcd, key, since, until):
-    """The puts of a key after a revision, as (revision, object), from etcd itself."""
+    """The puts of a key after a revision, as (revision, object), read from etcd."""
     child = subprocess.Popen(["etcdctl", f"--endpoints={etcd.url}", "watch", "--prefix", "/", f"--rev={since + 1}", "-w", "json"],
                              env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.PIPE, text=True)
     guard = threading.Timer(60, child.kill)
@@ -78,7 +80,7 @@ def history(etcd, key, since, until):
 
 
 class Watch(threading.Thread):
-    """One watch of an instance until it ends; events is what came."""
+    """One watch of an instance until it ends. `events` are what it delivered."""
 
     def __init__(self, instance, path):
         super().__init__(daemon=True)
@@ -131,8 +133,9 @@ def term_of(instance):
 
 
 @pytest.mark.parametrize("ahead", [False, True], ids=["revisions-go-back", "revisions-are-reissued"])
-def test_restored_under_two_instances(cluster, ahead):
-    """The term ends, watches get 410, caches are filled anew, no write of the old term commits, somebody leads: all in the same processes."""
+def test_running_instances_notice_a_restore(cluster, ahead):
+    """The term ends, watches get 410, caches are filled again, no write of the old term commits,
+    and an instance leads again, all without a restart."""
     a, b = two(cluster)
     leader = wait_until("a leader", lambda: leader_of(a, b))
     pids = [a.pid, b.pid]
@@ -147,7 +150,7 @@ def test_restored_under_two_instances(cluster, ahead):
     snapshot = stamped(cluster, cluster.directory / "backup.db")
 
     def run_ahead():
-        """The restored etcd passes, by other writes, all revisions that the instances have seen."""
+        """Makes the restored etcd pass all revisions that the instances have seen."""
         if not ahead:
             return
         etcd = cluster.etcd
@@ -178,15 +181,17 @@ def test_restored_under_two_instances(cluster, ahead):
 
 
 def test_a_client_of_the_lost_history_lists_again(cluster):
-    """It comes back to an instance started after the restore, with a revision that etcd has not reached: 410, and no silence until it has."""
+    """A client resumes a watch at an instance that was started after the restore, from a
+    revision that etcd has not reached. It gets 410 at once instead of silence."""
     instance = cluster.instance("a")
     instance.wait_ready()
     watch = Watch(instance, f"{CONFIGMAPS}?watch=1&timeoutSeconds=600&resourceVersion={revision(cluster.etcd) + 1000000}")
     assert watch.end_code() == 410
 
 
-def test_a_reissued_term_is_nobody_elses(cluster):
-    """Without a new epoch, and with the very revision of the running term given to another's record: the fence's value tells them apart."""
+def test_a_reissued_term_does_not_let_old_writes_through(cluster):
+    """Without a new epoch, the revision of the running term is issued again for the record of
+    another process. The value in the fence distinguishes the two."""
     a, b = two(cluster, WRITER_GATE_OFF="1")
     first = wait_until("a leader", lambda: leader_of(a, b))
     second = b if first is a else a
@@ -200,7 +205,7 @@ def test_a_reissued_term_is_nobody_elses(cluster):
     term = term_of(second)
     cluster.witness.wait_for("a write of its term", lambda e: e["key"] == WRITTEN and e["object"]["data"]["term"] == str(term), mark)
     cluster.witness.end()
-    second.send(signal.SIGSTOP)  # with the gate off it writes on when it wakes
+    second.send(signal.SIGSTOP)  # with its gate off it continues to write after SIGCONT
     known = revision(cluster.etcd) + 50
 
     def reissue():
@@ -215,14 +220,15 @@ def test_a_reissued_term_is_nobody_elses(cluster):
             etcdctl(etcd, "put", "/filler", "x")
         etcdctl(etcd, "put", record, value)
         assert revision(etcd) == term
-        fill(etcd, known + 50)  # beyond all that was seen
+        fill(etcd, known + 50)  # beyond all revisions that the instances have seen
         etcd.end()
         etcd.client, etcd.url = client, url
 
     restore(cluster.etcd, cluster.directory / "backup.db", reissue)
     second.send(signal.SIGCONT)
-    wait_until("a write of the old term to be refused", lambda: "writer: refused: stale leader term" in second.said())
-    # Nothing has told it of the restore yet. The epoch does, also when it comes late.
+    wait_until("a write of the old term to be refused", lambda: "writer: refused: stale leader term" in second.log_text())
+    # The instance has not noticed the restore yet. It notices the epoch, even if that is written
+    # late.
     etcdctl(cluster.etcd, "put", "/registry.holdfast/epoch", "late")
     wait_until("it to lead again, in a new term", lambda: leader_of(second) and term_of(second) != term)
     wait_until("the new term to write", lambda: f'"term":"{term_of(second)}"' in second.get(f"{CONFIGMAPS}/test-writer")[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""holdfastd status: what it says is what the witness saw on the Lease."""
+"""`holdfastd status` prints what the witness saw on the Lease."""
 import json
 import os
 import pty
@@ -35,8 +35,8 @@ def short(identity):
     return f"{instance}/{random[:4]}"
 
 
-def takes(cluster):
-    """The writes that gave the Lease a holder, as the witness saw them."""
+def acquisitions(cluster):
+    """The writes that gave the Lease a new holder, as the witness saw them."""
     seen, last = [], None
     for event in cluster.witness.seen():
         if event["key"] != LEASE or event["type"] != "PUT":
@@ -53,7 +53,7 @@ def history(event):
 
 
 def hand_overs(text):
-    """[(from, to, cause, gap)] newest first."""
+    """Returns [(from, to, cause, gap)], the newest first."""
     table = text[text.index("HAND-OVER"):].splitlines()[1:]
     return [re.fullmatch(r"\S+ ago +(\S+) -> (\S+) +(\S+) +(\S+)", line).groups() for line in table]
 
@@ -66,7 +66,7 @@ def row(text, start):
     return next(line.split() for line in text.splitlines() if line.startswith(start))
 
 
-def test_hand_over_and_take_over_are_told(cluster):
+def test_hand_overs_and_take_overs_are_shown(cluster):
     a, b = two(cluster)
     id_a, id_b = short(a.identity()), short(b.identity())
     wait_until("both to be listed", lambda: id_a in picture(b) and id_b in picture(b))
@@ -82,11 +82,12 @@ def test_hand_over_and_take_over_are_told(cluster):
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
     assert a.wait() == 0
     text = picture(b)
-    told = hand_overs(text)
-    assert [t[:3] for t in told] == [(id_a, id_b, "released"), ("nobody", id_a, "created")]
-    # The gap is that of two writers' clocks on one machine; the witness saw the writes with its own.
-    assert abs(seconds(told[0][3]) - (taken["t"] - released["t"]) / 1e9) < 1
-    assert id_a not in text[:text.index("HAND-OVER")]  # a clean stop leaves no identity Lease behind
+    shown = hand_overs(text)
+    assert [t[:3] for t in shown] == [(id_a, id_b, "released"), ("nobody", id_a, "created")]
+    # The gap is the difference of the clocks of two processes on one machine. The witness measured
+    # with its own clock.
+    assert abs(seconds(shown[0][3]) - (taken["t"] - released["t"]) / 1e9) < 1
+    assert id_a not in text[:text.index("HAND-OVER")]  # a clean stop deletes the identity Lease
 
     c = cluster.instance("c").wait_ready()
     id_c = short(c.identity())
@@ -96,14 +97,15 @@ def test_hand_over_and_take_over_are_told(cluster):
     cluster.witness.wait_holder(lambda h: "_c_" in h, "c to lead", mark)
     wait_until("c to know its term", lambda: c.leader()["state"] == "leading")
     text = picture(c)
-    told = hand_overs(text)
-    assert [t[:3] for t in told] == [(id_b, id_c, "expired"), (id_a, id_b, "released"), ("nobody", id_a, "created")]
-    assert seconds(told[0][3]) >= 3.9  # the recorded duration
+    shown = hand_overs(text)
+    assert [t[:3] for t in shown] == [(id_b, id_c, "expired"), (id_a, id_b, "released"), ("nobody", id_a, "created")]
+    assert seconds(shown[0][3]) >= 3.9  # at least the recorded duration
     assert row(text, id_b)[3] == "unreachable" and row(text, id_c)[3] == "leading"
 
-    # What is printed is what stands on the Lease, one entry for each time it was taken, and none from any other write.
-    events = takes(cluster)
-    assert [(short(e["holder"]), e["cause"]) for e in history(events[-1])] == [(t[1], t[2]) for t in reversed(told)]
+    # The output matches the history on the Lease: one entry for each acquisition, and none for
+    # other writes.
+    events = acquisitions(cluster)
+    assert [(short(e["holder"]), e["cause"]) for e in history(events[-1])] == [(t[1], t[2]) for t in reversed(shown)]
     for n, event in enumerate(events, 1):
         newest = history(event)[-1]
         assert len(history(event)) == n
@@ -113,7 +115,7 @@ def test_hand_over_and_take_over_are_told(cluster):
     assert code == 200 and abs(float(gap[1]) - history(events[-1])[-1]["gapMs"] / 1000) < 0.01
 
 
-def test_a_deleted_lease_and_a_broken_history(cluster):
+def test_a_deleted_lease_and_a_broken_history_are_shown(cluster):
     a, b = two(cluster)
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
     mark = cluster.witness.mark()
@@ -121,7 +123,7 @@ def test_a_deleted_lease_and_a_broken_history(cluster):
     cluster.witness.wait_holder(lambda h: h != "", "somebody to lead again", mark)
     assert [h[2] for h in hand_overs(picture(b))] == ["deleted", "created"]
 
-    leader, other = (a, b) if "_a_" in takes(cluster)[-1]["object"]["spec"]["holderIdentity"] else (b, a)
+    leader, other = (a, b) if "_a_" in acquisitions(cluster)[-1]["object"]["spec"]["holderIdentity"] else (b, a)
     def annotate():
         lease = json.loads(leader.get(path)[1])
         lease["metadata"]["annotations"].update({HISTORY: "[x", "else": "kept"})
@@ -139,12 +141,12 @@ def test_watch_without_a_terminal_prints_changes_only(cluster):
     id_a, id_b = short(a.identity()), short(b.identity())
     wait_until("both to be listed", lambda: id_a in picture(a) and id_b in picture(a))
     out = cluster.directory / "watch.out"
-    # Through a, which is about to stop: the picture goes on through b.
+    # The command reads from a, which is about to stop, and continues with b.
     with open(out, "wb") as file:
         watch = cluster.add(Process([HOLDFASTD, "status", "--watch", f"--kubeconfig={a.kubeconfig}"], cluster.directory / "watch.log", stdout=file))
     wait_until("the first picture", lambda: "TERM" in out.read_text())
     mark = cluster.witness.mark()
-    # Renewals are no change: after a few of them there is still one picture.
+    # Renewals are no changes: after several renewals the picture was printed only once.
     cluster.witness.wait_for("renewals", lambda e: e["key"] == LEASE and len([1 for x in cluster.witness.events[mark:] if x["key"] == LEASE]) > 6, mark)
     assert out.read_text().count("INSTANCE ") == 1
     a.send(signal.SIGTERM)
@@ -152,10 +154,10 @@ def test_watch_without_a_terminal_prints_changes_only(cluster):
     wait_until("the hand-over to be printed", lambda: f"{id_a} -> {id_b}" in out.read_text())
     wait_until("b's picture", lambda: re.search(rf"^{b.url}  \d{{4}}-", out.read_text(), re.MULTILINE))
     watch.send(signal.SIGTERM)
-    assert watch.wait() == 0 and watch.said() == ""
+    assert watch.wait() == 0 and watch.log_text() == ""
 
 
-def test_watch_draws_in_place_on_a_terminal(cluster):
+def test_watch_redraws_in_place_on_a_terminal(cluster):
     a = cluster.instance("a").wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     terminal, inner = pty.openpty()
@@ -168,7 +170,7 @@ def test_watch_draws_in_place_on_a_terminal(cluster):
             while data := os.read(terminal, 65536):
                 read.extend(data)
         except OSError:
-            pass  # the other end is closed
+            pass  # the terminal was closed
 
     reader = threading.Thread(target=drain)
     reader.start()

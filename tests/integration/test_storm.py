@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two instances on one etcd, a load of workspaces, namespaces, contents, finalizers and owner references being created and
-deleted, and the leader changing all the time: planned hand-overs (SIGTERM, restart), and kills (SIGKILL; half of them followed by
-`holdfastd release`, as the service manager does it, half left to expiry).
+"""Two instances on one etcd under load while the leader changes all the time.
 
-At the end everything is Ready or gone, nothing was made twice, nothing forgotten, and nothing taken away without a reason: all
-of it read off the history that the outside witness recorded on etcd. The instances are the test variant of holdfastd, whose
-writer says in each write which term it belongs to.
+The load creates and deletes workspaces, namespaces, contents, finalizers and owner references. The
+leader is changed by planned hand-overs (SIGTERM, restart) and by SIGKILL; half of the kills are
+followed by `holdfastd release`, as the service manager runs it, half are left to the expiry.
+
+At the end everything is Ready or deleted. Nothing was done twice or forgotten, and nothing was
+deleted without a reason. All of this is checked in the history that the witness recorded in etcd.
+The instances are the test variant of holdfastd, whose writer puts its term into each write.
 
 The full storm, 100 hand-overs and 20 kills (three to four minutes):
 
@@ -40,8 +42,9 @@ HOLDS, INITIALIZER = "storm.test/holds", "storm.test"
 # ---- the load ----
 
 class Client:
-    """One connection to whichever instance answers. A request is repeated until there is an answer: its outcome may then be that of
-    the one before, which a 409 for a creation and a 404 for a deletion say."""
+    """One connection to any instance that responds. It repeats a request until there is a
+    response. The response may then reflect the lost attempt: 409 for a creation, 404 for a
+    deletion."""
 
     def __init__(self, instances, stop):
         self.instances, self.stop, self.connection, self.turn = instances, stop, None, random.random() < 0.5
@@ -69,7 +72,7 @@ class Client:
                 self.connection.close()
             self.connection = None
             time.sleep(0.01)
-        raise AssertionError(f"{method} {path}: no answer for a minute")
+        raise AssertionError(f"{method} {path}: no response for a minute")
 
 
 def reference(owner, blocks):
@@ -82,7 +85,7 @@ def options(uid, policy):
 
 
 class Load(threading.Thread):
-    """Makes and deletes under names of its own, few enough that each comes back again and again."""
+    """Creates and deletes objects under a few names, so that each name is reused often."""
 
     def __init__(self, number, instances, stop, asked):
         super().__init__(daemon=True)
@@ -94,7 +97,7 @@ class Load(threading.Thread):
         try:
             while not self.stop.is_set():
                 self.random.choice([self.workspace, self.workspace, self.fill, self.fill, self.namespace, self.family, self.drop, self.drop])()
-        except BaseException as error:  # the test says it
+        except BaseException as error:  # the test reports it
             self.error = error
 
     def name(self, kind):
@@ -110,7 +113,8 @@ class Load(threading.Thread):
         return answer if code == 201 else None
 
     def delete(self, path, policy="Background"):
-        """Deletes what is there now, by uid; asked is told first, so that it knows of every deletion that may be seen."""
+        """Deletes the present object by uid. Records the uid in `asked` first, so that no
+        deletion is seen before it is known."""
         code, found = self.call("GET", path)
         if code == 200:
             self.asked.add(found["metadata"]["uid"])
@@ -120,7 +124,7 @@ class Load(threading.Thread):
     def workspace(self):
         spec = {"initializers": [INITIALIZER]} if self.random.random() < 0.3 else None
         made = self.create(WORKSPACES, "Workspace", self.name("w"), "tenancy.holdfast.dev/v1alpha1", spec)
-        if made and self.random.random() < 0.5:  # something outside that is the workspace's
+        if made and self.random.random() < 0.5:  # an object outside the workspace that the workspace owns
             self.create("/api/v1/namespaces/default/configmaps", "ConfigMap", f"of-{made['metadata']['uid'][:13]}",
                         ownerReferences=[reference(made, self.random.random() < 0.5)])
 
@@ -143,7 +147,7 @@ class Load(threading.Thread):
         self.contents(name)
 
     def family(self):
-        """Three generations and a circle, in a namespace that stays."""
+        """Creates three generations of owners and a cycle in a namespace that stays."""
         path, name = "/api/v1/namespaces/default/configmaps", f"f{self.number}-{self.random.randrange(10 ** 9)}"
         first = self.create(path, "ConfigMap", name)
         second = first and self.create(path, "ConfigMap", name + "-2", ownerReferences=[reference(first, True)])
@@ -162,7 +166,8 @@ class Load(threading.Thread):
 
 
 class Others(threading.Thread):
-    """Those that finalizers and initializers wait for. They see what to do on the watch, as their kind does, and do it by and by."""
+    """The programs that finalizers and initializers wait for. They watch for objects to handle,
+    and handle each after a while."""
 
     def __init__(self, witness, instances, stop):
         super().__init__(daemon=True)
@@ -224,13 +229,13 @@ class Storm:
         self.instances[name] = self.start(name)
 
     def change(self, kill):
-        """The leader ends, the other leads, the one that ended is back."""
+        """Ends the leader, waits until the other instance leads, and starts the first one again."""
         leader = wait_until("a holder", self.witness.holder)
         name, mark = leader.split("_")[1], self.witness.mark()
         instance = self.instances[name]
         instance.send(signal.SIGKILL if kill else signal.SIGTERM)
         code = instance.wait()
-        assert kill or code == 0, instance.said()[-3000:]
+        assert kill or code == 0, instance.log_text()[-3000:]
         if kill and self.random.random() < 0.5:
             done = subprocess.run([HOLDFASTD, "release", f"--etcd-servers={self.cluster.etcd.url}", f"--data-dir={instance.data}",
                                    f"--instance={name}", *FAST], capture_output=True, text=True, timeout=30, check=False)
@@ -261,14 +266,15 @@ class Storm:
         return sum((load.done for load in loads), collections.Counter())
 
     def calm(self):
-        """Until every workspace is Ready and nothing is on its way to its end or without its owners."""
+        """Waits until every workspace is Ready, no deletion is pending, and no object has lost
+        its owners."""
         wait_until("calm", lambda: not History(self.witness.seen()).unfinished(), limit=120, every=0.5)
 
 
-# ---- what the witness saw ----
+# ---- checks of the history ----
 
 class Life:
-    """One incarnation of an object: from its creation to its deletion."""
+    """One incarnation of an object, from its creation to its deletion."""
 
     def __init__(self, key, e):
         self.key, self.uid, self.states, self.end = key, e["object"]["metadata"]["uid"], [e], None
@@ -277,7 +283,7 @@ class Life:
         return self.states[-1]["object"]
 
     def marked(self):
-        """The revision at which it was marked for deletion; None = never."""
+        """The revision at which its deletion was requested; None = never."""
         return next((e["rev"] for e in self.states if "deletionTimestamp" in e["object"]["metadata"]), None)
 
     def owners(self):
@@ -312,7 +318,8 @@ class History:
         return [life for life in self.lives if life.key.startswith(prefix)]
 
     def owners_ended(self, life, before):
-        """Every owner is gone by that revision, or is marked, which in the foreground is enough."""
+        """Whether every owner was deleted, or marked for foreground deletion, before that
+        revision."""
         ends = [self.by_uid[u] for u in life.owners() if u in self.by_uid]
         return bool(ends) and all((o.end and o.end < before) or (o.marked() and o.marked() < before) for o in ends)
 
@@ -332,7 +339,7 @@ class History:
 
 def check_nothing_twice(history):
     assert history.twice == []
-    assert len(history.by_uid) == len(history.lives), "a uid came twice"
+    assert len(history.by_uid) == len(history.lives), "a uid occurred twice"
     of_workspace = collections.Counter()
     for life in history.of(NAMESPACE_KEY + "ws-"):
         of_workspace.update(life.owners())
@@ -350,7 +357,7 @@ def check_nothing_forgotten(history):
         ours = [ns for ns in history.namespaces["ws-" + life.key[len(WORKSPACE_KEY):]] if life.uid in ns.owners()]
         for ns in ours:
             assert bool(ns.end) == bool(life.end), (life.key, "its namespace")
-            assert not life.end or ns.end < life.end, (life.key, "went before its namespace")
+            assert not life.end or ns.end < life.end, (life.key, "was deleted before its namespace")
     for name, lives in history.namespaces.items():
         for ns in (ns for ns in lives if ns.end):
             inside = [life for life in history.lives if life.key.split("/")[3] == name and len(life.key.split("/")) == 5
@@ -359,7 +366,8 @@ def check_nothing_forgotten(history):
 
 
 def check_nothing_without_a_reason(history, asked):
-    """Whatever was deleted was asked for, or in a namespace that was, or its owners had ended."""
+    """Asserts that every deletion was requested, or its namespace was deleted, or its owners
+    were."""
     wrong = {}
     for life in history.lives:
         at = life.marked() or life.end
@@ -373,7 +381,7 @@ def check_nothing_without_a_reason(history, asked):
 
 
 def check_terms(events):
-    """No write of a term after the next one's acquire: the writer says in each which term it was."""
+    """Asserts that no write of a term follows the acquiring write of the next one."""
     term, writes, terms = 0, 0, set()
     for e in events:
         if e["key"] == TERM and e["type"] == "PUT":
@@ -386,7 +394,7 @@ def check_terms(events):
     return writes, terms
 
 
-def test_storm(cluster):
+def test_nothing_is_lost_or_done_twice_during_a_storm(cluster):
     """LK01: workspaces, namespaces and garbage under hand-overs and kills."""
     print(f"STORM_SEED={SEED}")
     begun = time.monotonic()

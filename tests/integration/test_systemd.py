@@ -24,12 +24,13 @@ if not SERVICE.exists():
     pytest.skip("this build has no libsystemd", allow_module_level=True)
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 PROGRAM = re.search(r"^ExecStart=(\S+)", SERVICE.read_text(), re.M).group(1)
-# Nobody takes over because the lease ran out: a test waits no longer than this lease lasts.
+# The lease outlasts every wait of these tests, so no take-over is caused by an expiry.
 LONG = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=1s"]
 
 
 class Unit(Instance):
-    """One instance as a unit: reached over its socket as any, but started, ended and asked through systemctl."""
+    """One instance as a unit: the test sends requests to its socket, and starts and stops it
+    through systemctl."""
 
     # pylint: disable=super-init-not-called
     def __init__(self, host, name):
@@ -56,7 +57,7 @@ class Unit(Instance):
         self.host.systemd.systemctl("kill", "--kill-whom=main", f"--signal={number}", self.unit)
 
     def host_pid(self):
-        """The main process, as seen from outside."""
+        """The process id of the main process in the namespace of the test."""
         inside = self.show("MainPID")
         for status in pathlib.Path("/proc").glob("[0-9]*/status"):
             try:
@@ -73,11 +74,12 @@ class Unit(Instance):
     def wait_active_again(self, restarts):
         wait_until(f"{self.name} to be started again", lambda: (self.show("NRestarts"), self.show("ActiveState")) == (str(restarts), "active"))
 
-    def said(self):
+    def log_text(self):
         return self.host.systemd.journal(self.unit)
 
     def entries(self, *matches):
-        """What the journal has stored of the main process, oldest first. Without matches: all entries of the unit."""
+        """The journal entries of the main process, oldest first. Without matches: all entries of
+        the unit."""
         out = self.host.systemd.run("journalctl", "--no-pager", "--output=json", f"--unit={self.unit}",
                                     *matches, check=False)
         return [json.loads(line) for line in out.splitlines()]
@@ -87,7 +89,7 @@ class Unit(Instance):
 
 
 class Traced:
-    """One thread of a process, held as a debugger holds it: the others run on."""
+    """One thread of a process, stopped by ptrace while the other threads continue."""
 
     ATTACH, DETACH = 16, 17
 
@@ -100,7 +102,7 @@ class Traced:
         assert wait_until("it to stop", lambda: self.look()), "it has ended"
 
     def look(self):
-        """What there is to reap of it: a debugger's thread is reaped by the debugger."""
+        """Reaps the stopped thread as its tracer."""
         tid, status = os.waitpid(self.tid, os.WNOHANG | 0x40000000)  # __WALL
         self.is_over = self.is_over or (tid != 0 and not os.WIFSTOPPED(status))
         return tid != 0
@@ -141,7 +143,8 @@ class Host:
         return self.a, self.b
 
     def holders(self, mark):
-        """The holders that the Lease has had since, in the order of etcd's revisions, repetitions left out."""
+        """The holders of the Lease since the mark, in the order of revisions, without
+        repetitions."""
         names = [e["object"]["spec"].get("holderIdentity") or "" for e in self.witness.seen()[mark:] if e["key"] == LEASE and e["type"] == "PUT"]
         short = [(re.findall(r"_([ab])_", n) or [n])[0] for n in names]
         return [n for i, n in enumerate(short) if i == 0 or short[i - 1] != n]
@@ -154,11 +157,11 @@ class Host:
 def host(cluster):
     with Systemd(HOLDFASTD, os.path.dirname(PROGRAM)) as systemd:
         yield Host(cluster, systemd)
-        print(systemd.journal())  # pytest shows it when the test has failed
+        print(systemd.journal())  # pytest prints this only for a failed test
 
 
 def release_by_hand(host, unit):
-    """What ExecStopPost= of the unit runs, by root, from outside the unit."""
+    """Runs the ExecStopPost= command of the unit as root, outside the unit."""
     flags = host.systemd.file("/etc/holdfast/holdfastd.env").read_text().partition("=")[2]
     return subprocess.run(
         ["nsenter", f"--target={host.systemd.pid}", "--mount", "--pid", "--", PROGRAM, "release", f"--instance={unit.name}",
@@ -176,10 +179,10 @@ def test_the_unit_verifies_and_is_hardened(host):
     assert float(re.search(r"Overall exposure level.*: ([\d.]+)", text).group(1)) <= 1.5, text
 
 
-def test_ready_status_stop_and_hand_over(host):
+def test_readiness_status_stop_and_hand_over_work(host):
     a, b = host.start_leader_and_follower()
     for unit in (a, b):
-        assert unit.show("ActiveState") == "active"  # systemctl start has returned: it is ready
+        assert unit.show("ActiveState") == "active"  # systemctl start returns when the unit is ready
         assert unit.get("/readyz")[0] == 200
         assert host.systemd.show(unit.unit, "NRestarts") == "0"
     mark = host.witness.mark()
@@ -189,10 +192,10 @@ def test_ready_status_stop_and_hand_over(host):
     b.wait_status(r"leading kube-system/holdfast-controllers, term \d+")
     holders = host.holders(mark)
     assert holders[-2:] == ["", "b"], holders
-    # ExecStopPost= had nothing to do, and said so by silence and success.
-    assert "holdfastd release" not in a.said() and "released the Lease" not in a.said()
+    # ExecStopPost= had nothing to do: it printed nothing and succeeded.
+    assert "holdfastd release" not in a.log_text() and "released the Lease" not in a.log_text()
     assert not host.systemd.file("/run/holdfast-a").exists()
-    # It starts again, with the same data, as a follower.
+    # The unit starts again with its data, as a follower.
     a.start()
     a.wait_status(r"following \S+_b_\S+")
 
@@ -202,7 +205,8 @@ def test_a_crash_of_the_leader_frees_the_lease_at_once(host):
     term, dead = a.leader()["term"], a.identity()
     mark = host.witness.mark()
     a.kill("SIGKILL")
-    # The release comes in between: nobody waited for the lease to run out, which is 60 s here.
+    # There was a release in between, so the standby did not wait for the expiry, which would take
+    # 60 s.
     host.wait_holder("b", mark)
     holders = host.holders(mark)
     assert holders[-2:] == ["", "b"] and holders[:-2] in ([], ["a"]), holders
@@ -210,12 +214,12 @@ def test_a_crash_of_the_leader_frees_the_lease_at_once(host):
     assert int(led.group(1)) > term
     a.wait_active_again(1)
     a.wait_status(r"following \S+_b_\S+")
-    assert f"released the Lease kube-system/holdfast-controllers of {dead}" in a.said()
+    assert f"released the Lease kube-system/holdfast-controllers of {dead}" in a.log_text()
     assert a.identity() != dead
     assert b.show("NRestarts") == "0"
 
 
-def test_a_crash_of_a_follower_touches_nothing(host):
+def test_a_crash_of_a_follower_changes_nothing(host):
     a, b = host.start_leader_and_follower()
     before, term = a.invocation(), a.leader()["term"]
     mark = host.witness.mark()
@@ -226,22 +230,23 @@ def test_a_crash_of_a_follower_touches_nothing(host):
     assert a.leader()["term"] == term and a.invocation() == before
 
 
-def test_a_crash_while_etcd_is_away(host):
-    """Nothing can be released then: that is said, does not take long, and keeps nobody from starting again."""
+def test_a_crash_without_etcd_releases_nothing_and_restarts(host):
+    """Without etcd nothing can be released. The command reports that, ends soon, and does not
+    prevent a restart."""
     a = host.a
     a.start()
     a.wait_status(r"leading .*")
     host.cluster.etcd.end()
     a.kill("SIGKILL")
     a.wait_status(rf"waiting for etcd at {re.escape(host.cluster.etcd.url)}")
-    assert "cannot free the Lease kube-system/holdfast-controllers" in a.said()
+    assert "cannot free the Lease kube-system/holdfast-controllers" in a.log_text()
     host.cluster.etcd.start()
     a.wait_active_again(1)
-    # What the dead one left is a foreign Lease that nobody renews: it runs out.
+    # The Lease of the dead instance counts as foreign, and expires.
     a.wait_status(r"following \S+_a_\S+")
 
 
-def test_a_stop_while_etcd_is_away_ends(host):
+def test_a_stop_without_etcd_ends(host):
     host.flags(FAST)
     a = host.a
     a.start()
@@ -253,7 +258,7 @@ def test_a_stop_while_etcd_is_away_ends(host):
 
 
 @pytest.mark.parametrize("how", ["ended", "hung"])
-def test_etcd_away_for_longer_than_lease_and_watchdog(host, how):
+def test_a_long_etcd_outage_does_not_trigger_the_watchdog(host, how):
     host.flags(FAST)
     host.drop_in("WatchdogSec=4s")
     a, b = host.start_leader_and_follower()
@@ -262,7 +267,8 @@ def test_etcd_away_for_longer_than_lease_and_watchdog(host, how):
     host.cluster.etcd.end() if how == "ended" else host.cluster.etcd.send(signal.SIGSTOP)
     wait_until("the leader to stop leading", lambda: a.leader()["state"] == "following")
     a.wait_status(r"following .*")
-    # Fed every 2 s: three times is longer than WatchdogSec=, and all of it without etcd.
+    # The watchdog is notified every 2 s; three notifications without etcd take longer than
+    # WatchdogSec=.
     for _ in range(3):
         fed = a.show("WatchdogTimestampMonotonic")
         wait_until("the watchdog to be fed", lambda: a.show("WatchdogTimestampMonotonic") != fed)  # pylint: disable=cell-var-from-loop
@@ -276,11 +282,11 @@ def killed_by_watchdog(host, a, b, mark):
     host.wait_holder("b", mark)
     assert host.holders(mark)[-2:] == ["", "b"]
     a.wait_active_again(1)
-    assert re.search(r"[Ww]atchdog timeout", a.said())
+    assert re.search(r"[Ww]atchdog timeout", a.log_text())
     assert b.show("NRestarts") == "0"
 
 
-def test_a_hung_process_is_ended_by_the_watchdog_and_its_lease_freed(host):
+def test_the_watchdog_ends_a_hung_process_and_frees_its_lease(host):
     host.drop_in("WatchdogSec=4s")
     a, b = host.start_leader_and_follower()
     mark = host.witness.mark()
@@ -292,7 +298,7 @@ def test_a_hung_process_is_ended_by_the_watchdog_and_its_lease_freed(host):
 def test_one_hung_loop_is_enough_for_the_watchdog(host, loop):
     host.drop_in("WatchdogSec=4s")
     a, b = host.start_leader_and_follower()
-    for _ in range(300):  # a busy loop is far ahead of its idle siblings
+    for _ in range(300):  # a busy loop makes many more iterations than idle ones
         assert a.get("/livez")[0] == 200
     thread = Traced(a.host_pid(), loop)
     mark = host.witness.mark()
@@ -303,8 +309,9 @@ def test_one_hung_loop_is_enough_for_the_watchdog(host, loop):
     killed_by_watchdog(host, a, b, mark)
 
 
-def test_extends_its_timeouts_while_it_starts_and_stops(host):
-    """Both take longer than the unit allows; systemd waits because it is asked to."""
+def test_timeouts_are_extended_during_start_and_stop(host):
+    """Start and stop take longer than the unit allows, and systemd waits because the server
+    extends the timeout."""
     host.flags([*LONG, "--shutdown-delay-duration=4s"])
     host.drop_in("TimeoutStartSec=2s\nTimeoutStopSec=2s")
     a = host.a
@@ -331,14 +338,14 @@ def test_log_lines_are_journal_entries_with_fields(host):
         "PRIORITY": "5", "SYSLOG_IDENTIFIER": "holdfastd", "HOLDFAST_INSTANCE": "a", "HOLDFAST_LEASE": lease}
     assert leading["_TRANSPORT"] == "journal" and leading["_SYSTEMD_UNIT"] == a.unit
     assert "CODE_FILE" not in leading
-    # Another component's line bears the process's term too, and a follower's line has none.
+    # A line of another component has the term of the process too. A line of a follower has none.
     assert wait_until("the end of the bootstrap", lambda: a.entries(f"HOLDFAST_TERM={term}", "HOLDFAST_COMPONENT=bootstrap"))
     ready = [e for e in b.entries() if e["MESSAGE"].startswith("holdfastd: ready")]
     assert len(ready) == 1 and ready[0]["HOLDFAST_INSTANCE"] == "b" and "HOLDFAST_TERM" not in ready[0]
-    # No line of the server came over the stream of stderr as well.
+    # No line was also written to stderr.
     for unit in (a, b):
         assert [e["MESSAGE"] for e in unit.entries(f"_SYSTEMD_UNIT={unit.unit}") if e["_TRANSPORT"] == "stdout"] == []
-    # The term's last lines still bear it; after the term it is gone.
+    # The last lines of the term still have it, later lines do not.
     a.stop()
     drained = a.entries(f"HOLDFAST_TERM={term}")
     assert any("draining the controllers of the term" in e["MESSAGE"] for e in drained)
@@ -346,8 +353,8 @@ def test_log_lines_are_journal_entries_with_fields(host):
     assert len(last) == 1 and "HOLDFAST_TERM" not in last[0] and last[0]["HOLDFAST_LEASE"] == lease
 
 
-def test_log_lines_go_to_stderr_when_the_journal_is_out_of_reach(host):
-    """The socket for entries is not there for the unit; the stream of stderr is."""
+def test_log_lines_go_to_stderr_without_the_journal_socket(host):
+    """The unit cannot reach the socket for entries, but its stderr is connected to the journal."""
     host.drop_in("InaccessiblePaths=/run/systemd/journal/socket")
     a = host.a
     a.start()
@@ -357,21 +364,22 @@ def test_log_lines_go_to_stderr_when_the_journal_is_out_of_reach(host):
     assert all("HOLDFAST_INSTANCE" not in e for e in a.entries())
 
 
-def test_reload(host):
+def test_systemctl_reload_reads_certificates_and_tokens(host):
     a, _ = host.start_leader_and_follower()
     before = a.invocation()
     served = ssl.get_server_certificate(("127.0.0.1", host.ports["a"]))
     for name in ("server.crt", "server.key"):
-        (a.directory / "pki" / name).unlink()  # a new pair is made
+        (a.directory / "pki" / name).unlink()  # a new key and certificate are made
     host.systemd.systemctl("reload", a.unit)
-    wait_until("the reload", lambda: "tokens reloaded" in a.said())
+    wait_until("the reload", lambda: "tokens reloaded" in a.log_text())
     assert ssl.get_server_certificate(("127.0.0.1", host.ports["a"])) != served
     wait_until("it to be active", lambda: a.show("SubState") == "running")
     assert a.get("/readyz")[0] == 200 and a.invocation() == before
 
 
-def test_flags_with_spaces_and_a_secret_by_credential(host):
-    """Quotes within HOLDFASTD_FLAGS= are heeded; a file that only root can read reaches the service as a credential."""
+def test_flags_may_have_spaces_and_credentials_are_readable(host):
+    """Quotes in HOLDFASTD_FLAGS= keep spaces. A file that only root can read reaches the service
+    as a credential."""
     host.systemd.write("/etc/holdfast/tokens", "the-token,someone,1,\"system:masters\"\n")
     host.systemd.file("/etc/holdfast/tokens").chmod(0o600)
     host.drop_in("LoadCredential=tokens:/etc/holdfast/tokens")
@@ -383,24 +391,25 @@ def test_flags_with_spaces_and_a_secret_by_credential(host):
     assert host.a.get(path, headers={"Authorization": "Bearer another"}, client_certificate=False)[0] == 401
 
 
-def test_a_mistake_in_the_flags_is_said_once_and_not_retried(host):
+def test_a_mistake_in_the_flags_is_reported_once_and_not_retried(host):
     host.flags([*LONG, "--nonsense"])
     host.a.start(check=False)
     assert (host.a.show("ActiveState"), host.a.show("NRestarts"), host.a.show("ExecMainStatus")) == ("failed", "0", "2")
-    assert "unknown flag --nonsense" in host.a.said()
+    assert "unknown flag --nonsense" in host.a.log_text()
 
 
-def test_release_is_refused_for_the_living(host):
+def test_release_refuses_a_living_instance(host):
     a, b = host.start_leader_and_follower()
     before, term = a.invocation(), a.leader()["term"]
     mark = host.witness.mark()
     refused = release_by_hand(host, a)
     assert refused.returncode == 1 and "running" in refused.stderr, refused
-    # Hung is not dead.
+    # A hung process is not dead, so its Lease is kept.
     a.kill("SIGSTOP")
     assert release_by_hand(host, a).returncode == 1
     a.kill("SIGCONT")
-    # A second start of the same instance, as a unit of another name would make it: refused, the first untouched.
+    # A second start of the same instance, as from a unit with another name, is refused and does not
+    # disturb the first one.
     second = host.systemd.run("sh", "-c", f"{PROGRAM} --instance=a --data-dir=/var/lib/holdfast/a --runtime-dir=/run/holdfast-a "
                               f"--secure-port=0 --etcd-servers={host.cluster.etcd.url} 2>&1; echo status $?")
     assert second.endswith("status 1") and "running" in second, second
@@ -408,8 +417,8 @@ def test_release_is_refused_for_the_living(host):
     assert a.leader()["term"] == term and a.invocation() == before and b.show("NRestarts") == "0"
 
 
-def test_release_leaves_another_incarnations_lease_alone(host):
-    """The dead one's Lease has been taken by the other instance before ExecStopPost= gets to it."""
+def test_release_does_not_touch_the_lease_of_another_incarnation(host):
+    """The other instance has acquired the Lease of the dead one before ExecStopPost= runs."""
     a, b = host.start_leader_and_follower()
     host.drop_in("RestartSec=1h")
     remembered = host.systemd.resolve("/run/holdfast-a") / "a.lock"
@@ -421,15 +430,16 @@ def test_release_leaves_another_incarnations_lease_alone(host):
     wait_until("a's stop to be over", lambda: a.show("SubState") == "auto-restart")
     b.wait_status(r"leading .*")
     mark, term = host.witness.mark(), b.leader()["term"]
-    remembered.write_text(text)  # as if the first release had never come
+    remembered.write_text(text)  # restores the run file as if the first release had not run
     done = release_by_hand(host, a)
     assert done.returncode == 0 and "left alone" in done.stdout, done
     assert host.holders(mark) in ([], ["b"]) and b.leader()["term"] == term
     a.stop()
 
 
-def test_socket_activation(host):
-    """The socket lives on when the service ends: a connection made then starts it again and is answered."""
+def test_a_connection_to_the_socket_starts_the_service(host):
+    """The socket survives the service. A new connection starts the service again and gets a
+    response."""
     a = host.a
     host.systemd.write(f"{UNIT_DIR}/holdfastd@a.socket.d/test.conf", f"[Socket]\nListenStream=\nListenStream=127.0.0.1:{host.ports['a']}\n")
     host.systemd.systemctl("daemon-reload")
@@ -440,7 +450,7 @@ def test_socket_activation(host):
     assert a.get("/readyz")[0] == 200
     for _ in range(2):
         a.stop()
-        assert a.get("/readyz", timeout=LIMIT)[0] in (200, 500)  # this very connection has started it
+        assert a.get("/readyz", timeout=LIMIT)[0] in (200, 500)  # this connection has started it
         wait_until("it to be active", lambda: a.show("ActiveState") == "active")
         assert a.get("/readyz")[0] == 200
     assert a.show("Result") == "success"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workspaces: initializers of others, and their end with all that is in them, whoever dies meanwhile."""
+"""Initializers of other programs, and the deletion of workspaces with their contents, even if
+leaders die meanwhile."""
 import json
 import signal
 
@@ -33,14 +34,14 @@ def wait_gone(cluster, *keys, after=0):
 
 
 def register(server, name, cm):
-    """As whoever brings an initializer does it: one ConfigMap of their own."""
+    """Registers an initializer with a ConfigMap."""
     assert server.request("POST", "/api/v1/namespaces/kube-system/configmaps",
                           {"apiVersion": "v1", "kind": "ConfigMap",
                            "metadata": {"name": cm, "labels": {"tenancy.holdfast.dev/initializer": name}}})[0] == 201
 
 
 def done_with(server, name, initializer):
-    """As its owner takes itself off the list."""
+    """Removes the initializer from the list, as the program behind it does."""
     while True:
         found = json.loads(server.get(f"{WORKSPACES}/{name}")[1])
         found["status"]["initializers"].remove(initializer)
@@ -50,8 +51,9 @@ def done_with(server, name, initializer):
             return
 
 
-def test_initializers_of_others(cluster, server):
-    """Those of the workspace and the registered ones are on its list once, each is waited for; who comes later is not."""
+def test_all_initializers_are_waited_for(cluster, server):
+    """Initializers of the workspace and registered ones are on the list once, and each is waited
+    for. An initializer that is registered later is not."""
     make(server, "before")
     wait_phase(cluster, "before", "Ready")
     register(server, "quota.test", "quota")
@@ -69,7 +71,7 @@ def test_initializers_of_others(cluster, server):
     ready = wait_phase(cluster, "one", "Ready")
     assert not ready["status"].get("initializers")
 
-    # Deregistered: the next workspace does without.
+    # Without the registration, the next workspace does not wait for it.
     for cm in ("quota", "network", "late"):
         assert server.request("DELETE", f"/api/v1/namespaces/kube-system/configmaps/{cm}")[0] == 200
     make(server, "after")
@@ -78,7 +80,7 @@ def test_initializers_of_others(cluster, server):
     assert phases == [None, "Scheduling", "Initializing", "Ready"]
 
 
-def test_deleting_takes_namespace_and_contents(cluster, server):
+def test_a_deletion_deletes_namespace_and_contents(cluster, server):
     made = make(server, "one")
     wait_phase(cluster, "one", "Ready")
     ns = json.loads(server.get("/api/v1/namespaces/ws-one")[1])
@@ -90,14 +92,14 @@ def test_deleting_takes_namespace_and_contents(cluster, server):
     revisions = wait_gone(cluster, "/registry/configmaps/ws-one/c4", "/registry/namespaces/ws-one", KEY + "one")
     assert revisions == sorted(revisions)
 
-    # The same name again is another incarnation with another namespace.
+    # A workspace of the same name is another incarnation with another namespace.
     mark = cluster.witness.mark()
     make(server, "one")
     wait_phase(cluster, "one", "Ready", mark)
     assert json.loads(server.get("/api/v1/namespaces/ws-one")[1])["metadata"]["uid"] != ns["metadata"]["uid"]
 
 
-def test_deleted_before_it_was_ready(cluster, server):
+def test_a_workspace_can_be_deleted_before_it_is_ready(cluster, server):
     make(server, "one", initializers=["never.test"])
     wait_phase(cluster, "one", "Initializing")
     assert server.request("DELETE", f"{WORKSPACES}/one")[0] == 200
@@ -105,7 +107,7 @@ def test_deleted_before_it_was_ready(cluster, server):
     assert server.get("/api/v1/namespaces/ws-one")[0] == 404
 
 
-def test_a_namespace_that_was_there_before_outlives_it(cluster, server):
+def test_a_namespace_that_existed_before_outlives_the_workspace(cluster, server):
     assert server.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ws-one"}})[0] == 201
     make(server, "one")
     wait_phase(cluster, "one", "Ready")
@@ -114,7 +116,7 @@ def test_a_namespace_that_was_there_before_outlives_it(cluster, server):
     assert server.get("/api/v1/namespaces/ws-one")[0] == 200
 
 
-def test_orphaned_namespace_stays(cluster, server):
+def test_an_orphaned_namespace_is_kept(cluster, server):
     make(server, "one")
     wait_phase(cluster, "one", "Ready")
     assert server.request("DELETE", f"{WORKSPACES}/one", {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Orphan"})[0] == 200
@@ -123,8 +125,9 @@ def test_orphaned_namespace_stays(cluster, server):
     assert "ownerReferences" not in ns["metadata"] and ns["status"]["phase"] == "Active"
 
 
-def test_the_end_is_resumed(cluster):
-    """LK01: marked while nobody leads; then leaders are killed on the way, at the marks of workspace and namespace."""
+def test_a_deletion_is_resumed_by_the_next_leader(cluster):
+    """LK01: The workspace is deleted while no instance leads. Then leaders are killed when
+    workspace and namespace have been marked."""
     witness = cluster.witness
     serving = leaderless(cluster)
     a = cluster.instance("a").wait_ready()

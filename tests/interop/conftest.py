@@ -14,7 +14,8 @@ NUMBERS = itertools.count(1)
 
 
 class Pair:
-    """A cluster of two instances that a whole module uses: a leads at first, b follows; users alice (admin) and bob (nobody)."""
+    """A cluster of two instances for a whole module: a leads at first, b follows. The users are
+    alice (admin) and bob (without rights)."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -52,7 +53,8 @@ def kubectl_of(kind):
 
 @pytest.fixture(scope="module", params=["path", "debian"])
 def kubectl(request, pair):
-    """kubectl(*args, at=instance): once with the one on PATH, once with Debian's 1.20."""
+    """kubectl(*args, at=instance). Each test runs with the kubectl on PATH and with Debian's
+    1.20."""
     binary = kubectl_of(request.param)
 
     def run(*args, at=None, **kwargs):
@@ -64,7 +66,7 @@ def kubectl(request, pair):
 
 @pytest.fixture
 def ns(pair):
-    """A namespace of the test's own."""
+    """A namespace for one test."""
     name = f"test-{next(NUMBERS)}"
     code, body = pair.a.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     assert code == 201, body

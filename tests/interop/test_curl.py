@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""curl as a client: both versions of HTTP, each kind of wrong request with its status, and none that ends the server."""
+"""curl as a client, with both versions of HTTP: each kind of wrong request gets its status, and
+none ends the server."""
 import json
 import random
 import subprocess
@@ -17,7 +18,7 @@ class Reply:
         self.body = body
 
     def status(self):
-        """Its Status, which must say what the HTTP status says."""
+        """The Status object of the body, whose code must equal the HTTP status."""
         status = json.loads(self.body)
         assert status["kind"] == "Status" and status["code"] == self.code and status["status"] == "Failure", self.body
         return status
@@ -48,7 +49,7 @@ def config_map(name, **more):
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **more}}
 
 
-def test_reads(curl, pair):
+def test_objects_are_read_as_json_and_pretty_printed(curl, pair):
     for at in (pair.a, pair.b):
         reply = curl(path="/api/v1/namespaces/default", at=at)
         assert reply.code == 200 and reply.headers["content-type"] == "application/json" and reply.headers["cache-control"] == "no-cache, private"
@@ -63,7 +64,7 @@ def test_reads(curl, pair):
         assert zipped.code == 200 and json.loads(zipped.body)["kind"] == "NamespaceList"
 
 
-def test_unknown_paths_and_methods(curl):
+def test_unknown_paths_and_methods_are_refused(curl):
     for path in ("/apis/no.such.group/v1", "/api/v1/nothings", "/api/v2", "/apis/coordination.k8s.io/v9/leases", "/api/v1/namespaces/default/status/x"):
         reply = curl(path=path)
         assert reply.code == 404, path
@@ -79,8 +80,8 @@ def test_unknown_paths_and_methods(curl):
     assert curl("-X", "POST", "-H", "Content-Type: text/plain", "--data-binary", "x", path=CONFIGMAPS).status()["reason"] == "UnsupportedMediaType"
 
 
-def test_not_utf8(curl, tmp_path):
-    """One object that is not UTF-8 would hide the whole list from a client that decodes it as such."""
+def test_a_body_that_is_not_utf_8_is_refused(curl, tmp_path):
+    """One object that is not UTF-8 would break the whole list for a client that decodes it."""
     (tmp_path / "body.json").write_bytes(b'{"metadata":{"name":"x"},"data":{"k":"\xe0\x80"}}')
     reply = curl("-X", "POST", "-H", "Content-Type: application/json", "--data-binary", f"@{tmp_path / 'body.json'}", path=CONFIGMAPS)
     assert reply.code == 400 and "UTF-8" in reply.status()["message"]
@@ -90,13 +91,13 @@ def test_not_utf8(curl, tmp_path):
                                   '{"metadata":{"name":"x","labels":[]}}', '{"metadata":{"name":"x"},"data":[]}', '{"metadata":{"name":"x"},"data":{"a":{}}}',
                                   '{"metadata":{"name":"x\\u0000y"}}', '{"apiVersion":"v2","metadata":{"name":"x"}}', '{"kind":"Secret","metadata":{"name":"x"}}'],
                          ids=lambda b: b[:30] or "nothing")
-def test_bad_bodies(curl, body):
+def test_invalid_bodies_are_refused(curl, body):
     reply = curl(*sends("POST", body), path=CONFIGMAPS)
     assert reply.code in ((400, 422) if "u0000" in body else (400,)), reply.body
     assert reply.status()["reason"] in ("BadRequest", "Invalid")
 
 
-def test_wrong_names(curl, pair):
+def test_mismatched_names_are_refused(curl, pair):
     name = "curl-name"
     try:
         assert curl(*sends("POST", config_map(name)), path=CONFIGMAPS).code == 201
@@ -115,9 +116,9 @@ def test_wrong_names(curl, pair):
         pair.a.request("DELETE", f"{CONFIGMAPS}/{name}")
 
 
-def test_too_large_and_too_deep(curl, pair, tmp_path):
+def test_too_large_and_too_deep_bodies_are_refused(curl, pair, tmp_path):
     (tmp_path / "large").write_text(json.dumps({**config_map("large"), "data": {"k": "x" * (4 << 20)}}))
-    if curl.version == "HTTP/1.1":  # over HTTP/2 curl 7.88 drops an answer that comes before it has sent everything
+    if curl.version == "HTTP/1.1":  # over HTTP/2 curl 7.88 discards a response that arrives before it has sent the whole body
         reply = curl("-X", "POST", "-H", "Content-Type: application/json", "--data-binary", f"@{tmp_path / 'large'}", path=CONFIGMAPS)
         assert reply.code == 413 and reply.status()["message"].startswith("Request entity too large: limit is ")
     for deep in ("[" * 100000, '{"metadata":{"name":"deep"},"data":' + '{"a":' * 50000 + "1" + "}" * 50000 + "}"):
@@ -128,8 +129,8 @@ def test_too_large_and_too_deep(curl, pair, tmp_path):
         assert at.get("/livez")[0] == 200
 
 
-def test_keys_in_another_order(curl, pair, tmp_path):
-    """An update that only reorders a great many keys is compared in no time, and writes nothing."""
+def test_an_update_that_reorders_keys_writes_nothing(curl, pair, tmp_path):
+    """An update that only reorders many keys is compared quickly and writes nothing."""
     keys = [f"k{i:05d}" for i in range(60000)]
     body = {**config_map("many"), "immutable": True, "data": {k: "" for k in keys}}
     try:
@@ -145,8 +146,8 @@ def test_keys_in_another_order(curl, pair, tmp_path):
         pair.a.request("DELETE", f"{CONFIGMAPS}/many")
 
 
-def test_warning(curl, pair):
-    """fieldValidation=Warn, which is also what nothing means: a header that names each unknown field."""
+def test_unknown_fields_cause_a_warning(curl, pair):
+    """fieldValidation=Warn, the default, returns a Warning header for each unknown field."""
     try:
         reply = curl(*sends("POST", {**config_map("warned", labls={}), "dataa": {}}), path=CONFIGMAPS)
         assert reply.code == 201 and reply.headers["warning"] in (r'299 - "unknown field \"dataa\""', r'299 - "unknown field \"metadata.labls\""')
@@ -185,8 +186,9 @@ def mutated(rng, text):
     return bytes(data)
 
 
-def test_mutated_requests(pair):
-    """Ten thousand wrong requests over plain TLS connections: each gets an answer or a closed connection, and both servers go on."""
+def test_mutated_requests_do_no_harm(pair):
+    """Ten thousand wrong requests over plain TLS connections. Each gets a response or a closed
+    connection, and both servers keep running."""
     import socket
     import ssl
     seed = random.randrange(1 << 32)
@@ -209,7 +211,8 @@ def test_mutated_requests(pair):
                 plain = socket.create_connection((host, int(port)), timeout=20)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock = context.wrap_socket(plain, server_hostname=host)
-            # Closed by the server after its answer. Where the head now promises more than is sent there will be none.
+            # The server closes the connection after its response. If the head promises more than is
+            # sent, there is no response.
             sock.settimeout(0.05 if odd else 20)
             sock.sendall(head + b"Connection: close\r\n\r\n" + body)
             received = b""
@@ -231,4 +234,4 @@ def test_mutated_requests(pair):
     assert codes.get(400, 0) > 100 and codes.get(200, 0) > 100
     for it in (pair.a, pair.b):
         assert it.get("/livez")[0] == 200
-        assert "Sanitizer" not in it.said() and "runtime error" not in it.said()
+        assert "Sanitizer" not in it.log_text() and "runtime error" not in it.log_text()

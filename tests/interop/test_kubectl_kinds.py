@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl with secrets, service accounts and RBAC: its typed commands (which send protobuf), tables, and what they say."""
+"""kubectl with secrets, service accounts and RBAC: its typed commands (which send protobuf),
+tables, and messages."""
 import base64
 import json
 
@@ -14,7 +15,7 @@ def as_json(kubectl, *args, **kwargs):
     return json.loads(kubectl("get", *args, "-o", "json", **kwargs).stdout)
 
 
-def test_secrets(pair, kubectl, ns, tmp_path):
+def test_secrets_are_created_listed_and_deleted(pair, kubectl, ns, tmp_path):
     (tmp_path / "blob").write_bytes(bytes(range(256)))
     kubectl("create", "secret", "generic", "one", "-n", ns, "--from-literal=user=me", f"--from-file={tmp_path / 'blob'}")
     made = as_json(kubectl, "secret", "one", "-n", ns, at=pair.b)
@@ -32,14 +33,14 @@ def test_secrets(pair, kubectl, ns, tmp_path):
     assert kubectl("delete", "secret", "one", "two", "-n", ns).stdout.count("deleted") == 2
 
 
-def test_service_accounts(pair, kubectl, ns):
+def test_service_accounts_are_created_and_listed(pair, kubectl, ns):
     kubectl("create", "serviceaccount", "builder", "-n", ns)
     table = rows(kubectl("get", "sa", "-n", ns, at=pair.b))
     assert table[0] == ["NAME", "SECRETS", "AGE"] and table[1][:2] == ["builder", "0"]
     kubectl("delete", "sa", "builder", "-n", ns)
 
 
-def test_roles_and_bindings(pair, kubectl, ns):
+def test_roles_and_bindings_are_created_and_described(pair, kubectl, ns):
     kubectl("create", "role", "reader", "-n", ns, "--verb=get,list", "--resource=configmaps,leases.coordination.k8s.io")
     kubectl("create", "clusterrole", f"{ns}:all", "--verb=*", "--resource=configmaps")
     kubectl("create", "clusterrole", f"{ns}:urls", "--verb=get", "--non-resource-url=/healthz,/logs/*")
@@ -68,8 +69,9 @@ def test_roles_and_bindings(pair, kubectl, ns):
 
 
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
-def test_cascade(pair, kubectl, ns, cascade):
-    """The policy arrives as the finalizer that the garbage collector looks for; --cascade is true or false before 1.20."""
+def test_cascade_becomes_a_propagation_policy(pair, kubectl, ns, cascade):
+    """The policy becomes the finalizer that the garbage collector looks for. Before kubectl
+    1.20, --cascade is true or false."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": ns, "finalizers": ["holdfast.dev/test"]}}
     kubectl("create", "-f", "-", stdin=json.dumps(body))
     kubectl("delete", "cm", "one", "-n", ns, f"--cascade={cascade}", "--wait=false")

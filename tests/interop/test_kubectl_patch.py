@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl as a user who edits: patch in its three forms, label, annotate, edit, apply, and what it says when that cannot be."""
+"""kubectl changes objects: three kinds of patches, label, annotate, edit, apply, and the
+messages of refusals."""
 import json
 import os
 
@@ -19,7 +20,7 @@ def refused(done):
     return done.stderr.strip()
 
 
-def test_patch(pair, kubectl, ns):
+def test_all_kinds_of_patches_work(pair, kubectl, ns):
     kubectl("create", "-f", "-", stdin=json.dumps(config_map("one", ns, {"a": "1", "b": "2"})))
     done = kubectl("patch", "cm", "one", "-n", ns, "-p", '{"data":{"a":null,"c":"3"}}')
     assert done.stdout == "configmap/one patched\n"
@@ -32,7 +33,7 @@ def test_patch(pair, kubectl, ns):
     assert "the server rejected our request due to an error in our request" in said or said == "The request is invalid"
     said = refused(kubectl("patch", "cm", "none", "-n", ns, "-p", "{}", check=False))
     assert said == 'Error from server (NotFound): configmaps "none" not found'
-    # A type that clients have no Go type of is patched by merge patches.
+    # kubectl has no Go type for workspaces, so it sends merge patches.
     kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": ns}}))
     said = refused(kubectl("patch", "ws", ns, "--type=strategic", "-p", "{}", check=False))
     assert "(UnsupportedMediaType)" in said or "strategic" in said
@@ -41,7 +42,7 @@ def test_patch(pair, kubectl, ns):
     kubectl("delete", "ws", ns, "--wait=false")
 
 
-def test_merged_lists(pair, kubectl, ns):
+def test_lists_are_merged_by_key(pair, kubectl, ns):
     kubectl("create", "serviceaccount", "sa", "-n", ns)
     for name in ("one", "two"):
         kubectl("patch", "sa", "sa", "-n", ns, "-p", json.dumps({"secrets": [{"name": name}]}))
@@ -50,7 +51,7 @@ def test_merged_lists(pair, kubectl, ns):
     assert [s["name"] for s in get(kubectl, "sa", "sa", "-n", ns)["secrets"]] == ["two"]
 
 
-def test_label_and_annotate(pair, kubectl, ns):
+def test_label_and_annotate_work(pair, kubectl, ns):
     kubectl("create", "-f", "-", stdin=json.dumps(config_map("one", ns)))
     assert kubectl("label", "cm", "one", "-n", ns, "a=b", "c=d").stdout == "configmap/one labeled\n"
     assert "already has a value" in refused(kubectl("label", "cm", "one", "-n", ns, "a=x", check=False))
@@ -63,7 +64,7 @@ def test_label_and_annotate(pair, kubectl, ns):
     assert get(kubectl, "ns", ns)["metadata"]["labels"]["team"] == "red"
 
 
-def test_edit(pair, kubectl, ns, tmp_path, monkeypatch):
+def test_edit_works(pair, kubectl, ns, tmp_path, monkeypatch):
     kubectl("create", "-f", "-", stdin=json.dumps(config_map("one", ns)))
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i "s/k: v/k: edited/" "$1"\n')
@@ -119,8 +120,9 @@ def apply(kubectl, text, **kwargs):
     return [line.split()[-1] for line in done.stdout.splitlines()]
 
 
-def test_apply(pair, kubectl, ns):
-    """Created, unchanged, then changed in each kind; what others added stays; what is no longer said goes."""
+def test_apply_creates_and_changes_objects(pair, kubectl, ns):
+    """Objects of each kind are created, unchanged, then changed. Changes by other clients are
+    kept, and fields that are removed from the manifest are removed."""
     text = APPLIED.replace("NS", ns)
     assert apply(kubectl, text) == ["created"] * 7
     assert apply(kubectl, text, at=pair.b) == ["unchanged"] * 7
@@ -141,7 +143,7 @@ def test_apply(pair, kubectl, ns):
     kubectl("delete", "ws", f"{ns}-applied", "--wait=false")
 
 
-def test_apply_dry_and_diff(pair, kubectl, ns):
+def test_apply_dry_run_and_diff_change_nothing(pair, kubectl, ns):
     text = json.dumps(config_map("one", ns))
     assert apply(kubectl, text) == ["created"]
     other = json.dumps(config_map("one", ns, {"k": "w"}))
@@ -157,7 +159,7 @@ def test_server_side_apply_is_refused(pair, kubectl, ns):
 
 
 @pytest.mark.parametrize("type", ["application/json", "application/apply-patch+yaml", "text/plain", ""])
-def test_media_types(pair, ns, type):
+def test_unsupported_patch_types_are_refused(pair, ns, type):
     path = f"/api/v1/namespaces/{ns}/configmaps"
     assert pair.a.request("POST", path, config_map("one", ns))[0] == 201
     code, body = pair.a.request("PATCH", f"{path}/one", {"data": {"k": "x"}}, headers={"Content-Type": type})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl as a user who looks: get in each form, watch, describe, discovery, paging."""
+"""kubectl reads objects: get in each output format, watch, describe, discovery, paging."""
 import json
 import subprocess
 
@@ -17,7 +17,7 @@ def rows(done):
     return [line.split() for line in done.stdout.splitlines()]
 
 
-def test_get_forms(pair, kubectl, ns):
+def test_get_supports_each_output_format(pair, kubectl, ns):
     made(pair, ns, "one", "two", tier="front")
     made(pair, ns, "three", tier="back")
     for at in (pair.a, pair.b):
@@ -45,7 +45,7 @@ def test_get_forms(pair, kubectl, ns):
     assert "No resources found in" in kubectl("get", "events", "-n", ns).stderr
 
 
-def test_tables_of_every_kind(pair, kubectl):
+def test_every_kind_has_a_table(pair, kubectl):
     assert rows(kubectl("get", "ns"))[0] == ["NAME", "STATUS", "AGE"]
     assert rows(kubectl("get", "leases", "-n", "kube-system"))[0] == ["NAME", "HOLDER", "AGE"]
     kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": "seen"}}))
@@ -54,7 +54,7 @@ def test_tables_of_every_kind(pair, kubectl):
     kubectl("delete", "ws", "seen")
 
 
-def test_discovery(pair, kubectl):
+def test_discovery_lists_every_resource(pair, kubectl):
     table = rows(kubectl("api-resources", "--no-headers", at=pair.b))
     found = {r[0]: r[1:] for r in table}
     version = ["v1"] if kubectl.version > (1, 19) else []
@@ -63,7 +63,7 @@ def test_discovery(pair, kubectl):
     assert found["events"] == ["ev", *version, "true", "Event"]
     assert found["leases"] == ["coordination.k8s.io/v1", "true", "Lease"]
     assert found["workspaces"] == ["ws", "tenancy.holdfast.dev/v1alpha1", "false", "Workspace"]
-    # Each short name names what discovery says, and so does each singular.
+    # Each short name and each singular name means the resource that discovery lists.
     for short, plural in (("cm", "configmap"), ("ns", "namespace"), ("ev", "event"), ("ws", "workspace"), ("lease", "lease")):
         kubectl("get", short, "-A")
         kubectl("get", plural, "-A")
@@ -73,11 +73,11 @@ def test_discovery(pair, kubectl):
     assert kubectl("get", "--raw", "/readyz").stdout == "ok"
     assert "ConfigMap" in kubectl("explain", "configmaps").stdout
     assert 'doesn\'t have a resource type "nothing"' in kubectl("get", "nothing", check=False).stderr
-    # It asks for services, which there are none of: an error that says so, no hang.
+    # It lists services, which do not exist here: that is a clear error, not a hang.
     assert "services" in kubectl("cluster-info", check=False).stderr
 
 
-def test_describe(pair, kubectl, ns):
+def test_describe_works(pair, kubectl, ns):
     made(pair, ns, "one", tier="front")
     text = kubectl("describe", "configmap", "one", "-n", ns, at=pair.b).stdout
     assert "tier=front" in text and "k:" in text
@@ -86,7 +86,7 @@ def test_describe(pair, kubectl, ns):
     assert 'configmaps "none" not found' in kubectl("describe", "configmap", "none", "-n", ns, check=False).stderr
 
 
-def test_pages_of_ten(pair, kubectl, ns):
+def test_lists_are_read_in_pages(pair, kubectl, ns):
     names = [f"n{i:03d}" for i in range(100)]
     made(pair, ns, *names)
     for at in (pair.a, pair.b):
@@ -104,8 +104,9 @@ def watch(kubectl, at, directory, *args):
     return subprocess.Popen(command, stdout=open(directory / "watch.out", "wb"), stderr=subprocess.STDOUT)
 
 
-def test_watch(pair, kubectl, ns, tmp_path):
-    """A watch through b sees what is done through a: added, modified, deleted; as a table and as objects."""
+def test_a_watch_shows_changes_through_the_other_instance(pair, kubectl, ns, tmp_path):
+    """A watch at b shows changes made at a (added, modified, deleted), as a table and as
+    objects."""
     made(pair, ns, "old")
     path = f"/api/v1/namespaces/{ns}/configmaps"
     for form in ("table", "json"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl as a user who changes things: create, replace, delete, and what it says when that cannot be."""
+"""kubectl creates, replaces and deletes objects, with the messages of refusals."""
 import json
 
 DOCUMENTS = """
@@ -51,7 +51,7 @@ def refused(done):
     return done.stderr.strip()
 
 
-def test_documents(pair, kubectl, ns):
+def test_documents_of_every_kind_are_created(pair, kubectl, ns):
     text = DOCUMENTS.replace("NS", ns)
     names = [n.format(ns) for n in ALL]
     assert kubectl("create", "-f", "-", stdin=text).stdout.splitlines() == [f"{n} created" for n in names]
@@ -69,7 +69,7 @@ def test_documents(pair, kubectl, ns):
     assert 'leases.coordination.k8s.io "mine" not found' in refused(kubectl("get", "lease", "mine", "-n", ns, check=False))
 
 
-def test_generators_and_json(pair, kubectl, ns, tmp_path):
+def test_objects_are_created_from_files_and_json(pair, kubectl, ns, tmp_path):
     assert kubectl("create", "namespace", f"{ns}-gen").stdout == f"namespace/{ns}-gen created\n"
     (tmp_path / "blob").write_bytes(bytes(range(256)))
     (tmp_path / "text").write_text("text\n")
@@ -78,7 +78,7 @@ def test_generators_and_json(pair, kubectl, ns, tmp_path):
     assert made["data"] == {"text": "text\n", "a": "b"} and list(made["binaryData"]) == ["blob"]
     wanted = {"apiVersion": "v1", "kind": "List", "items": [config_map("j1", ns), config_map("j2", ns)]}
     assert kubectl("create", "-f", "-", "-o", "name", stdin=json.dumps(wanted)).stdout.split() == ["configmap/j1", "configmap/j2"]
-    # generateName: the server picks the name.
+    # generateName: the server chooses the name.
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "gen-", "namespace": ns}}
     name = kubectl("create", "-f", "-", "-o", "name", stdin=json.dumps(body)).stdout.strip()
     assert name.startswith("configmap/gen-") and len(name) == len("configmap/gen-") + 5
@@ -86,7 +86,7 @@ def test_generators_and_json(pair, kubectl, ns, tmp_path):
     kubectl("delete", "namespace", f"{ns}-gen")
 
 
-def test_replace(pair, kubectl, ns):
+def test_replace_detects_conflicts(pair, kubectl, ns):
     kubectl("create", "-f", "-", stdin=json.dumps(config_map("one", ns)))
     old = json.loads(kubectl("get", "cm", "one", "-n", ns, "-o", "json").stdout)
     new = {**old, "data": {"k": "new"}}
@@ -103,7 +103,7 @@ def test_replace(pair, kubectl, ns):
     assert missing == 'Error from server (NotFound): error when replacing "STDIN": configmaps "none" not found'
 
 
-def test_delete(pair, kubectl, ns):
+def test_objects_are_deleted_by_name_and_selector(pair, kubectl, ns):
     for name in ("a", "b", "c", "d"):
         tier = "front" if name in "ab" else "back"
         kubectl("create", "-f", "-", stdin=json.dumps(config_map(name, ns, labels={"tier": tier})))
@@ -114,8 +114,8 @@ def test_delete(pair, kubectl, ns):
     assert kubectl("delete", "cm", "a", "-n", ns, "--ignore-not-found").stdout == ""
 
 
-def test_messages(pair, kubectl, ns):
-    """Letter by letter what a user of the Go server reads."""
+def test_messages_are_those_of_kube_apiserver(pair, kubectl, ns):
+    """The messages are exactly those of kube-apiserver."""
     def said(body):
         return refused(kubectl("create", "-f", "-", stdin=json.dumps(body), check=False))
     assert refused(kubectl("get", "cm", "x", "-n", ns, check=False)) == 'Error from server (NotFound): configmaps "x" not found'
@@ -135,8 +135,9 @@ def test_messages(pair, kubectl, ns):
     assert "BadRequest" in said({**lease, "spec": {"holderIdentity": 5}})
 
 
-def test_unknown_field(pair, kubectl, ns):
-    """kubectl from 1.25 on has the server validate strictly; an older one validates by the schema it is served."""
+def test_unknown_fields_are_refused(pair, kubectl, ns):
+    """From 1.25 on kubectl requests strict validation by the server. An older kubectl validates
+    by the schema of the server."""
     body = {**config_map("one", ns), "dataa": {}}
     done = kubectl("create", "-f", "-", stdin=json.dumps(body), check=False)
     if kubectl.version >= (1, 25):
@@ -157,7 +158,7 @@ def test_unknown_field(pair, kubectl, ns):
         kubectl("create", "--validate=false", "-f", "-", stdin=json.dumps(body))
 
 
-def test_large(pair, kubectl, ns, tmp_path):
+def test_large_objects_are_stored_up_to_the_limit(pair, kubectl, ns, tmp_path):
     value = ("0123456789abcdef" * 64 + "\n") * 900
     body = {**config_map("large", ns), "data": {"k": value}}
     kubectl("create", "-f", "-", stdin=json.dumps(body))
@@ -169,8 +170,9 @@ def test_large(pair, kubectl, ns, tmp_path):
     assert "Too long: must have at most 1048576 bytes" in refused(kubectl("create", "-f", "-", stdin=json.dumps(too_large), check=False))
 
 
-def test_read_after_write_through_the_other(pair, ns):
-    """Created through a, read and listed through b at once, a hundred times; deleted through b, gone through a."""
+def test_a_write_is_seen_at_once_through_the_other_instance(pair, ns):
+    """An object created at one instance is at once read and listed at the other, a hundred
+    times. An object deleted at one is at once gone at the other."""
     path = f"/api/v1/namespaces/{ns}/configmaps"
     for i in range(100):
         writer, reader = (pair.a, pair.b) if i % 2 else (pair.b, pair.a)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python Kubernetes client as a user: typed objects, conflicts, watches that resume, a history that is gone."""
+"""The Python Kubernetes client as a user: typed objects, conflicts, watches that resume,
+compacted history."""
 import json
 import subprocess
 import time
@@ -41,7 +42,7 @@ def reason(call, *args, **kwargs):
     return caught.value.status, status["reason"], status["message"]
 
 
-def test_configmaps(core, ns):
+def test_configmaps_are_typed_and_versioned(core, ns):
     a, b = core
     made = a.create_namespaced_config_map(ns, config_map("one", k="v"))
     assert made.metadata.uid and made.metadata.creation_timestamp.tzinfo and made.data == {"k": "v"}
@@ -64,18 +65,18 @@ def test_configmaps(core, ns):
     assert reason(b.delete_namespaced_config_map, "two", ns, body=wrong_uid)[:2] == (409, "Conflict")
 
 
-def test_namespaces(core, ns):
+def test_namespaces_are_created_and_deleted(core, ns):
     a, b = core
     a.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=f"{ns}-py", labels={"by": "py"})))
     assert [o.metadata.name for o in b.list_namespace(label_selector="by=py").items] == [f"{ns}-py"]
     assert b.read_namespace(f"{ns}-py").status.phase == "Active"
     a.create_namespaced_config_map(f"{ns}-py", config_map("one"))
-    # Held by the namespace's own finalizer, whoever empties it: nothing is created in it any more.
+    # The finalizer of the namespace holds it, so nothing can be created in it any more.
     b.delete_namespace(f"{ns}-py")
     try:
         terminating = a.read_namespace(f"{ns}-py")
         assert terminating.status.phase == "Terminating" and terminating.metadata.deletion_timestamp
-    except client.ApiException as error:  # a controller was faster, here and below
+    except client.ApiException as error:  # a controller may be faster, here and below
         assert error.status == 404
     code, why, message = reason(b.create_namespaced_config_map, f"{ns}-py", config_map("two"))
     assert code == 404 or (code, why) == (403, "Forbidden") and "because it is being terminated" in message
@@ -87,7 +88,7 @@ def test_namespaces(core, ns):
     assert reason(b.read_namespace, f"{ns}-py")[0] == 404
 
 
-def test_patch(core, ns):
+def test_patches_are_sent_in_both_forms(core, ns):
     a, b = core
     a.create_namespaced_config_map(ns, config_map("one", a="1", b="2"))
     assert b.patch_namespaced_config_map("one", ns, {"data": {"a": None, "c": "3"}}).data == {"b": "2", "c": "3"}
@@ -100,7 +101,7 @@ def test_patch(core, ns):
     assert [c.type for c in b.read_namespace(ns).status.conditions] == ["Patched"]
 
 
-def test_collection_and_status(core, ns):
+def test_deletecollection_and_status_work(core, ns):
     a, b = core
     for i in range(30):
         a.create_namespaced_config_map(ns, {"metadata": {"name": f"n{i}", "labels": {"parity": str(i % 2)}}})
@@ -115,10 +116,10 @@ def test_collection_and_status(core, ns):
     assert a.read_namespace(ns).status.phase == "Active"
 
 
-def test_leases(coordination, ns):
+def test_leases_round_trip(coordination, ns):
     a, b = coordination
     now = client.V1MicroTime if hasattr(client, "V1MicroTime") else None
-    assert now is None  # MicroTime is a datetime for this client, which writes it without zeros it does not need
+    assert now is None  # this client uses a datetime for MicroTime, and omits trailing zeros
     spec = client.V1LeaseSpec(holder_identity="py", lease_duration_seconds=15, lease_transitions=0)
     lease = a.create_namespaced_lease(ns, client.V1Lease(metadata=client.V1ObjectMeta(name="l"), spec=spec))
     assert lease.spec.lease_transitions == 0 and lease.spec.holder_identity == "py"
@@ -131,7 +132,7 @@ def test_leases(coordination, ns):
     assert held.spec.acquire_time.tzinfo and held.spec.renew_time >= held.spec.acquire_time
 
 
-def test_events(core, ns):
+def test_events_are_created(core, ns):
     a, b = core
     event = client.CoreV1Event(metadata=client.V1ObjectMeta(name="e"), reason="Tested", message="it happened", type="Normal", count=1,
                                involved_object=client.V1ObjectReference(kind="ConfigMap", name="one", namespace=ns))
@@ -140,7 +141,7 @@ def test_events(core, ns):
     b.delete_namespaced_event("e", ns)
 
 
-def test_workspaces(pair):
+def test_workspaces_are_custom_objects(pair):
     a, b = (client.CustomObjectsApi(api_client(i)) for i in (pair.a, pair.b))
     body = {"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": "py"}}
     a.create_cluster_custom_object(*WORKSPACES, body)
@@ -153,7 +154,7 @@ def test_workspaces(pair):
     assert "py" in [w["metadata"]["name"] for w in b.list_cluster_custom_object(*WORKSPACES)["items"]]
     b.delete_cluster_custom_object(*WORKSPACES, "py")
 
-    def is_gone():  # with its namespace, which takes its controllers a moment
+    def is_gone():  # with its namespace, which the controllers delete first
         try:
             a.get_cluster_custom_object(*WORKSPACES, "py")
         except client.ApiException as error:
@@ -162,21 +163,22 @@ def test_workspaces(pair):
     wait_until("the workspace to be gone", is_gone)
 
 
-def test_pages(core, ns):
+def test_pages_may_come_from_different_instances(core, ns):
     a, b = core
     for i in range(25):
         a.create_namespaced_config_map(ns, config_map(f"n{i:02d}"))
     names, token, pages = [], None, 0
     while pages == 0 or token:
-        # Each page from the other instance: a continue token is the cluster's, not an instance's.
+        # Each page comes from the other instance: a continue token is valid at any instance.
         page = (a, b)[pages % 2].list_namespaced_config_map(ns, limit=10, _continue=token)
         names += [o.metadata.name for o in page.items]
         token, pages = page.metadata._continue, pages + 1
     assert pages == 3 and names == [f"n{i:02d}" for i in range(25)]
 
 
-def test_watch_resumes(core, ns):
-    """From a list's resourceVersion, and from the version of any event, at either instance: nothing twice, nothing missed."""
+def test_a_watch_resumes_without_gaps(core, ns):
+    """A watch resumes from the resourceVersion of a list or of any event, at either instance,
+    without duplicate or missing events."""
     a, b = core
     start = a.list_namespaced_config_map(ns).metadata.resource_version
     for i in range(5):
@@ -194,25 +196,25 @@ def test_watch_resumes(core, ns):
         rest.append(event)
         if event["type"] == "DELETED":
             break
-    told = [(e["type"], e["object"].metadata.name) for e in seen + rest]
-    assert told == [("ADDED", f"n{i}") for i in range(5)] + [("DELETED", "n0")]
+    seen = [(e["type"], e["object"].metadata.name) for e in seen + rest]
+    assert seen == [("ADDED", f"n{i}") for i in range(5)] + [("DELETED", "n0")]
 
 
-def test_watch_ends_at_its_timeout(core, ns):
-    """timeout_seconds=1 ends the stream in an orderly way, and not before."""
+def test_a_watch_ends_at_its_timeout(core, ns):
+    """With timeout_seconds=1 the stream ends cleanly, and not earlier."""
     began = time.monotonic()
     assert list(watch.Watch().stream(core[0].list_namespaced_config_map, ns, timeout_seconds=1)) == []
     assert time.monotonic() - began >= 0.9
 
 
-def test_watch_from_an_ancient_version(pair, core, ns):
+def test_a_watch_from_a_compacted_version_is_gone(pair, core, ns):
     a, b = core
     ancient = a.create_namespaced_config_map(ns, config_map("one", k="0")).metadata.resource_version
     for i in range(20):
         last = a.replace_namespaced_config_map("one", ns, config_map("one", k=str(i))).metadata.resource_version
     subprocess.run(["etcdctl", f"--endpoints={pair.cluster.etcd.url}", "compact", last], env={"ETCDCTL_API": "3", "PATH": "/usr/bin:/bin"}, check=True,
                    capture_output=True, timeout=60)
-    # a and b still have in memory what etcd forgot; who starts now does not.
+    # a and b still have in memory what etcd has compacted; a new instance does not.
     late = client.CoreV1Api(api_client(pair.cluster.instance("c").wait_ready()))
     with pytest.raises(client.ApiException) as caught:
         list(watch.Watch().stream(late.list_namespaced_config_map, ns, resource_version=ancient, timeout_seconds=5))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Somebody else at our Lease: a contender in Python that follows the field's algorithm, a thief, one that deletes it, one that
-edits its labels. kubernetes.leaderelection of python3-kubernetes locks an annotation of a ConfigMap, which is no Lease, so
-the contender here stands on CoordinationV1Api.
+"""Other programs at the Lease of holdfastd: a contender in Python with the algorithm of
+client-go, one that overwrites the Lease, one that deletes it, one that edits its labels.
+
+kubernetes.leaderelection of python3-kubernetes locks an annotation of a ConfigMap and not a
+Lease, so this contender uses CoordinationV1Api.
 """
 import datetime
 import json
@@ -24,7 +25,7 @@ def api(instance):
 
 
 def now():
-    # MicroTime wants six digits, which Python leaves out when they are zeros.
+    # MicroTime needs six digits; Python omits them when they are zeros.
     at = datetime.datetime.now(datetime.timezone.utc)
     return at if at.microsecond else at + datetime.timedelta(microseconds=1)
 
@@ -34,14 +35,15 @@ def micro(at):
 
 
 class Contender(threading.Thread):
-    """Get, observe by its own clock, wait the recorded duration, replace with the resourceVersion. acting says when it leads."""
+    """The algorithm: get, observe with the local clock, wait for the recorded duration, replace
+    with the resourceVersion. `acting` is true while it leads."""
 
     def __init__(self, instance, identity="python_1", duration=4, renew=2.0, retry=0.3):
         super().__init__(daemon=True)
         self.api, self.identity, self.duration, self.renew, self.retry = api(instance), identity, duration, renew, retry
         self.observed, self.observed_at = None, 0.0
         self.valid_until = 0.0
-        self.spans = []  # [from, to] in monotonic ns, as the witness counts, of every time it was acting
+        self.spans = []  # [from, to] of each time when it acted, in monotonic ns as the witness uses them
         self.stopping = threading.Event()
         self.release = True
 
@@ -84,7 +86,7 @@ class Contender(threading.Thread):
                 self.spans[-1][1] = int(max(self.spans[-1][1], self.valid_until * 1e9))
 
     def stop(self):
-        """Stops acting, then releases: no holder, for one second."""
+        """Stops acting, then releases: an empty holder with a duration of one second."""
         self.stopping.set()
         self.join()
         was_leading = self.leading()
@@ -111,16 +113,17 @@ def writes(cluster, mark=0):
     return [e for e in cluster.witness.seen()[mark:] if e["key"].endswith("/configmaps/default/test-writer") and e["type"] == "PUT"]
 
 
-def test_never_two_acting(cluster):
-    """Both instances and the contender take turns; no write of a term of ours ever lies in a span of the contender's."""
+def test_two_leaders_never_act_at_once(cluster):
+    """Both instances and the contender take turns. No write of a term of holdfastd falls into a
+    time when the contender acted."""
     a, b = two(cluster)
-    third = cluster.instance("c", "--leader-elect=false").wait_ready()  # serves; it does not contend
+    third = cluster.instance("c", "--leader-elect=false").wait_ready()  # serves, but does not contend
     contender = Contender(third)
     contender.start()
     try:
         mark = cluster.witness.mark()
         wait_until("the writer to write", lambda: writes(cluster, mark))
-        for it in (a, b):  # both away: the contender takes over, when the recorded duration is over
+        for it in (a, b):  # both are stopped: the contender takes over when the recorded duration has passed
             it.send(signal.SIGSTOP)
         last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
         taken = cluster.witness.wait_holder(lambda h: h == contender.identity, "the contender to lead", mark)
@@ -135,7 +138,7 @@ def test_never_two_acting(cluster):
         contender.stop()
         release = cluster.witness.wait_holder(lambda h: h == "", "its release", mark)
         back = cluster.witness.wait_holder(lambda h: "_a_" in h or "_b_" in h, "one of ours", mark)
-        # At once: the one second that the release records is not waited for.
+        # The take-over comes at once, without waiting for the one second that the release records.
         assert back["t"] - release["t"] < 0.9e9
         assert back["object"]["spec"]["leaseTransitions"] == release["object"]["spec"]["leaseTransitions"] + 1
         wait_until("the new leader's writer", lambda: writes(cluster, mark))
@@ -150,8 +153,9 @@ def test_never_two_acting(cluster):
     assert a.get("/livez")[0] == 200 and b.get("/livez")[0] == 200
 
 
-def test_takes_over_from_an_ended_fleet(cluster):
-    """Both instances end in order; their release is empty with one second, and the contender leads through another server."""
+def test_the_contender_takes_over_from_stopped_instances(cluster):
+    """Both instances stop cleanly. Their release has an empty holder and one second, and the
+    contender leads through another server."""
     a, b = two(cluster)
     third = cluster.instance("c", "--leader-elect=false").wait_ready()
     contender = Contender(third, retry=0.1)
@@ -171,7 +175,7 @@ def test_takes_over_from_an_ended_fleet(cluster):
 
 
 def replaced(instance, change):
-    """Reads the Lease, changes it, replaces it; again when it was renewed in between, which a running leader does."""
+    """Reads, changes and replaces the Lease, and repeats that after a conflict with a renewal."""
     it = api(instance)
 
     def attempt():
@@ -186,8 +190,9 @@ def replaced(instance, change):
     return wait_until("a replace without conflict", attempt)
 
 
-def test_thief(cluster):
-    """holderIdentity is overwritten: the term ends at once, the thief's recorded duration is waited out, one of ours leads again."""
+def test_an_overwritten_holder_ends_the_term(cluster):
+    """holderIdentity is overwritten: the term ends at once, holdfastd waits for the recorded
+    duration of the new holder, and leads again."""
     a, b = two(cluster)
     old = a.leader()
     mark = cluster.witness.mark()
@@ -197,7 +202,8 @@ def test_thief(cluster):
         lease.spec.renew_time = now()
     stolen = replaced(b, steal)
     theft = cluster.witness.wait_holder(lambda h: h == "thief", "the theft", mark)
-    # The thief's version is fenced: nothing of the old term is written after it, and its end is told.
+    # The fence rejects every write of the old term from then on, and the end of the term is
+    # reported.
     wait_until("a to follow", lambda: a.leader()["state"] == "following")
     back = cluster.witness.wait_holder(lambda h: "_a_" in h or "_b_" in h, "one of ours", mark)
     assert back["t"] - theft["t"] > 2.9e9
@@ -209,7 +215,7 @@ def test_thief(cluster):
     assert a.get("/livez")[0] == 200
 
 
-def test_deleted(cluster):
+def test_a_deleted_lease_ends_the_term(cluster):
     a, b = two(cluster)
     old = a.leader()
     mark = cluster.witness.mark()
@@ -220,8 +226,9 @@ def test_deleted(cluster):
     assert [w for w in writes(cluster, mark) if w["rev"] > gone["rev"] and w["object"]["data"]["term"] == str(old["term"])] == []
 
 
-def test_labels_edited(cluster):
-    """The leader goes on in the same term, and what was added stays across its renewals and across a hand-over."""
+def test_edited_labels_do_not_end_the_term(cluster):
+    """The leader continues in the same term. The added labels survive its renewals and a
+    hand-over."""
     a, b = two(cluster)
     old = a.leader()
     mark = cluster.witness.mark()
@@ -245,8 +252,9 @@ def test_labels_edited(cluster):
     assert a.wait() == 0
 
 
-def test_round_trip(cluster):
-    """Read and written back unchanged by the Python client while nobody renews: a no-op, byte for byte in the store."""
+def test_a_lease_survives_the_round_trip(cluster):
+    """The Python client reads the Lease and writes it back unchanged while no instance renews
+    it. The stored bytes do not change."""
     a = cluster.instance("a").wait_ready()
     third = cluster.instance("c", "--leader-elect=false").wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
@@ -257,7 +265,8 @@ def test_round_trip(cluster):
     last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
     written = replaced(third, lambda lease: None)
     assert int(written.metadata.resource_version) == last["rev"]
-    # A field that the Python client does not know stays, when another writes it; Holdfast keeps it across an acquisition.
+    # Another client stores a field that the Python client does not know. Holdfast keeps it when it
+    # acquires the Lease.
     code, body = third.request("GET", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}")
     assert code == 200
     body = json.loads(body)

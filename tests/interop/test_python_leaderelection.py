@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others at our Lease: kubernetes.leaderelection, the Python client's own election, as a contender, and kubectl as a thief."""
+"""Other programs at the Lease of holdfastd: kubernetes.leaderelection, the election of the
+Python client, as a contender, and kubectl, which overwrites and deletes the Lease."""
 import json
 import signal
 import sys
@@ -25,7 +26,7 @@ class PythonElector(Process):
 
 
 def check(cluster):
-    """Each write of our controllers is of who held the Lease at that revision."""
+    """Asserts that each writer of holdfastd held the Lease at the revision of its write."""
     holder, n = "", 0
     for event in cluster.witness.seen():
         if event["key"] == LEASE:
@@ -40,14 +41,15 @@ def held_by(identity):
     return lambda holder: holder == identity
 
 
-def test_they_take_turns(cluster):
-    """It waits while we lead and are alive, leads when we released, keeps us waiting, and is followed when it fell silent."""
+def test_holdfastd_and_the_python_client_take_turns(cluster):
+    """It waits while holdfastd leads, leads after a release, makes holdfastd wait, and is
+    succeeded when it stops renewing."""
     a = cluster.instance("a", binary=WRITER).wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     server = cluster.instance("server", "--leader-elect=false").wait_ready()
     python = PythonElector(cluster, server, "python-1")
     mark = cluster.witness.mark()
-    for _ in range(4):  # it looks each second: some of our renewals go by
+    for _ in range(4):  # it reads the Lease once a second, so it misses some renewals
         mark = cluster.witness.wait_for("a renewal", lambda e: e["key"] == LEASE, mark) and cluster.witness.mark()
     assert python.out.read_text() == ""
     a.send(signal.SIGTERM)
@@ -66,8 +68,9 @@ def test_they_take_turns(cluster):
     check(cluster)
 
 
-def test_kubectl_steals_and_deletes(cluster):
-    """Stolen with kubectl patch: nothing is written until it is ours again. Deleted with kubectl: a new term, the process lives on."""
+def test_kubectl_may_overwrite_or_delete_the_lease(cluster):
+    """kubectl patch overwrites the holder: nothing is written until holdfastd leads again.
+    kubectl deletes the Lease: a new term begins, and the process continues."""
     a = cluster.instance("a", binary=WRITER).wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     wait_until("a to write", lambda: any(e["key"] == WRITTEN for e in cluster.witness.seen()))
@@ -86,7 +89,7 @@ def test_kubectl_steals_and_deletes(cluster):
     cluster.witness.wait_for("a new term's write", lambda e: e["key"] == WRITTEN and e["rev"] > back["rev"], mark)
     between = [e for e in cluster.witness.seen()[mark:] if e["key"] == WRITTEN and theft["rev"] < e["rev"] < back["rev"]]
     assert between == []
-    # Deleted by kubectl: a new term, the process and its other work go on.
+    # kubectl deletes the Lease: a new term begins, and the process and its other work continue.
     mark = cluster.witness.mark()
     a.kubectl("delete", "lease", "holdfast-controllers", "-n", "kube-system")
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead after the deletion", mark)

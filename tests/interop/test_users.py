@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may: tokens with and without system:masters, nobody, certificates of ours and of somebody else."""
+"""Who is authorized: tokens with and without system:masters, anonymous users, certificates of
+the server's CA and of another one."""
 import json
 import subprocess
 
@@ -22,14 +23,15 @@ def as_user(pair, kubectl, tmp_path, user, *args, at=None):
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_token_of_an_admin(pair, kubectl, tmp_path):
+def test_a_token_of_an_admin_is_accepted(pair, kubectl, tmp_path):
     for at in (pair.a, pair.b):
         done = as_user(pair, kubectl, tmp_path, {"token": "alice-token"}, "get", "ns", "default", "-o", "name", at=at)
         assert done.stdout == "namespace/default\n", done.stderr
 
 
-def test_token_of_a_nobody(pair, kubectl, tmp_path):
-    """Until there is RBAC only system:masters is let in: not even discovery is for others, so kubectl cannot say much."""
+def test_a_token_without_rights_is_forbidden(pair, kubectl, tmp_path):
+    """Only system:masters is authorized. Others may not even use discovery, so kubectl reports
+    little."""
     bob = {"Authorization": "Bearer bob-token"}
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     asked = [
@@ -50,8 +52,8 @@ def test_token_of_a_nobody(pair, kubectl, tmp_path):
         assert done.returncode == 1 and not done.stdout, done.stdout
 
 
-def test_an_admin_as_somebody_else(pair, kubectl, tmp_path):
-    """--as is obeyed, for it was meant to show what somebody else may do: never passed over and done as the admin."""
+def test_impersonation_is_applied(pair, kubectl, tmp_path):
+    """--as must be applied. To ignore it and act as the admin would be dangerous."""
     for at in (pair.a, pair.b):
         done = as_user(pair, kubectl, tmp_path, {"token": "alice-token"}, "delete", "ns", "default", "--as=joe", "--as-group=dev", at=at)
         assert done.returncode == 1 and "deleted" not in done.stdout, done.stdout + done.stderr
@@ -68,13 +70,13 @@ def test_an_admin_as_somebody_else(pair, kubectl, tmp_path):
             assert got == code and message in json.loads(body).get("message", ""), (headers, got, body)
 
 
-def test_wrong_token(pair, kubectl, tmp_path):
+def test_a_wrong_token_is_refused(pair, kubectl, tmp_path):
     done = as_user(pair, kubectl, tmp_path, {"token": "nobody-token"}, "get", "ns")
     assert done.returncode == 1
     assert "You must be logged in to the server" in done.stderr
 
 
-def test_anonymous(pair):
+def test_anonymous_users_reach_only_health_and_version(pair):
     for at in (pair.a, pair.b):
         for path in ("/healthz", "/livez", "/readyz", "/version"):
             assert at.get(path, client_certificate=False)[0] == 200, path
@@ -92,14 +94,14 @@ def openssl(*args):
 
 @pytest.fixture
 def stranger(tmp_path):
-    """A client certificate that claims the same name and group, signed by another CA."""
+    """A client certificate with the same name and group, signed by another CA."""
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / "k.pem", "-out", tmp_path / "c.pem",
             "-subj", "/O=system:masters/CN=admin", "-days", "2")
     return tmp_path
 
 
-def test_certificate_of_another_ca(pair, kubectl, stranger, tmp_path):
-    """Refused, whatever it claims: either the handshake ends or the answer is 401; never an answer to the question."""
+def test_a_certificate_of_another_ca_is_refused(pair, kubectl, stranger, tmp_path):
+    """Whatever the certificate claims, either the handshake fails or the response is 401."""
     user = {"client-certificate": str(stranger / "c.pem"), "client-key": str(stranger / "k.pem")}
     done = as_user(pair, kubectl, tmp_path, user, "get", "ns")
     assert done.returncode == 1 and "default" not in done.stdout
@@ -112,8 +114,8 @@ def test_certificate_of_another_ca(pair, kubectl, stranger, tmp_path):
         assert json.loads((stranger / "body").read_text())["reason"] == "Unauthorized"
 
 
-def test_a_read_only_user_sees_no_secret_in_the_log(pair):
+def test_tokens_are_not_logged(pair):
     """Tokens never reach the log."""
     pair.a.get("/api/v1/namespaces", client_certificate=False, headers={"Authorization": "Bearer alice-token"})
-    wait_until("the log to be written", pair.a.said)
-    assert "alice-token" not in pair.a.said() and "bob-token" not in pair.a.said()
+    wait_until("the log to be written", pair.a.log_text)
+    assert "alice-token" not in pair.a.log_text() and "bob-token" not in pair.a.log_text()

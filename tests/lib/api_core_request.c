@@ -6,16 +6,16 @@
 #include "server/registry/registry.h"
 #include "time_units.h"
 
-static void on_done(struct hfd_request *call, const struct hfd_response *answer) {
-        struct api_core_request *request = (struct api_core_request *)call;
-        struct hf_response reply = {.error = answer->status.error,
-                                    .status = answer->status,
-                                    .body = answer->body->data,
-                                    .n_body = answer->body->n,
-                                    .fence_echoed = answer->fence_compared};
+static void on_done(struct hfd_request *base, const struct hfd_response *from) {
+        struct api_core_request *request = (struct api_core_request *)base;
+        struct hf_response response = {.error = from->status.error,
+                                       .status = from->status,
+                                       .body = from->body->data,
+                                       .n_body = from->body->n,
+                                       .fence_echoed = from->fence_compared};
 
-        reply.status.http_code = answer->code;
-        api_response_fill(&request->response, &reply);
+        response.status.http_code = from->code;
+        api_response_fill(&request->response, &response);
 }
 
 int api_core_request_run(struct hfd_registry *registry, struct api_core_request *request) {

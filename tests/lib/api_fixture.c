@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See api_fixture.h. A response is waited for in a variable of its own and then taken into `last`,
- * so a failed test leaves the last response alone.
+ * See api_fixture.h. A request waits with a response of its own, which is moved to `last` only when
+ * it is complete. So `last` is valid even after a test has failed in the middle of a request.
  */
 #include "api_fixture.h"
 
@@ -57,57 +57,58 @@ int api_fixture_tear_down(void **state) {
 
 /* ---- requests ---- */
 
-/* Copies all but the mutex and the condition, which nobody uses any more. */
-int api_fixture_take(struct api_fixture *f, struct api_response *response) {
+/* Moves everything but the mutex and the condition, which no thread uses any more. */
+int api_fixture_set_last(struct api_fixture *f, struct api_response *response) {
         free(f->last.body);
         f->last.error = response->error;
         f->last.fence_echoed = response->fence_echoed;
         f->last.status = response->status;
         f->last.body = response->body;
-        response->body = NULL; /* taken */
+        response->body = NULL; /* f->last owns it now */
         api_response_deinit(response);
         return f->last.error;
 }
 
-int api_fixture_run(struct api_fixture *f, const struct hf_request *call) {
+int api_fixture_send(struct api_fixture *f, const struct hf_request *request) {
         struct api_response response;
 
         api_response_init(&response);
-        assert_int_equal(hf_client_request(f->client, call, api_response_fill, &response, NULL), 0);
+        assert_int_equal(hf_client_request(f->client, request, api_response_fill, &response, NULL),
+                         0);
         (void)api_response_wait(&response);
-        return api_fixture_take(f, &response);
+        return api_fixture_set_last(f, &response);
 }
 
-int api_fixture_call_fenced(struct api_fixture *f, enum hf_verb verb, struct hf_resource resource,
-                            const char *ns, const char *name, const char *query, const char *body,
-                            const struct hf_fence *fence) {
-        const struct hf_request call = {.verb = verb,
-                                        .resource = resource,
-                                        .ns = ns,
-                                        .name = name,
-                                        .query = query,
-                                        .body = body,
-                                        .n_body = body ? strlen(body) : 0,
-                                        .fence = fence};
+int api_fixture_request_fenced(struct api_fixture *f, enum hf_verb verb,
+                               struct hf_resource resource, const char *ns, const char *name,
+                               const char *query, const char *body, const struct hf_fence *fence) {
+        const struct hf_request request = {.verb = verb,
+                                           .resource = resource,
+                                           .ns = ns,
+                                           .name = name,
+                                           .query = query,
+                                           .body = body,
+                                           .n_body = body ? strlen(body) : 0,
+                                           .fence = fence};
 
-        return api_fixture_run(f, &call);
+        return api_fixture_send(f, &request);
 }
 
-int api_fixture_call(struct api_fixture *f, enum hf_verb verb, struct hf_resource resource,
-                     const char *ns, const char *name, const char *query, const char *body) {
-        return api_fixture_call_fenced(f, verb, resource, ns, name, query, body, NULL);
+int api_fixture_request(struct api_fixture *f, enum hf_verb verb, struct hf_resource resource,
+                        const char *ns, const char *name, const char *query, const char *body) {
+        return api_fixture_request_fenced(f, verb, resource, ns, name, query, body, NULL);
 }
 
-int api_fixture_call_subresource(struct api_fixture *f, struct hf_resource resource,
-                                 const char *name, const char *subresource, const char *body) {
-        const struct hf_request call = {.verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
-                                        .resource = resource,
-                                        .name = name,
-                                        .subresource = subresource,
-                                        .body = body,
-                                        .n_body = body ? strlen(body) : 0};
+int api_fixture_request_subresource(struct api_fixture *f, struct hf_resource resource,
+                                    const char *name, const char *subresource, const char *body) {
+        const struct hf_request request = {.verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
+                                           .resource = resource,
+                                           .name = name,
+                                           .subresource = subresource,
+                                           .body = body,
+                                           .n_body = body ? strlen(body) : 0};
 
-        return api_fixture_run(f, &call);
+        return api_fixture_send(f, &request);
 }
 
 int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const char *ns,
@@ -126,7 +127,7 @@ int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const 
         (void)snprintf(request.request.name, sizeof request.request.name, "%s", name);
         assert_true(hfd_options_parse(&request.request, query, &answer));
         (void)api_core_request_run(f->registry, &request);
-        return api_fixture_take(f, &request.response);
+        return api_fixture_set_last(f, &request.response);
 }
 
 void api_fixture_make_workspaces(struct api_fixture *f, int n) {
@@ -136,14 +137,15 @@ void api_fixture_make_workspaces(struct api_fixture *f, int n) {
                                "{\"metadata\":{\"name\":\"w%02d\","
                                "\"labels\":{\"parity\":\"%s\",\"a.b/n\":\"%d\"}}}",
                                i, i % 2 ? "odd" : "even", i);
-                assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                  NULL, body),
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                     NULL, body),
                                  0);
         }
 }
 
 size_t api_fixture_n_selected(struct api_fixture *f, const char *query) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          0);
         return api_fixture_count_at(f, "items");
 }

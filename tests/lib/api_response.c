@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See api_response.h. That a request is answered once is asserted here, for every request. */
+/* See api_response.h. It asserts that each request gets exactly one response. */
 #include "api_response.h"
 
 #include <assert.h>
@@ -41,7 +41,7 @@ int api_response_wait(struct api_response *response) {
 
         pthread_mutex_lock(&response->mu);
         while (!response->done) {
-                assert(r == 0); /* else it has waited too long */
+                assert(r == 0); /* it did not wait too long */
                 r = hf_clock_system()->wait(NULL, &response->cond, &response->mu, until);
         }
         pthread_mutex_unlock(&response->mu);

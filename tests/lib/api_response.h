@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The API's response to a request, copied out of the callback for a test that waits for it. Waiting
- * fails when it takes too long. Thread: one waits, any one fills it.
+ * A copy of the response to a request, for a test that waits for it. Waiting aborts after
+ * PATIENCE_MSEC. Thread: one thread waits, any thread may fill it.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,6 +21,6 @@ struct api_response {
 
 void api_response_init(struct api_response *response);
 void api_response_deinit(struct api_response *response);
-/* For a call's done, with the response as its ctx. */
+/* The callback for a request; ctx is the api_response. */
 void api_response_fill(void *ctx, const struct hf_response *reply);
 int api_response_wait(struct api_response *response); /* returns response->error */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API alone behind TLS on a free port of 127.0.0.1, over the memory store or an etcd, to try
- * clients on it.
+ * The API, without controllers and leader election, behind TLS on a free port of 127.0.0.1, over
+ * the memory store or an etcd. For trying clients by hand.
  *
  *      api-server-main DIR [ETCD-URL]
  *
@@ -37,7 +37,7 @@ struct server {
         struct hf_client *client;
 };
 
-/* r: the result of `what`. Ends the program if it is an error. */
+/* Ends the program with a message if r, the result of `what`, is an error. */
 static void check(int r, const char *what, const struct hf_status *status) {
         if (r == 0)
                 return;
@@ -88,6 +88,7 @@ static void start_http(struct server *server) {
                                                .key_pem = server->pki.server_key_pem,
                                                .client_ca_pem = server->pki.ca_pem,
                                                .handler = hfd_filters_handle,
+                                               .on_head = hfd_filters_head,
                                                .ctx = server->filters};
         check(hfd_http_new(&server->host, &config, &server->http, &status), "http", &status);
         check(hfd_http_start(server->http), "http", &status);
@@ -109,7 +110,7 @@ static void make_namespaces(struct server *server) {
                                                    .resource = {"", "v1", "namespaces"},
                                                    .body = body,
                                                    .n_body = (size_t)n};
-                /* An etcd may have them already. */
+                /* An etcd may have this namespace already, so the result does not matter. */
                 (void)hf_client_do(server->client, &request, token, NULL, NULL, NULL);
         }
         hf_cancel_unref(token);

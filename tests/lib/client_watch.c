@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See client_watch.h. What every watch must keep to is asserted here: nothing after the end, and
- * the revision of an event is that of its object. */
+/*
+ * See client_watch.h. It asserts two rules for every watch: no event follows the end, and the
+ * resourceVersion of an event is the one of its object.
+ */
 #include "client_watch.h"
 
 #include <setjmp.h>

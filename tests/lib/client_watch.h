@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A watch through an hf_client that records its events. Waiting fails when it takes too long.
- * Thread: the test reads the fields after it has waited; else with the mutex.
+ * A watch through an hf_client that records its events. Waiting aborts after PATIENCE_MSEC. Thread:
+ * the test may read the members after it has waited; before that it holds mu.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -33,6 +33,6 @@ void client_watch_free(struct client_watch *watch); /* when it has ended */
 /* Waits for n events, and asserts that they come before the end. */
 void client_watch_await(struct client_watch *watch, size_t n);
 int client_watch_await_end(struct client_watch *watch); /* returns the error it ended with */
-/* Waits for the event of this index, and asserts what it is. */
+/* Waits for event i, counted from 0, and asserts its type and content. */
 void client_watch_expect(struct client_watch *watch, size_t i, enum hf_event_type type,
                          const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See core_fixture.h. Each function that feeds an event ends with one step of the core. */
+/* See core_fixture.h. Each function that feeds an event makes exactly one step of the core. */
 #include "core_fixture.h"
 
 #include <setjmp.h>
@@ -38,13 +38,13 @@ void core_fixture_start(struct core_fixture *f) {
 void core_fixture_lead(struct core_fixture *f) {
         core_fixture_start(f);
         core_fixture_read_done(f, HF_E_NOT_FOUND, NULL);
-        assert_non_null(core_fixture_did(f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(f, HF__ACT_WRITE));
         core_fixture_write_done(f, 0);
-        assert_non_null(core_fixture_did(f, HF__ACT_TERM_START));
+        assert_non_null(core_fixture_find_action(f, HF__ACT_TERM_START));
 }
 
-const struct hf__core_action *core_fixture_did(const struct core_fixture *f,
-                                               enum hf__core_action_type type) {
+const struct hf__core_action *core_fixture_find_action(const struct core_fixture *f,
+                                                       enum hf__core_action_type type) {
         for (unsigned i = 0; i < f->actions.n; i++)
                 if (f->actions.list[i].type == type)
                         return &f->actions.list[i];
@@ -105,11 +105,11 @@ core_fixture_wait_for(struct core_fixture *f, enum hf__core_action_type type, hf
                 assert_true(f->actions.wake_at > f->now);
                 f->now = f->actions.wake_at;
                 core_fixture_step(f, HF__EV_TICK);
-                /* Before it takes an expiring Lease, the core looks at it once more. */
-                if (type == HF__ACT_WRITE && core_fixture_did(f, HF__ACT_READ))
+                /* The core reads an expiring Lease once more before it acquires it. */
+                if (type == HF__ACT_WRITE && core_fixture_find_action(f, HF__ACT_READ))
                         core_fixture_read_done(f, 0, &f->lease);
-                if (core_fixture_did(f, type))
-                        return core_fixture_did(f, type);
+                if (core_fixture_find_action(f, type))
+                        return core_fixture_find_action(f, type);
         }
         f->now = until;
         return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The elector's core (leader/elector_core.h) with time, Lease and replies in the test's hands: the
- * test lets time pass, feeds events, and looks at the actions that the core asks for. There is no
- * thread and no clock. The participant's identity is "baz".
+ * The elector's core (leader/elector_core.h) under full control of the test: the test advances the
+ * time, feeds events, and looks at the actions that the core requests. There is no thread and no
+ * clock. The participant's identity is "baz".
  */
 #include <stdint.h>
 
@@ -13,10 +13,10 @@
 struct core_fixture {
         struct hf__core core;
         struct hf__core_actions actions; /* of the last step */
-        struct hf__core_event event;     /* of the next step; cleared by it */
+        struct hf__core_event event;     /* the input of the next step, which clears it */
         hf_nsec now;
         uint64_t revision;       /* the newest one of the Lease */
-        struct hf__record sent;  /* with the last write */
+        struct hf__record sent;  /* the record of the last write */
         struct hf__record lease; /* the newest record that the core was given */
 };
 
@@ -25,26 +25,30 @@ void core_fixture_start(struct core_fixture *f);
 /* Starts, finds no Lease, creates it, and leads. */
 void core_fixture_lead(struct core_fixture *f);
 void core_fixture_step(struct core_fixture *f, enum hf__core_event_type type);
-/* The action of this type that the last step asked for, or NULL. */
-const struct hf__core_action *core_fixture_did(const struct core_fixture *f,
-                                               enum hf__core_action_type type);
+/* The action of this type that the last step requested, or NULL. */
+const struct hf__core_action *core_fixture_find_action(const struct core_fixture *f,
+                                                       enum hf__core_action_type type);
 
 /* Gives the record the next revision. */
 void core_fixture_set_revision(struct core_fixture *f, struct hf__record *record);
-/* A record of the next revision. */
+/* A record with this holder and the next revision. */
 struct hf__record core_fixture_held_by(struct core_fixture *f, const char *holder,
                                        int64_t duration_s);
 
-/* The read under way is done. record: what it found, or NULL. */
+/* Feeds the result of the outstanding read. record: the Lease that was read, or NULL. */
 void core_fixture_read_done(struct core_fixture *f, int result, const struct hf__record *record);
-/* The write under way is done. Result 0: the record that was sent gets the next revision. */
+/*
+ * Feeds the result of the outstanding write. With result 0 the written record gets the next
+ * revision.
+ */
 void core_fixture_write_done(struct core_fixture *f, int result);
 void core_fixture_watched(struct core_fixture *f, const struct hf__record *record);
 void core_fixture_hand_over(struct core_fixture *f, const char *successor);
 
 /*
- * Lets time pass, with a step whenever the core asks to be woken, until it asks for this action.
- * While it waits for a write, reads return `lease`. NULL: the time is over.
+ * Advances the time, with a step whenever the core wants to wake, until it requests this action.
+ * While it waits for a write, reads return `lease`. Returns NULL if the core does not request the
+ * action within at_most.
  */
 const struct hf__core_action *
 core_fixture_wait_for(struct core_fixture *f, enum hf__core_action_type type, hf_nsec at_most);

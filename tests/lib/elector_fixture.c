@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See elector_fixture.h. The controllers run on threads of the electors, so all that they note is
- * guarded by the server's mutex, and no callback into the library is made with it held.
+ * See elector_fixture.h. The controllers run on threads of the electors, so api->mu guards all that
+ * they record. The fixture never holds it while it calls the library.
  */
 #include "elector_fixture.h"
 
@@ -35,12 +35,12 @@ void elector_fixture_await(struct fake_api *api, bool (*test)(void *ctx), void *
         }
         pthread_mutex_unlock(&api->mu);
         if (!ok)
-                fail_msg("line %d: what was waited for did not come", line);
+                fail_msg("line %d: the condition did not become true within the time limit", line);
 }
 
 /* ---- the controllers ---- */
 
-/* Updates the ConfigMap of this participant, or creates it. Notes the result. */
+/* Updates or creates the ConfigMap of this participant, and records the result. */
 static int write_once(struct hf_term *term, struct elector_fixture *f, struct hf_cancel *token) {
         char body[200];
         (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", f->identity);
@@ -91,7 +91,10 @@ static bool is_renewed(void *ctx) {
 static int write_at_drain(struct hf_term *term, struct elector_fixture *f) {
         struct renewal renewal = {.f = f};
 
-        /* That the Lease is renewed during the drain is what the test wants to see. */
+        /*
+         * The controller stays in the drain until a renewal is committed: the test checks that a
+         * draining leader still renews.
+         */
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
         elector_fixture_lock(f);
         renewal.from = f->api->store.n_commits;
@@ -119,7 +122,7 @@ static int work(struct hf_term *term, struct elector_fixture *f) {
         case ELECTOR_IGNORES_TOKENS: ELECTOR_AWAIT(f, elector_fixture_may_end); return 0;
         case ELECTOR_WRITES_AFTER_LOSS:
                 (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
-                (void)write_once(term, f, hf_cancel_never()); /* the client must refuse it */
+                (void)write_once(term, f, hf_cancel_never()); /* the client must reject it */
                 return 0;
         case ELECTOR_FAILS_TWICE: return fail_twice(term, f);
         }
@@ -162,7 +165,7 @@ static int run_local(struct hf_term *term, void *ctx) {
 
 /* ---- making, stopping, freeing ---- */
 
-/* Signals the change to a test that waits for a state. */
+/* Wakes a test that waits for the new state: unlocking signals api->changed. */
 static void on_change(void *ctx, const struct hf_leader_info *info) {
         struct elector_fixture *f = ctx;
 
@@ -190,9 +193,9 @@ struct hf_elector_config elector_fixture_config(struct elector_fixture *f,
         };
 }
 
-/* One without an elector. */
-static struct elector_fixture *make(struct fake_api *api, const char *identity,
-                                    enum elector_fixture_work work) {
+/* Creates a participant that has no elector yet. */
+static struct elector_fixture *new_without_elector(struct fake_api *api, const char *identity,
+                                                   enum elector_fixture_work work) {
         struct elector_fixture *f = calloc(1, sizeof *f);
 
         assert_non_null(f);
@@ -206,7 +209,7 @@ static struct elector_fixture *make(struct fake_api *api, const char *identity,
 
 struct elector_fixture *elector_fixture_new(struct fake_api *api, const char *identity,
                                             enum elector_fixture_work work, bool unfenced) {
-        struct elector_fixture *f = make(api, identity, work);
+        struct elector_fixture *f = new_without_elector(api, identity, work);
         const struct hf_controller controllers[] = {
                 {.name = "worker",
                  .class = HF_LEADER_ONLY,
@@ -232,7 +235,7 @@ struct elector_fixture *elector_fixture_start(struct fake_api *api, const char *
 
 struct elector_fixture *elector_fixture_start_migrating(struct fake_api *api,
                                                         const char *identity) {
-        struct elector_fixture *f = make(api, identity, ELECTOR_WRITES);
+        struct elector_fixture *f = new_without_elector(api, identity, ELECTOR_WRITES);
         const struct hf_controller worker = {.name = "worker",
                                              .class = HF_LEADER_ONLY,
                                              .run = elector_fixture_run_worker,
@@ -275,7 +278,7 @@ static struct hf_leader_info info_of(const struct elector_fixture *f) {
 
 enum hf_leader_state elector_fixture_state(struct elector_fixture *f) { return info_of(f).state; }
 
-/* The elector leads before its worker runs. */
+/* The state is HF_LEADING shortly before the worker runs, so both are checked. */
 bool elector_fixture_leads(void *ctx) {
         const struct elector_fixture *f = ctx;
         return info_of(f).state == HF_LEADING && f->n_running > 0;
@@ -308,7 +311,7 @@ bool elector_fixture_runs_local(void *ctx) {
 
 bool elector_fixture_may_end(void *ctx) { return ((struct elector_fixture *)ctx)->may_end; }
 
-/* A commit without a fence is the Lease itself, an Event, or a write of the test. */
+/* A commit without a fence is a write of the Lease, an Event, or a write of the test. */
 static size_t count_fenced(const struct fake_store *store, size_t *ret_wrong) {
         const char *holder = "";
         size_t n_fenced = 0;

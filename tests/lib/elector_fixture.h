@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One participant of an election: an hf_electors with one elector, on a client of its own of a fake
- * API server, with two controllers that watch over themselves. Several of them with one server make
- * an election, in real time with short timings.
+ * One participant of an election: an hf_electors with one elector and two controllers, with its own
+ * client of a fake API server. Several participants with one server hold an election in real time,
+ * with short timings.
  *
- * Tests wait for events (a commit, a change of state, a note of a controller) with a time limit far
- * beyond what they take, and assert order, never duration.
+ * Tests wait for events (a commit, a change of state, something that a controller recorded) with a
+ * time limit far above what they take. They assert order, never duration.
  *
- * The controller "worker" leads (HF_LEADER_ONLY) and works as enum elector_fixture_work says; it
- * counts that terms never overlap. The controller "local" runs in every instance, and counts that
- * it outlives the worker.
+ * The controller "worker" is HF_LEADER_ONLY. It does what enum elector_fixture_work says, and
+ * counts terms that overlap (there must be none). The controller "local" is HF_EVERY_INSTANCE; it
+ * counts the times when it ended before the worker (there must be none).
  *
- * Thread: any. The fields marked so are guarded by api->mu; api->changed is signalled after every
- * change of them.
+ * Thread: any. api->mu guards the members marked so; api->changed is signalled after each change of
+ * them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,11 +26,11 @@
 #define ELECTOR_FIXTURE_PATIENCE (20 * HF_NSEC_PER_SEC)
 
 enum elector_fixture_work {
-        ELECTOR_WRITES,            /* all the time until the drain */
-        ELECTOR_WRITES_AT_DRAIN,   /* waits at the drain for a renewal, then writes once */
-        ELECTOR_IGNORES_TOKENS,    /* until may_end is set */
-        ELECTOR_WRITES_AFTER_LOSS, /* once, when the term was aborted */
-        ELECTOR_FAILS_TWICE,       /* then waits for the drain */
+        ELECTOR_WRITES,            /* until the drain */
+        ELECTOR_WRITES_AT_DRAIN,   /* at the drain, waits for a renewal, then writes once */
+        ELECTOR_IGNORES_TOKENS,    /* runs until may_end is set */
+        ELECTOR_WRITES_AFTER_LOSS, /* writes once after the term was aborted */
+        ELECTOR_FAILS_TWICE,       /* fails its first two runs; the third waits for the drain */
 };
 
 struct elector_fixture {
@@ -41,57 +41,61 @@ struct elector_fixture {
         const char *identity;
         /* guarded by api->mu */
         enum elector_fixture_work work;
-        bool may_end;                      /* see the kinds of work */
+        bool may_end;                      /* see enum elector_fixture_work */
         int n_running, n_started, n_ended; /* runs of the worker */
-        int n_overlaps;                    /* runs that began before the last one ended */
+        int n_overlaps;                    /* runs that began before the previous run ended */
         int n_failures;
         int n_local_running, n_local_ended_early; /* early: before the worker */
         int n_written, n_unfenced, last_error;    /* the worker's writes */
 };
 
-/* The elector's configuration, to be changed by the test. */
+/* The default configuration of the elector, which a test may change. */
 struct hf_elector_config elector_fixture_config(struct elector_fixture *f,
                                                 const struct hf_controller *controllers, size_t n);
-/* Makes one that is not started. unfenced: it accepts a server without fences, and has one. */
+/*
+ * Creates a participant and does not start it. unfenced: the elector accepts a server without
+ * fences, and the server has none.
+ */
 struct elector_fixture *elector_fixture_new(struct fake_api *api, const char *identity,
                                             enum elector_fixture_work work, bool unfenced);
 struct elector_fixture *elector_fixture_start(struct fake_api *api, const char *identity,
                                               enum elector_fixture_work work);
-/* Starts one that holds the Lease "lead-old" too, from which the fleet comes. It has the worker
- * only. */
+/* Starts a participant that migrates from the Lease "lead-old". It has only the worker. */
 struct elector_fixture *elector_fixture_start_migrating(struct fake_api *api, const char *identity);
-/* Stops its electors, and asserts that all work was ended in order. */
+/* Stops the electors, and asserts that all work ended in order. */
 void elector_fixture_stop(struct elector_fixture *f);
 void elector_fixture_free(struct elector_fixture *f);
 
-/* The worker's function, for configurations of the test's own. ctx is the fixture. */
+/* The run function of the worker, for tests with their own configuration. ctx is the fixture. */
 int elector_fixture_run_worker(struct hf_term *term, void *ctx);
 
 void elector_fixture_lock(struct elector_fixture *f);
-void elector_fixture_unlock(struct elector_fixture *f); /* and signals api->changed */
+void elector_fixture_unlock(struct elector_fixture *f); /* also signals api->changed */
 
 /* ---- what to wait for ---- */
 
-/* Waits until test(ctx) is true, which is called with api->mu held. Else it fails, naming the line.
+/*
+ * Waits until test(ctx) is true; it is called with api->mu held. After ELECTOR_FIXTURE_PATIENCE the
+ * test fails with the line number.
  */
 void elector_fixture_await(struct fake_api *api, bool (*test)(void *ctx), void *ctx, int line);
 #define ELECTOR_AWAIT(f, test) elector_fixture_await((f)->api, test, (f), __LINE__)
 
 enum hf_leader_state elector_fixture_state(struct elector_fixture *f);
-bool elector_fixture_leads(void *ctx); /* and its worker runs */
+bool elector_fixture_leads(void *ctx); /* the state is HF_LEADING and the worker runs */
 bool elector_fixture_leads_again(void *ctx);
 bool elector_fixture_follows(void *ctx);
 bool elector_fixture_knows_holder(void *ctx);
 bool elector_fixture_drains(void *ctx);
 bool elector_fixture_is_stuck(void *ctx);
 bool elector_fixture_has_written(void *ctx);
-bool elector_fixture_has_ended(void *ctx); /* its worker does not run */
+bool elector_fixture_has_ended(void *ctx); /* the worker does not run */
 bool elector_fixture_was_run_thrice(void *ctx);
 bool elector_fixture_runs_local(void *ctx);
 bool elector_fixture_may_end(void *ctx);
 
 /*
- * Asserts that every fenced commit came from the Lease's holder of that moment, and returns how
- * many there are. The server refuses all others: this shows that fences were sent at all.
+ * Asserts that every fenced commit came from the identity that held the Lease at that moment.
+ * Returns the number of fenced commits, so that a test can check that fences were sent at all.
  */
 size_t elector_fixture_check_commits(struct fake_api *api);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See etcd_spawn.h. Between fork and exec the child only formats strings and calls the kernel:
- * other threads of the test may hold the allocator's locks.
+ * See etcd_spawn.h. Between fork and exec the child only formats strings and makes system calls,
+ * because other threads of the test may hold the locks of the allocator.
  */
 #include "etcd_spawn.h"
 
@@ -163,8 +163,8 @@ bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir) {
                 return false;
         }
         /*
-         * Another process may take a port after it was chosen and before etcd binds it. Then etcd
-         * exits, and others are chosen.
+         * Another process may take a port between the choice and the bind by etcd. Then etcd exits,
+         * and the next attempt chooses other ports.
          */
         for (int attempt = 0; attempt < 3; attempt++) {
                 etcd->client_port = etcd_spawn_free_port();
@@ -183,7 +183,7 @@ void etcd_spawn_signal(struct etcd_spawn *etcd, int signal) {
         if (etcd->pid <= 0)
                 return;
         kill(etcd->pid, signal);
-        if (signal == SIGSTOP) /* until the kernel reports the stop, its threads still run */
+        if (signal == SIGSTOP) /* its threads still run until the kernel reports the stop */
                 while (waitpid(etcd->pid, NULL, WUNTRACED) < 0 && errno == EINTR)
                         ;
         if (signal != SIGKILL && signal != SIGTERM)

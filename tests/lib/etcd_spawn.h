@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A private etcd for a test, on free ports of the loopback and in a directory of its own. It is
- * ended by its process id, and its directory is removed. It dies with the thread that started it.
- * Thread: owner only.
+ * A private etcd for a test, on free ports of 127.0.0.1 and in its own directory, which is removed
+ * at the end. The kernel kills it when the thread that started it ends. Thread: only the one that
+ * started it.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,16 +19,16 @@ struct etcd_spawn {
 bool etcd_spawn_available(void);
 
 /*
- * Makes the directory, chooses ports, starts etcd and waits until it is healthy. With tls_dir,
- * which must have ca.crt, server.crt and server.key, the client port demands client certificates.
- * Returns false, with a line on stderr, if that failed.
+ * Creates the directory, chooses ports, starts etcd and waits until it is healthy. With tls_dir,
+ * which must contain ca.crt, server.crt and server.key, the client port requires client
+ * certificates. On failure it prints a line to stderr and returns false.
  */
 bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir);
-/* Sends the signal; after SIGKILL or SIGTERM also reaps it. */
+/* Sends the signal. For SIGKILL and SIGTERM it also waits for the exit. */
 void etcd_spawn_signal(struct etcd_spawn *etcd, int signal);
 /* Starts it again with the same directory and ports. */
 bool etcd_spawn_restart(struct etcd_spawn *etcd, const char *tls_dir);
-/* Kills it and removes its directory. Accepts one that never started. */
+/* Kills etcd and removes its directory. Accepts a struct that was never started. */
 void etcd_spawn_stop(struct etcd_spawn *etcd);
 
 /* A port on which nothing listens at the moment. */

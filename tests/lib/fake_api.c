@@ -2,11 +2,11 @@
 /*
  * See fake_api.h for the model. Two invariants:
  *
- * Requests and watches are removed and freed by the server's thread only, so that it may unlock to
- * call back and still use the one it is serving.
+ * Only the server's thread removes and frees requests and watches. So it may unlock for a callback
+ * and still use the request or watch afterwards.
  *
- * A callback runs without the lock and is counted in its client's n_callbacks, so that freeing a
- * client can wait until nothing of it is left.
+ * A callback runs without the lock and is counted in its client's n_callbacks, so that
+ * client_free() can wait until no callback of the client runs.
  */
 #include "fake_api.h"
 
@@ -43,11 +43,11 @@ void fake_api_signal_and_unlock(struct fake_api *api) {
 
 /* ---- requests: with the lock held, except in callbacks ---- */
 
-static bool is_write(const struct hf_request *call) {
-        return call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST;
+static bool is_write(const struct hf_request *request) {
+        return request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST;
 }
 
-/* A create names its object in the body only, as over HTTP. */
+/* As over HTTP, a create names its object only in the body. */
 static char *key_of(const struct fake_api_request *request, const struct hf__json *object) {
         const char *name = request->name;
 
@@ -57,15 +57,16 @@ static char *key_of(const struct fake_api_request *request, const struct hf__jso
 }
 
 /* An update without a resourceVersion is unconditional, as in Kubernetes. */
-static bool names_revision(const struct hf__json *object, uint64_t revision) {
+static bool matches_revision(const struct hf__json *object, uint64_t revision) {
         const char *named = hf__json_string(object, "metadata.resourceVersion");
 
         return !named || strtoull(named, NULL, 10) == revision;
 }
 
 /* json: the object in the request's body. */
-static int apply_to(struct fake_store *store, const struct fake_api_request *request,
-                    const struct hf__json *json, const char *key, const struct hf_fence *fence) {
+static int apply_to_store(struct fake_store *store, const struct fake_api_request *request,
+                          const struct hf__json *json, const char *key,
+                          const struct hf_fence *fence) {
         const struct fake_object *object = fake_store_find(store, key);
 
         switch (request->request.verb) {
@@ -78,7 +79,7 @@ static int apply_to(struct fake_store *store, const struct fake_api_request *req
         case HF_VERB_UPDATE:
                 if (!object)
                         return HF_E_NOT_FOUND;
-                if (!names_revision(json, object->revision))
+                if (!matches_revision(json, object->revision))
                         return HF_E_CONFLICT;
                 (void)fake_store_put(store, key, request->body, fence);
                 return 0;
@@ -90,12 +91,12 @@ static int apply_to(struct fake_store *store, const struct fake_api_request *req
         case HF_VERB_LIST:
         case HF_VERB_DELETE_COLLECTION: break;
         }
-        abort(); /* lists are served by list(); no test has needed the other */
+        abort(); /* serve_list() handles lists; no test needs deletecollection */
 }
 
-/* Carries out a request for one object, and adds the object's text after it to out. */
-static int apply(struct fake_api *api, const struct fake_api_request *request,
-                 struct hf__strbuf *out) {
+/* Carries out a request for one object, and appends the resulting object to out. */
+static int apply_request(struct fake_api *api, const struct fake_api_request *request,
+                         struct hf__strbuf *out) {
         const struct hf_fence *fence =
                 request->client->ignores_fences ? NULL : request->request.fence;
         enum hf_verb verb = request->request.verb;
@@ -105,10 +106,10 @@ static int apply(struct fake_api *api, const struct fake_api_request *request,
             hf__json_parse(request->body, strlen(request->body), &json, NULL) != 0)
                 return HF_E_INVALID;
         char *key = key_of(request, json);
-        int r = HF_E_STALE_TERM; /* the fence is compared first: a stale leader learns nothing else
-                                  */
+        /* The fence is compared first, so a stale leader learns nothing else. */
+        int r = HF_E_STALE_TERM;
         if (!fence || !is_write(&request->request) || fake_store_fence_holds(&api->store, fence))
-                r = apply_to(&api->store, request, json, key, fence);
+                r = apply_to_store(&api->store, request, json, key, fence);
         const struct fake_object *object = fake_store_find(&api->store, key);
         if (r == 0 && object)
                 hf__strbuf_add(out, object->text->data, object->text->n);
@@ -117,8 +118,8 @@ static int apply(struct fake_api *api, const struct fake_api_request *request,
         return r;
 }
 
-static int list(struct fake_api *api, const struct fake_api_request *request,
-                struct hf__strbuf *out) {
+static int serve_list(struct fake_api *api, const struct fake_api_request *request,
+                      struct hf__strbuf *out) {
         struct fake_page page = request->page;
 
         if (request->list_number == api->failing_list)
@@ -126,19 +127,19 @@ static int list(struct fake_api *api, const struct fake_api_request *request,
         if (api->page > 0 && page.limit > 0 && api->page < page.limit)
                 page.limit = api->page;
         char *prefix = fake_store_key(request->plural, request->ns, NULL);
-        if (!request->ns[0]) /* of all namespaces */
+        if (!request->ns[0]) /* all namespaces */
                 prefix[strlen(prefix) - 1] = '\0';
         int r = fake_store_list(&api->store, prefix, &page, out);
         free(prefix);
         return r;
 }
 
-/* A mode of writes leaves reads as they are: the test still sees what the store has. */
+/* A mode for writes does not affect reads, so that the test can still see what is stored. */
 static enum fake_api_mode mode_for(const struct fake_api_request *request) {
         const struct fake_api_client *client = request->client;
 
         if (client->mode_is_of_writes && !is_write(&request->request))
-                return FAKE_API_ANSWERS;
+                return FAKE_API_RESPONDS;
         return client->mode;
 }
 
@@ -149,15 +150,15 @@ static bool is_held(const struct fake_api_request *request) {
                (client->holds_pages && request->page.continue_revision > 0);
 }
 
-static int refuse(struct fake_api_client *client) {
+static int refuse_request(struct fake_api_client *client) {
         int error = client->refuse_error;
 
         if (client->n_refuse > 0 && --client->n_refuse == 0)
-                client->mode = FAKE_API_ANSWERS;
+                client->mode = FAKE_API_RESPONDS;
         return error;
 }
 
-/* The request's outcome now: 0, an error, or NOT_YET. */
+/* The outcome of the request: 0, an error, or NOT_YET if the request has to wait. */
 static int serve(struct fake_api *api, struct fake_api_request *request, struct hf_response *reply,
                  struct hf__strbuf *body) {
         enum fake_api_mode mode = mode_for(request);
@@ -169,12 +170,15 @@ static int serve(struct fake_api *api, struct fake_api_request *request, struct 
         if (request->is_applied || is_held(request))
                 return NOT_YET;
         if (mode == FAKE_API_REFUSES)
-                return refuse(request->client);
+                return refuse_request(request->client);
         if (request->request.verb == HF_VERB_LIST)
-                return list(api, request, body);
+                return serve_list(api, request, body);
         reply->fence_echoed = request->request.fence && !request->client->ignores_fences;
-        int r = apply(api, request, body);
-        /* Applied once; from then on the request only waits for its cancellation or deadline. */
+        int r = apply_request(api, request, body);
+        /*
+         * It is applied only once. From now on the request only waits for its cancellation or
+         * deadline.
+         */
         if (mode == FAKE_API_LOSES_REPLIES && is_write(&request->request)) {
                 request->is_applied = true;
                 hf__strbuf_done(body);
@@ -191,8 +195,8 @@ static void free_request(struct fake_api_request *request) {
         free(request);
 }
 
-static void response(struct fake_api *api, struct fake_api_request *request,
-                     struct hf_response *reply) {
+static void send_response(struct fake_api *api, struct fake_api_request *request,
+                          struct hf_response *reply) {
         if (reply->error)
                 (void)hf_fail(&reply->status, reply->error, "the fake API server: %s",
                               hf_strerror(reply->error));
@@ -204,8 +208,8 @@ static void response(struct fake_api *api, struct fake_api_request *request,
         pthread_cond_broadcast(&api->changed);
 }
 
-/* Answers the oldest request that is due, if there is one. */
-static bool answer_one(struct fake_api *api) {
+/* Serves the oldest request that is due. Returns false if there is none. */
+static bool serve_one_request(struct fake_api *api) {
         for (struct fake_api_request **at = &api->requests; *at; at = &(*at)->next) {
                 struct fake_api_request *request = *at;
                 struct hf_response reply = {0};
@@ -218,7 +222,7 @@ static bool answer_one(struct fake_api *api) {
                 reply.error = outcome;
                 reply.body = body.data;
                 reply.n_body = body.n;
-                response(api, request, &reply);
+                send_response(api, request, &reply);
                 hf__strbuf_done(&body);
                 free_request(request);
                 return true;
@@ -257,16 +261,16 @@ bool fake_api_watch_covers(const struct fake_api_watch *watch, const char *key) 
         return strncmp(key, watch->prefix, n) == 0 && (!watch->is_of_one || key[n] == '\0');
 }
 
-static struct fake_api_event *take_extra(struct fake_api_watch *watch) {
+static struct fake_api_event *pop_extra_event(struct fake_api_watch *watch) {
         struct fake_api_event *event = watch->extra;
 
         watch->extra = event->next;
         return event;
 }
 
-/* The next commit to send to the watch. NULL = it has got all of them. */
-static const struct fake_commit *take_commit(const struct fake_store *store,
-                                             struct fake_api_watch *watch) {
+/* The next commit for this watch. NULL = the watch has got all of them. */
+static const struct fake_commit *find_next_commit(const struct fake_store *store,
+                                                  struct fake_api_watch *watch) {
         if (watch->next_commit < store->first_event)
                 watch->next_commit = store->first_event;
         while (watch->next_commit < store->n_commits) {
@@ -277,22 +281,24 @@ static const struct fake_commit *take_commit(const struct fake_store *store,
         return NULL;
 }
 
-/* Takes the watch's next event. The caller frees it. NULL = nothing is due. */
-static struct fake_api_event *take_event(struct fake_api *api, struct fake_api_watch *watch) {
+/* The next event of the watch, which the caller frees. NULL = no event is due. */
+static struct fake_api_event *next_due_event(struct fake_api *api, struct fake_api_watch *watch) {
         const struct fake_api_client *client = watch->client;
 
         if (client->holds_events || (client->mode == FAKE_API_HANGS && !client->mode_is_of_writes))
                 return NULL;
         if (watch->extra)
-                return take_extra(watch);
-        const struct fake_commit *commit = take_commit(&api->store, watch);
+                return pop_extra_event(watch);
+        const struct fake_commit *commit = find_next_commit(&api->store, watch);
         if (commit) {
                 watch->from = commit->revision;
                 return new_event(commit->type, hf__buf_ref(commit->text), commit->revision);
         }
         if (!watch->bookmark_is_due)
                 return NULL;
-        /* Everything before is sent, so the watch may go on from here after the next compaction. */
+        /*
+         * All earlier events were sent, so the next compaction does not end a watch that is here.
+         */
         watch->bookmark_is_due = false;
         watch->from = api->store.revision;
         return new_event(HF_EVENT_BOOKMARK, hf__buf_copy("{}", 2), watch->from);
@@ -316,7 +322,7 @@ static void send_event(struct fake_api *api, struct fake_api_watch *watch,
         free_event(event);
 }
 
-static void send_end(struct fake_api *api, struct fake_api_watch *watch, int error) {
+static void send_watch_end(struct fake_api *api, struct fake_api_watch *watch, int error) {
         struct hf_status status = {0};
 
         (void)hf_fail(&status, error, "%s",
@@ -329,14 +335,14 @@ static void send_end(struct fake_api *api, struct fake_api_watch *watch, int err
         watch->client->n_callbacks--;
         pthread_cond_broadcast(&api->changed);
         while (watch->extra)
-                free_event(take_extra(watch));
+                free_event(pop_extra_event(watch));
         free(watch->prefix);
         free(watch);
 }
 
 /*
- * What ends a watch before the events that are due. As in etcd, a compaction ends a watch that is
- * behind it, even if none of the forgotten events were for this watch.
+ * The reason to end a watch before its pending events are sent. As in etcd, a compaction ends a
+ * watch that is behind it, even if none of the compacted events was for this watch.
  */
 static int end_at_once(const struct fake_api *api, const struct fake_api_watch *watch) {
         if (watch->end == HF_E_CANCELED || api->is_stopping)
@@ -344,13 +350,13 @@ static int end_at_once(const struct fake_api *api, const struct fake_api_watch *
         return watch->from < api->store.compacted ? HF_E_GONE : FAKE_API_STILL_OPEN;
 }
 
-/* Sends one event, or one end, if one is due. */
-static bool send_one(struct fake_api *api) {
+/* Sends one event, or the end of one watch. Returns false if none is due. */
+static bool serve_one_watch(struct fake_api *api) {
         for (struct fake_api_watch **at = &api->watches; *at; at = &(*at)->next) {
                 struct fake_api_watch *watch = *at;
                 int end = end_at_once(api, watch);
                 struct fake_api_event *event =
-                        end == FAKE_API_STILL_OPEN ? take_event(api, watch) : NULL;
+                        end == FAKE_API_STILL_OPEN ? next_due_event(api, watch) : NULL;
 
                 if (event) {
                         send_event(api, watch, event);
@@ -360,7 +366,7 @@ static bool send_one(struct fake_api *api) {
                         end = watch->end;
                 if (end != FAKE_API_STILL_OPEN) {
                         *at = watch->next;
-                        send_end(api, watch, end);
+                        send_watch_end(api, watch, end);
                         return true;
                 }
         }
@@ -369,14 +375,14 @@ static bool send_one(struct fake_api *api) {
 
 /* ---- the server's thread ---- */
 
-/* Ends when all requests and watches have got their cancellation: every callback comes. */
-static void *run(void *ctx) {
+/* Ends only after all requests and watches were canceled, so each of them gets its callback. */
+static void *server_main(void *ctx) {
         struct fake_api *api = ctx;
         const struct hf_clock *clock = hf_clock_system();
 
         fake_api_lock(api);
         while (!api->is_stopping || api->requests || api->watches) {
-                if (send_one(api) || answer_one(api))
+                if (serve_one_watch(api) || serve_one_request(api))
                         continue;
                 hf_nsec wake = HF_NSEC_NEVER;
                 for (struct fake_api_request *request = api->requests; request;
@@ -399,7 +405,7 @@ struct fake_api *fake_api_new(void) {
         assert(r == 0);
         r = hf_cond_init(&api->changed);
         assert(r == 0);
-        r = hf__thread_start(&api->host, "fake-api", run, api, &api->thread);
+        r = hf__thread_start(&api->host, "fake-api", server_main, api, &api->thread);
         assert(r == 0);
         return api;
 }
@@ -465,8 +471,8 @@ uint64_t fake_api_delete_thing(struct fake_api *api, const char *ns, const char 
         return revision;
 }
 
-/* Nothing is signalled, because nothing is due after it. */
-uint64_t fake_api_write_elsewhere(struct fake_api *api, unsigned n) {
+/* It does not signal, because this makes no event due. */
+uint64_t fake_api_raise_revision(struct fake_api *api, unsigned n) {
         fake_api_lock(api);
         uint64_t revision = api->store.revision += n;
         fake_api_unlock(api);
@@ -481,9 +487,9 @@ void fake_api_compact(struct fake_api *api) {
         fake_api_signal_and_unlock(api);
 }
 
-void fake_api_set_back(struct fake_api *api, uint64_t revision) {
+void fake_api_roll_back(struct fake_api *api, uint64_t revision) {
         fake_api_lock(api);
-        fake_store_set_back(&api->store, revision);
+        fake_store_roll_back(&api->store, revision);
         for (struct fake_api_watch *watch = api->watches; watch; watch = watch->next)
                 watch->from = revision;
         fake_api_signal_and_unlock(api);
@@ -548,7 +554,7 @@ void fake_api_last_list_query(struct fake_api *api, char text[160]) {
 }
 
 /* Waits until *count is n, and a watch is open if one must be. */
-static void await(struct fake_api *api, const unsigned *count, unsigned n, bool is_open) {
+static void await_count(struct fake_api *api, const unsigned *count, unsigned n, bool is_open) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = in_msec(PATIENCE_MSEC);
 
@@ -561,7 +567,9 @@ static void await(struct fake_api *api, const unsigned *count, unsigned n, bool 
 }
 
 void fake_api_await_watch(struct fake_api *api, unsigned n) {
-        await(api, &api->n_watches, n, true);
+        await_count(api, &api->n_watches, n, true);
 }
 
-void fake_api_await_list(struct fake_api *api, unsigned n) { await(api, &api->n_lists, n, false); }
+void fake_api_await_list(struct fake_api *api, unsigned n) {
+        await_count(api, &api->n_lists, n, false);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client takes requests and watches in and leaves them to the server's thread, which answers them
- * as the client's mode and holds say. Allocations are made with the lock held, behind the shield.
+ * See fake_api_client.h. A client only queues requests and watches. The server's thread serves them
+ * as the mode and the holds of the client say. Allocations are made with the lock held and between
+ * fake_api_shield.enter and leave, so that they never fail.
  */
 #include "fake_api_client.h"
 
@@ -12,7 +13,7 @@
 
 #include "fake_api_private.h"
 
-#define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC) /* of a request without a deadline */
+#define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC) /* for a request without a deadline */
 
 static char *copy(const char *text) {
         char *copied = strdup(text ? text : "");
@@ -23,7 +24,7 @@ static char *copy(const char *text) {
 
 /* ---- requests ---- */
 
-static void read_query(struct fake_page *page, const char *query) {
+static void parse_list_query(struct fake_page *page, const char *query) {
         const char *limit = strstr(query, "limit="), *token = strstr(query, "continue=");
         unsigned long long revision;
 
@@ -31,35 +32,35 @@ static void read_query(struct fake_page *page, const char *query) {
                 page->limit = strtoul(limit + strlen("limit="), NULL, 10);
         if (!token)
                 return;
-        /* The plus in the token must be encoded. */
+        /* A client must percent-encode the plus sign of the token. */
         int n = sscanf(token, "continue=%llu%%2B%zu", &revision, &page->continue_from);
         assert(n == 2);
         page->continue_revision = revision;
 }
 
-static void note_list(struct fake_api *api, struct fake_api_request *request, const char *query) {
+static void record_list(struct fake_api *api, struct fake_api_request *request, const char *query) {
         (void)snprintf(api->last_list_query, sizeof api->last_list_query, "%s", query ? query : "");
         request->list_number = ++api->n_lists;
-        read_query(&request->page, api->last_list_query);
+        parse_list_query(&request->page, api->last_list_query);
 }
 
-static void copy_call(struct fake_api_request *request, const struct hf_request *call) {
-        request->request = *call;
-        request->ns = copy(call->ns);
-        request->name = copy(call->name);
-        request->plural = copy(call->resource.plural);
-        request->body = call->body ? strndup(call->body, call->n_body) : copy(NULL);
+static void copy_request(struct fake_api_request *request, const struct hf_request *from) {
+        request->request = *from;
+        request->ns = copy(from->ns);
+        request->name = copy(from->name);
+        request->plural = copy(from->resource.plural);
+        request->body = from->body ? strndup(from->body, from->n_body) : copy(NULL);
         assert(request->body);
-        if (call->fence) {
-                request->fence = *call->fence;
+        if (from->fence) {
+                request->fence = *from->fence;
                 request->request.fence = &request->fence;
         }
-        if (!call->deadline)
+        if (!from->deadline)
                 request->request.deadline = hf_now(hf_clock_system()) + DEFAULT_TIMEOUT;
 }
 
-static int client_call(struct hf_client *self, const struct hf_request *call, hf_response_fn done,
-                       void *ctx, uint64_t *ret_id) {
+static int client_request(struct hf_client *self, const struct hf_request *from,
+                          hf_response_fn done, void *ctx, uint64_t *ret_id) {
         struct fake_api_client *client = (struct fake_api_client *)self;
         struct fake_api *api = client->api;
 
@@ -70,14 +71,14 @@ static int client_call(struct hf_client *self, const struct hf_request *call, hf
         request->done = done;
         request->ctx = ctx;
         request->id = ++api->last_id;
-        copy_call(request, call);
+        copy_request(request, from);
         api->n_requests++;
-        if (call->verb == HF_VERB_LIST)
-                note_list(api, request, call->query);
+        if (from->verb == HF_VERB_LIST)
+                record_list(api, request, from->query);
         while (*at)
                 at = &(*at)->next;
         *at = request;
-        if (ret_id) /* before the server's thread can call back */
+        if (ret_id) /* must be set before the server's thread can call back */
                 *ret_id = request->id;
         fake_api_signal_and_unlock(api);
         return 0;
@@ -93,7 +94,7 @@ static void client_cancel(struct hf_client *self, uint64_t id) {
         fake_api_signal_and_unlock(api);
 }
 
-/* A watch without a resourceVersion begins with what is there. */
+/* A watch without a resourceVersion begins with the existing objects. */
 static void add_present_objects(const struct fake_store *store, struct fake_api_watch *watch) {
         for (size_t i = 0; i < store->n_objects; i++) {
                 const struct fake_object *object = store->objects[i];
@@ -109,7 +110,7 @@ static void set_prefix(struct fake_api_watch *watch, const struct hf_watch_spec 
 
         watch->is_of_one = spec->name && spec->name[0];
         watch->prefix = fake_store_key(spec->resource.plural, spec->ns, spec->name);
-        if (!has_ns && !watch->is_of_one) /* of all namespaces: "plural/" */
+        if (!has_ns && !watch->is_of_one) /* all namespaces: the prefix is "plural/" */
                 watch->prefix[strlen(watch->prefix) - 1] = '\0';
 }
 
@@ -154,7 +155,10 @@ static void client_watch_cancel(struct hf_client *self, uint64_t id) {
         fake_api_signal_and_unlock(api);
 }
 
-/* Cancels all that is under way; whether there is something. */
+/*
+ * Cancels all requests and watches of the client. Returns whether there are any, or a callback
+ * runs.
+ */
 static bool cancel_all(struct fake_api_client *client) {
         bool found = client->n_callbacks > 0;
 
@@ -175,8 +179,7 @@ static void client_free(struct hf_client *self) {
         struct fake_api *api = client->api;
 
         fake_api_lock(api);
-        /* Callbacks that run now may start further requests, so it looks again after each of them.
-         */
+        /* A callback that runs now may start another request, so the loop checks again. */
         while (cancel_all(client)) {
                 pthread_cond_broadcast(&api->changed);
                 pthread_cond_wait(&api->changed, &api->mu);
@@ -186,7 +189,7 @@ static void client_free(struct hf_client *self) {
 }
 
 struct fake_api_client *fake_api_client_new(struct fake_api *api) {
-        static const struct hf_client_ops ops = {.request = client_call,
+        static const struct hf_client_ops ops = {.request = client_request,
                                                  .cancel = client_cancel,
                                                  .watch = client_watch,
                                                  .watch_cancel = client_watch_cancel,
@@ -212,7 +215,7 @@ static void set_mode(struct fake_api_client *client, enum fake_api_mode mode, bo
 }
 
 void fake_api_client_set_mode(struct fake_api_client *client, enum fake_api_mode mode) {
-        assert(mode != FAKE_API_REFUSES); /* with which error? */
+        assert(mode != FAKE_API_REFUSES); /* it needs an error: see fake_api_client_refuse */
         set_mode(client, mode, false, 0, 0);
 }
 

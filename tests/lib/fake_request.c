@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See fake_request.h. That a request is answered once is asserted here. */
+/* See fake_request.h. It asserts that a request gets only one response. */
 #include "fake_request.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ void fake_request_free(struct hfd_http_request *request) {
         hfd_http_request_unref(request);
 }
 
-/* ---- in the place of server/http/http_request.c ---- */
+/* ---- the interface of server/http/http_request.c ---- */
 
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
         request->refs++;

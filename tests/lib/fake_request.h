@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A request of the HTTP server without a connection, for tests of what stands behind the server. It
- * takes the place of server/http/http_request.c at link time, so it is a library of its own
- * (fake_request_dep) that only such tests link. The test decides when a response has gone out.
+ * An HTTP request without a connection, for tests of filters and handlers. It replaces
+ * server/http/http_request.c at link time, so it is a separate library (fake_request in
+ * tests/meson.build) that only these tests link. The test decides when the response has been sent.
  */
 #include <stddef.h>
 
@@ -12,13 +12,13 @@
 struct hfd_http_request {
         int refs;
         hf_nsec received_at;
-        /* the request; set by the test before it is handled, borrowed */
+        /* the request: set by the test before it is handled, borrowed */
         const char *method, *path, *query, *authorization;
         enum hfd_peer_cert peer;
         const char *common_name;
         const char *organisations[32];
         size_t n_organisations;
-        /* what the handler has attached */
+        /* what the handler has attached to the request */
         void *context;
         void (*context_free)(void *context);
         void (*finished)(void *ctx, int code, size_t n_bytes);
@@ -31,12 +31,14 @@ struct hfd_http_request {
         size_t n_body;
 };
 
-/* Made with two references: the handler's, and the test's. */
+/* Creates a request with two references: one for the handler, one for the test. */
 struct hfd_http_request *fake_request_new(const char *method, const char *path, const char *query);
-/* The same with the certificate of a member of system:masters. */
+/* Creates one with the client certificate of a member of system:masters. */
 struct hfd_http_request *fake_request_new_admin(const char *method, const char *path,
                                                 const char *query);
-/* The response has gone out to its last byte. */
+/* Reports that the response was sent completely. */
 void fake_request_finish(struct hfd_http_request *request);
-/* Finishes it, asserts that the handler has dropped its reference, and drops the test's. */
+/*
+ * Finishes the request, asserts that the handler has dropped its reference, and drops the test's.
+ */
 void fake_request_free(struct hfd_http_request *request);

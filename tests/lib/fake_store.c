@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See fake_store.h for the model. Two invariants: a revision is used for one change only, until the
- * store is set back, and the commits at and after first_event have rising revisions. Objects,
- * history and snapshot share their texts by reference, so none of them is ever changed in place.
+ * See fake_store.h for the model. Two invariants: a revision is used for one change only, except
+ * after a roll-back, and the commits from first_event on have ascending revisions. Objects, history
+ * and snapshot share their texts by reference, so a text is never changed in place.
  */
 #include "fake_store.h"
 
@@ -130,7 +130,7 @@ static struct fake_object *add_object(struct fake_store *store, const char *key)
         return object;
 }
 
-/* The server owns the uid: a put that does not name it keeps it. */
+/* The server owns the uid: an object that is put without one keeps the stored one. */
 static void set_uid(struct fake_store *store, const struct fake_object *before,
                     struct hf__json *json) {
         char uid[HF__U64_TEXT_MAX];
@@ -150,7 +150,7 @@ static void set_uid(struct fake_store *store, const struct fake_object *before,
         assert(r == 0);
 }
 
-/* The term record: a renewal changes neither holder nor acquireTime, so it keeps the term. */
+/* A renewal changes neither holder nor acquireTime, so it keeps the term. */
 static void set_term(struct fake_object *object, const struct hf__json *json) {
         char *holder = copy(hf__json_string(json, "spec.holderIdentity"));
         char *acquired = copy(hf__json_string(json, "spec.acquireTime"));
@@ -229,8 +229,8 @@ static bool is_below(const char *key, const char *prefix) {
 }
 
 /*
- * All pages of a list show the revision of the first one. One list in pages at a time is enough for
- * the tests: the next first page replaces the snapshot.
+ * All pages of a list have the revision of the first one, so the first page takes a snapshot. There
+ * is one snapshot: the next first page replaces it, which is enough for the tests.
  */
 static void take_snapshot(struct fake_store *store, const char *prefix) {
         free_snapshot(store);
@@ -284,7 +284,7 @@ void fake_store_compact(struct fake_store *store) {
         store->compacted = store->revision;
 }
 
-void fake_store_set_back(struct fake_store *store, uint64_t revision) {
+void fake_store_roll_back(struct fake_store *store, uint64_t revision) {
         store->first_event = store->n_commits;
         store->revision = revision;
         store->compacted = 0;

@@ -7,7 +7,7 @@
  * A key is "plural/namespace/name", with an empty namespace for what is cluster-scoped. Every
  * change raises the revision by one, sets metadata.resourceVersion of the object to it, and appends
  * one commit to the history. Watches read the history from fake_store.first_event on. Compaction
- * and set-back only move that mark: the commits before it stay, for the test to look at.
+ * and roll-back only move that index: older commits stay, so that tests can read them.
  *
  * Each Lease has a term record, as in the real server: `term` is the revision of the last change of
  * its holder or its acquireTime. A fenced write is applied only while the fence names that term.
@@ -27,18 +27,18 @@ struct fake_object {
         char *key;            /* owned */
         struct hf__buf *text; /* JSON; never NULL */
         uint64_t revision;    /* of its last change */
-        uint64_t term;        /* of a Lease: its term record */
-        char *holder;         /* of a Lease: spec.holderIdentity; "" if there is none */
-        char *acquired;       /* of a Lease: spec.acquireTime; "" if there is none */
+        uint64_t term;        /* for a Lease: its term record */
+        char *holder;         /* for a Lease: spec.holderIdentity; "" if there is none */
+        char *acquired;       /* for a Lease: spec.acquireTime; "" if there is none */
 };
 
 struct fake_commit {
         uint64_t revision;
         enum hf_event_type type; /* added, modified or deleted */
         char *key;
-        struct hf__buf *text; /* the object after the change; for a deletion its last state */
-        char *holder;         /* of a Lease: its holder after the change; "-" = deleted */
-        uint64_t fence_term;  /* of the fence that came with the write; 0 = none */
+        struct hf__buf *text; /* the object after the change, or before its deletion */
+        char *holder;         /* for a Lease: its holder after the change; "-" = deleted */
+        uint64_t fence_term;  /* of the fence of the write; 0 = none */
         char *fence_identity; /* "" = none */
 };
 
@@ -48,8 +48,8 @@ struct fake_store {
         size_t n_objects;
         struct fake_commit *commits;
         size_t n_commits;
-        size_t first_event; /* the first commit that watches can still read */
-        /* What the pages after a first page are read from: the collection as it was then. */
+        size_t first_event; /* index of the first commit that watches can still read */
+        /* A copy of the collection as of the first page, for the later pages. */
         struct hf__buf **snapshot;
         size_t n_snapshot;
         uint64_t snapshot_revision;
@@ -66,30 +66,35 @@ struct fake_page {
 void fake_store_init(struct fake_store *store, uint64_t revision);
 void fake_store_deinit(struct fake_store *store);
 
-/* "plural/namespace/name"; the caller frees it. NULL stands for an empty part. */
+/* Returns "plural/namespace/name", which the caller frees. NULL makes a part empty. */
 char *fake_store_key(const char *plural, const char *ns, const char *name);
 struct fake_object *fake_store_find(const struct fake_store *store, const char *key);
 /*
  * Creates or replaces an object; text is a JSON object. Sets its resourceVersion, and its uid
- * unless text has one: a new object gets the next number, a replaced one keeps the old uid. fence
- * is only noted in the commit. Returns the revision.
+ * unless text has one: a new object gets the next number, a replaced one keeps its uid. The fence
+ * is not checked, only recorded in the commit. Returns the revision.
  */
 uint64_t fake_store_put(struct fake_store *store, const char *key, const char *text,
                         const struct hf_fence *fence);
-/* Returns the revision, which rises even if there is no such object: then without a commit. */
+/*
+ * Returns the revision. If there is no such object, the revision rises all the same, but there is
+ * no commit.
+ */
 uint64_t fake_store_delete(struct fake_store *store, const char *key, const struct hf_fence *fence);
-/* Whether all the terms that the fence names are those of the term records. */
+/* Whether all terms of the fence match the term records. */
 bool fake_store_fence_holds(const struct fake_store *store, const struct hf_fence *fence);
 
 /*
- * Writes a page of the objects below prefix to out, as a List. HF_E_GONE: the continue token is not
- * of the newest first page, or was compacted.
+ * Writes a page of the objects with this prefix to out, as a List. Returns HF_E_GONE if the
+ * continue token does not belong to the latest first page, or its revision is compacted.
  */
 int fake_store_list(struct fake_store *store, const char *prefix, const struct fake_page *page,
                     struct hf__strbuf *out);
 
-/* Forgets the history: watches and pages that begin before now are gone. */
+/* Compacts the history: watches and pages that begin before the current revision are gone. */
 void fake_store_compact(struct fake_store *store);
-/* As if a backup of that revision replaced the store: the objects stay, the history is forgotten.
+/*
+ * Does what a restored backup of that revision does, except that the objects stay: the history is
+ * forgotten, and the revision goes back.
  */
-void fake_store_set_back(struct fake_store *store, uint64_t revision);
+void fake_store_roll_back(struct fake_store *store, uint64_t revision);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See faulty_api_fixture.h. The API is freed before the store, because it calls it to the end. */
+/*
+ * See faulty_api_fixture.h. The API is freed before the store, because it calls the store until
+ * then.
+ */
 #include "faulty_api_fixture.h"
 
 #include <stdlib.h>
@@ -48,8 +51,8 @@ int faulty_api_fixture_tear_down(void **state) {
         return 0;
 }
 
-int faulty_api_fixture_call(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
-                            const char *body, struct hf_status *ret_status) {
+int faulty_api_fixture_request(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
+                               const char *body, struct hf_status *ret_status) {
         const struct hf_request request = {.verb = verb,
                                            .resource = api_workspaces,
                                            .name = name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The API's core over a store that misbehaves, with its loopback client. Tests look past the API
- * into the store by f->store.inner (store_client.h).
+ * The API core over a faulty store (faulty_store.h), with its loopback client. Through
+ * f->store.inner (store_client.h) a test bypasses the API and accesses the store itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,8 @@ struct faulty_api_fixture {
         struct hfd_cacher *cacher;
         struct hfd_registry *registry;
         struct hf_client *client;
-        struct hf_cancel *token; /* ends all waiting after a minute */
-        atomic_int n_replaced;   /* how often the API reported another history */
+        struct hf_cancel *token; /* ends all waits after a minute */
+        atomic_int n_replaced;   /* how often the cacher reported a replaced history */
 };
 
 /* cmocka's set-up and tear-down; the state is the fixture. */
@@ -35,9 +35,9 @@ int faulty_api_fixture_tear_down(void **state);
         cmocka_unit_test_setup_teardown(name, faulty_api_fixture_set_up,                           \
                                         faulty_api_fixture_tear_down)
 
-/* Requests for workspaces; they return the error. ret_status may be NULL. */
-int faulty_api_fixture_call(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
-                            const char *body, struct hf_status *ret_status);
+/* A request for a workspace. Returns the error of the response. ret_status may be NULL. */
+int faulty_api_fixture_request(struct faulty_api_fixture *f, enum hf_verb verb, const char *name,
+                               const char *body, struct hf_status *ret_status);
 struct client_watch *faulty_api_fixture_watch(struct faulty_api_fixture *f);
-/* Writes to the store itself. */
+/* Writes to the inner store directly. */
 void faulty_api_fixture_put(struct faulty_api_fixture *f, const char *key, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See faulty_store.h. The mutex is never held across a call of the inner store or of a callback. */
+/* See faulty_store.h. The mutex is never held during a call of the inner store or a callback. */
 #include "faulty_store.h"
 
 #include <assert.h>
@@ -14,14 +14,14 @@ static void count(struct faulty_store *store, int *n) {
         pthread_mutex_unlock(&store->mu);
 }
 
-/* Outside of the lock, because what is called uses the API, and the API this store. */
-static void call_once(struct faulty_store *store, void (**fn)(void *ctx)) {
+/* Calls *fn without the lock, because the callback uses the API, which uses this store. */
+static void call_hook(struct faulty_store *store, void (**fn)(void *ctx)) {
         pthread_mutex_lock(&store->mu);
         void (*due)(void *ctx) = *fn;
         *fn = NULL;
         pthread_mutex_unlock(&store->mu);
         if (due)
-                due(store->amid_ctx);
+                due(store->hook_ctx);
 }
 
 static int get(struct hfd_store *self, const char *key, hf_nsec deadline, hfd_store_fn done,
@@ -37,7 +37,7 @@ static int list(struct hfd_store *self, const char *prefix, const char *start, u
         struct faulty_store *store = (struct faulty_store *)self;
 
         count(store, &store->n_lists);
-        call_once(store, &store->once_amid_list);
+        call_hook(store, &store->on_next_list);
         return store->inner->ops->list(store->inner, prefix, start, revision, limit, keys_only,
                                        deadline, done, ctx);
 }
@@ -52,8 +52,8 @@ static int revision(struct hfd_store *self, hf_nsec deadline, hfd_store_fn done,
                 store->held_ctx = ctx;
                 return 0;
         }
-        if (store->answer_revision) {
-                struct hfd_store_reply reply = {.revision = store->answer_revision};
+        if (store->reported_revision) {
+                struct hfd_store_reply reply = {.revision = store->reported_revision};
                 done(ctx, &reply);
                 return 0;
         }
@@ -68,7 +68,7 @@ struct lost_reply {
         int error;
 };
 
-static void lose_reply(void *ctx, const struct hfd_store_reply *reply) {
+static void replace_reply(void *ctx, const struct hfd_store_reply *reply) {
         struct lost_reply *lost = ctx;
         struct hfd_store_reply instead = {.error = lost->error};
 
@@ -85,44 +85,47 @@ static int txn(struct hfd_store *self, const struct hfd_txn *transaction, hf_nse
         struct lost_reply *lost = malloc(sizeof *lost);
         assert(lost);
         *lost = (struct lost_reply){done, ctx, store->txn_error};
-        return store->inner->ops->txn(store->inner, transaction, deadline, lose_reply, lost);
+        return store->inner->ops->txn(store->inner, transaction, deadline, replace_reply, lost);
 }
 
 /* ---- the watch ---- */
 
-static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) {
+static void forward_event(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct faulty_store *store = ctx;
 
         pthread_mutex_lock(&store->mu);
-        bool is_deaf = store->is_deaf;
+        bool drops_events = store->drops_events;
         pthread_mutex_unlock(&store->mu);
-        if (!is_deaf)
+        if (!drops_events)
                 store->handler->event(store->ctx, events, n);
 }
 
-/* The inner store can only cancel the watch. The API gets the error that the test wants. */
-static void on_end(void *ctx, int error, const struct hf_status *status) {
+/*
+ * The inner store can only cancel the watch. This replaces the error by the one that the test
+ * chose.
+ */
+static void forward_end(void *ctx, int error, const struct hf_status *status) {
         struct faulty_store *store = ctx;
 
         pthread_mutex_lock(&store->mu);
-        int as = store->end_as ? store->end_as : error;
-        store->end_as = 0;
+        int shown_error = store->end_error ? store->end_error : error;
+        store->end_error = 0;
         pthread_mutex_unlock(&store->mu);
-        store->handler->end(store->ctx, as, status);
+        store->handler->end(store->ctx, shown_error, status);
 }
 
 static int watch(struct hfd_store *self, const char *begin, const char *end, uint64_t from,
                  const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
-        static const struct hfd_watch_handler own = {on_event, on_end};
+        static const struct hfd_watch_handler own = {forward_event, forward_end};
         struct faulty_store *store = (struct faulty_store *)self;
 
-        store->handler = handler; /* before the watch can call back */
+        store->handler = handler; /* must be set before the watch can call back */
         store->ctx = ctx;
         int r = store->inner->ops->watch(store->inner, begin, end, from, &own, store, ret_id);
         pthread_mutex_lock(&store->mu);
         store->watch_id = *ret_id;
         pthread_mutex_unlock(&store->mu);
-        call_once(store, &store->once_amid_watch);
+        call_hook(store, &store->on_next_watch);
         return r;
 }
 
@@ -134,7 +137,7 @@ static void watch_cancel(struct hfd_store *self, uint64_t id) {
 
 void faulty_store_end_watch(struct faulty_store *store, int error) {
         pthread_mutex_lock(&store->mu);
-        store->end_as = error;
+        store->end_error = error;
         uint64_t id = store->watch_id;
         pthread_mutex_unlock(&store->mu);
         store->inner->ops->watch_cancel(store->inner, id);
@@ -159,9 +162,9 @@ void faulty_store_deinit(struct faulty_store *store) {
         pthread_mutex_destroy(&store->mu);
 }
 
-void faulty_store_set_deaf(struct faulty_store *store, bool is_deaf) {
+void faulty_store_drop_events(struct faulty_store *store, bool drops_events) {
         pthread_mutex_lock(&store->mu);
-        store->is_deaf = is_deaf;
+        store->drops_events = drops_events;
         pthread_mutex_unlock(&store->mu);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A store in front of a memory store that misbehaves as the test sets it: its watch ends or loses
- * events, its replies are lost, late or untrue, or something happens while it serves a request.
+ * A memory store with faults that the test sets: its watch ends or loses events, its replies are
+ * lost, delayed or false, or a hook of the test runs while it serves a request.
  *
- * It has one watch at a time. Fields marked so are guarded by mu; the others are set by the test
- * while no request is under way.
+ * It has one watch at a time. mu guards the members marked so. The test sets the others while no
+ * request is under way.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,19 +16,20 @@
 struct faulty_store {
         struct hfd_store base; /* first */
         struct hfd_store *inner;
-        int txn_error;            /* transactions are done, but this is their result; 0 = none */
-        uint64_t answer_revision; /* returned as the store's revision; 0 = the true one */
-        bool hold;                /* the next request for the revision is not answered but kept: */
+        /* The result that is reported for transactions that were applied; 0 = the true one. */
+        int txn_error;
+        uint64_t reported_revision; /* reported as the current revision; 0 = the true one */
+        bool hold; /* the reply to the next revision request is withheld; the test makes it: */
         hfd_store_fn held;
         void *held_ctx;
         pthread_mutex_t mu;
         /* guarded by mu */
-        bool is_deaf;                       /* events of the watch are dropped */
-        void (*once_amid_list)(void *ctx);  /* called in the next list; then NULL */
-        void (*once_amid_watch)(void *ctx); /* called when the next watch has begun; then NULL */
-        void *amid_ctx;                     /* of both */
-        int n_gets, n_lists, n_revisions;   /* requests */
-        int end_as;                         /* the error with which the watch ends */
+        bool drops_events;                /* the watch gets no events */
+        void (*on_next_list)(void *ctx);  /* called during the next list; then NULL */
+        void (*on_next_watch)(void *ctx); /* called when the next watch has begun; then NULL */
+        void *hook_ctx;                   /* for both hooks */
+        int n_gets, n_lists, n_revisions; /* counts of requests */
+        int end_error;                    /* the error that the watch ends with; 0 = the true one */
         uint64_t watch_id;
         const struct hfd_watch_handler *handler; /* of the watch */
         void *ctx;
@@ -36,7 +37,7 @@ struct faulty_store {
 
 void faulty_store_init(struct faulty_store *store, const struct hf_host *host);
 void faulty_store_deinit(struct faulty_store *store);
-void faulty_store_set_deaf(struct faulty_store *store, bool is_deaf);
+void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
 /* Ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
 int faulty_store_n_lists(struct faulty_store *store);

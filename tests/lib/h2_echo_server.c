@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See h2_echo_server.h. A connection belongs to its thread. What it sends is collected in `out` and
- * flushed when all frames read so far are handled, so that responses share segments.
+ * See h2_echo_server.h. Each connection is used by its own thread only. Output is collected in
+ * `out` and flushed when all frames that were read are handled, so that responses share TCP
+ * segments.
  */
 #include "h2_echo_server.h"
 
@@ -40,7 +41,7 @@ struct frame {
 struct stream {
         uint32_t id;
         size_t n;
-        uint8_t body[MAX_BODY + 1]; /* and a NUL */
+        uint8_t body[MAX_BODY + 1]; /* room for a NUL */
 };
 
 struct connection {
@@ -60,7 +61,8 @@ static const char STATUS_5_BLOCK[] = "\x88\x00\x0bgrpc-status\x01"
                                      "5";
 
 static void flush(struct connection *c) {
-        (void)loopback_server_send(c->fd, c->out, c->n_out); /* a lost connection is seen at recv */
+        /* An error shows again at the next recv. */
+        (void)loopback_server_send(c->fd, c->out, c->n_out);
         c->n_out = 0;
 }
 
@@ -86,7 +88,7 @@ static void send_frame(struct connection *c, enum frame_type type, int flags, ui
         c->n_out += HEAD_SIZE + n;
 }
 
-/* Frames of a size that does not divide a client's buffer. */
+/* The frame size is odd on purpose: frames do not line up with the buffers of a client. */
 static void send_zeros(struct connection *c, uint32_t stream, size_t n) {
         static const uint8_t zeros[12000];
 
@@ -113,7 +115,7 @@ static void send_goaway(struct connection *c, uint32_t last_id) {
         c->last_id = last_id;
 }
 
-/* Returns false when nothing more is to be sent on the connection. */
+/* Returns false if nothing may be sent on the connection any more. */
 static bool respond(struct connection *c, const struct stream *stream) {
         uint32_t id = stream->id;
 
@@ -152,7 +154,7 @@ static bool respond(struct connection *c, const struct stream *stream) {
         }
 }
 
-/* Opens the connection's window again at once: no test is about flow control. */
+/* Restores the flow-control window at once, because no test is about flow control. */
 static void add_body(struct connection *c, struct stream *stream, const struct frame *frame) {
         uint8_t window[4];
 
@@ -165,7 +167,7 @@ static void add_body(struct connection *c, struct stream *stream, const struct f
 }
 
 static bool handle_frame(struct connection *c, const struct frame *frame) {
-        /* Client streams have odd ids, so every second id has a place. */
+        /* Streams of a client have odd ids, so id / 2 is the index. */
         struct stream *stream = &c->streams[frame->stream / 2 % N_STREAMS];
 
         if (frame->type == SETTINGS && !(frame->flags & ACK))
@@ -183,7 +185,7 @@ static bool handle_frame(struct connection *c, const struct frame *frame) {
         return respond(c, stream);
 }
 
-/* Handles the whole frames that were read. */
+/* Handles all complete frames that were read. */
 static bool handle_input(struct connection *c) {
         size_t at = 0;
 

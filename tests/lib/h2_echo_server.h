@@ -9,7 +9,7 @@
  *      t  the same, then trailers: grpc-status 0, grpc-message "a%20b"
  *      o  responds with trailers only: grpc-status 5
  *      s  responds 200 with the body and leaves the stream open
- *      l  a number follows: responds 200 with so many bytes, then the trailers of t, in as few
+ *      l  a number follows: responds 200 with that many bytes, then the trailers of t, in as few
  *         segments as possible
  *      g  responds 200 with the body and sends GOAWAY: streams under way go on, later ones are
  *         ignored

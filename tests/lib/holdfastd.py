@@ -102,7 +102,7 @@ class Process:
     def wait(self, limit=LIMIT):
         return self.child.wait(timeout=limit)
 
-    def said(self):
+    def log_text(self):
         return self.log_path.read_text(errors="replace")
 
     def end(self):
@@ -155,7 +155,7 @@ class Etcd(Process):
 
     def healthy(self):
         if not self.alive():
-            raise EtcdEnded(self.said())
+            raise EtcdEnded(self.log_text())
         try:
             with urllib.request.urlopen(self.url + "/health", timeout=2) as response:
                 return b"true" in response.read()
@@ -206,8 +206,8 @@ class EtcdCluster:
     def log_path(self):
         return self.members[0].log_path
 
-    def said(self):
-        return "\n".join(m.said()[-2000:] for m in self.members)
+    def log_text(self):
+        return "\n".join(m.log_text()[-2000:] for m in self.members)
 
 
 class EtcdMember(Process):
@@ -332,7 +332,7 @@ class Instance(Process):
         path = "/readyz" + (leave_out if "--leader-elect=false" in self.args else "")
 
         def ready():
-            assert self.alive(), self.said()
+            assert self.alive(), self.log_text()
             return self.kubeconfig.exists() and self.get(path)[0] == 200
         wait_until(f"{self.name} to be ready", ready, limit)
         return self
@@ -419,7 +419,7 @@ class Cluster:
             process.end()
         if kind is not None and issubclass(kind, Exception):
             for process in self.started:
-                print(f"---- {process.log_path.name}\n{process.said()[-6000:]}")
+                print(f"---- {process.log_path.name}\n{process.log_text()[-6000:]}")
         self.temporary.cleanup()
 
 
@@ -431,7 +431,7 @@ def leaderless(cluster, *flags):
     first = cluster.instance("first").wait_ready()
     serving = cluster.instance("serving", "--leader-elect=false", *flags).wait_ready()
     first.send(signal.SIGTERM)
-    assert first.wait() == 0, first.said()
+    assert first.wait() == 0, first.log_text()
     return serving
 
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfastd with one more leader-only controller, `mirror`. Each ConfigMap default/<name> with the
- * label mirror=source gets a copy default/copy-of-<name> with the label mirror=copy, the same
- * data.v, and in data.term the term that wrote it. The copy is created, updated and deleted with
- * its source, and made again when it is deleted.
+ * holdfastd with an additional leader-only controller, `mirror`. Each ConfigMap default/<name> with
+ * the label mirror=source gets a copy default/copy-of-<name> with the label mirror=copy. The copy
+ * has the same data.v, and data.term is the term that wrote it. The copy is created, updated and
+ * deleted with its source, and recreated after it was deleted.
  *
- * Tests compare sources and copies to see what a leader acts on. Two caches feed one reconciler,
- * with the events of copies mapped to their sources. The caches belong to a controller of every
- * instance, `mirror-caches`, so they are filled when a term begins.
+ * Tests compare sources and copies to see what a leader has acted on. Two informers feed one
+ * reconciler; the events of copies are mapped to their sources. A controller of every instance,
+ * `mirror-informers`, owns the informers, so they are in sync before a term begins. It frees them
+ * only when no term uses them (n_users).
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,13 +29,16 @@ static struct {
         pthread_mutex_t mu;
         pthread_cond_t changed;
         /* guarded by mu */
-        struct hf_informer *sources, *copies; /* while the every-instance controller runs */
+        struct hf_informer *sources, *copies; /* NULL while run_informers() does not run */
         unsigned n_users;
 } shared = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* ---- what a term does ---- */
+/* ---- the leader-only controller ---- */
 
-/* data.v and metadata.resourceVersion of an object of a cache. HF_E_NOT_FOUND. */
+/*
+ * Reads data.v and metadata.resourceVersion of an object. Returns HF_E_NOT_FOUND if the informer
+ * does not have it.
+ */
 static int read_object(struct hf_informer *informer, const char *name, char value[64],
                        char version[32]) {
         struct hf__json *json = NULL;
@@ -83,12 +87,15 @@ static int write_copy(struct hf_term *term, enum hf_verb verb, const char *copy,
                                            .n_body = (size_t)n};
         int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
                              &status);
-        /* The cache was behind. The event that it has not seen yet brings the key again. */
+        /*
+         * The informer was behind. The key will be added again by the event that the informer has
+         * not seen yet.
+         */
         return r == HF_E_CONFLICT || r == HF_E_EXISTS || r == HF_E_NOT_FOUND ? 0 : r;
 }
 
 struct mirror {
-        struct hf_informer *sources, *copies; /* borrowed while n_users counts it */
+        struct hf_informer *sources, *copies; /* borrowed; n_users counts this use */
 };
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
@@ -158,9 +165,10 @@ static int run_mirror(struct hf_term *term, void *ctx) {
         return r;
 }
 
-/* ---- the caches ---- */
+/* ---- the controller of every instance ---- */
 
-static int make_cache(struct hf_term *term, const char *query, struct hf_informer **ret_informer) {
+static int start_informer(struct hf_term *term, const char *query,
+                          struct hf_informer **ret_informer) {
         const struct hf_informer_config config = {.size = sizeof config,
                                                   .client = hf_term_client(term),
                                                   .resource = configmaps,
@@ -171,12 +179,12 @@ static int make_cache(struct hf_term *term, const char *query, struct hf_informe
         return r != 0 ? r : hf_informer_start(*ret_informer);
 }
 
-static int run_caches(struct hf_term *term, void *ctx) {
+static int run_informers(struct hf_term *term, void *ctx) {
         struct hf_informer *sources = NULL, *copies = NULL;
 
-        int r = make_cache(term, "labelSelector=mirror%3Dsource", &sources);
+        int r = start_informer(term, "labelSelector=mirror%3Dsource", &sources);
         if (r == 0)
-                r = make_cache(term, "labelSelector=mirror%3Dcopy", &copies);
+                r = start_informer(term, "labelSelector=mirror%3Dcopy", &copies);
         if (r == 0) {
                 pthread_mutex_lock(&shared.mu);
                 shared.sources = sources;
@@ -197,7 +205,7 @@ static int run_caches(struct hf_term *term, void *ctx) {
 int main(int argc, char **argv) {
         const struct hf_controller controllers[] =
                 {{.name = "mirror", .class = HF_LEADER_ONLY, .run = run_mirror},
-                 {.name = "mirror-caches", .class = HF_EVERY_INSTANCE, .run = run_caches}};
+                 {.name = "mirror-informers", .class = HF_EVERY_INSTANCE, .run = run_informers}};
         const struct hfd_extra extra = {.controllers = controllers, .n_controllers = 2};
 
         return hfd_program_main(argc, argv, &extra);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfastd with one more leader-only controller, `test-writer`. From the first moment of its term
- * it writes the ConfigMap default/test-writer again and again, each time with its term and a count,
- * until its tokens fire. Tests look at the first write of a new term, and at the writes of a leader
- * that was paused.
+ * holdfastd with an additional leader-only controller, `test-writer`. From the first moment of its
+ * term it writes the ConfigMap default/test-writer again and again, each time with its term and a
+ * count, until its tokens fire. Tests look at the first write of a new term, and at the writes of a
+ * leader that was paused.
  *
  *      WRITER_PAUSE_MS          the time between two writes (20)
  *      WRITER_LINGER_MS         how long it goes on after a drain was requested (0), as a
@@ -61,8 +61,8 @@ static hf_nsec from_environment(const char *name, int otherwise_ms) {
         return (text ? atoi(text) : otherwise_ms) * HF_NSEC_PER_MSEC;
 }
 
-/* A drain was requested: whether it still has unfinished work. Waits for the next write. */
-static bool lingers(struct hf_term *term, hf_nsec every, hf_nsec *until) {
+/* Called after the drain: waits for the next write. Returns whether there is unfinished work. */
+static bool wait_while_lingering(struct hf_term *term, hf_nsec every, hf_nsec *until) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
 
         if (*until == 0)
@@ -71,36 +71,38 @@ static bool lingers(struct hf_term *term, hf_nsec every, hf_nsec *until) {
                hf_cancel_wait(hf_term_abort(term), hf_now(clock) + every) != HF_E_CANCELED;
 }
 
-/* Waits for the next write. True when the writer is to end. */
+/* Waits for the next write. Returns true if the writer has to end. */
 static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more,
                          hf_nsec *linger_until) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
-        bool stubborn = getenv("WRITER_IGNORES_TOKENS") != NULL;
+        bool ignores_tokens = getenv("WRITER_IGNORES_TOKENS") != NULL;
 
-        if (stubborn ||
+        if (ignores_tokens ||
             hf_cancel_wait(hf_term_drain(term), hf_now(clock) + every) != HF_E_CANCELED) {
-                if (stubborn)
+                if (ignores_tokens)
                         (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + every);
                 return false;
         }
-        if (lingers(term, every, linger_until))
+        if (wait_while_lingering(term, every, linger_until))
                 return false;
         return (*n_more)-- == 0;
 }
 
 static int run_writer(struct hf_term *term, void *ctx) {
-        bool exists = true, said[64] = {0};
+        bool exists = true, reported[64] = {0};
         hf_nsec every = from_environment("WRITER_PAUSE_MS", 20), linger_until = 0;
-        /* With the gate off it writes a few times after its end was requested: only the fence can
-         * refuse those. */
+        /*
+         * With the gate off, the writer makes a few more writes after its end was requested. Only
+         * the fence can reject those.
+         */
         unsigned n_more = getenv("WRITER_GATE_OFF") ? 5 : 0;
 
         (void)ctx;
         for (unsigned long long count = 1;; count++) {
                 int r = write_once(term, count, &exists);
                 int kind = r > 0 && r < 64 ? r : 0;
-                if (r != 0 && !said[kind]) {
-                        said[kind] = true;
+                if (r != 0 && !reported[kind]) {
+                        reported[kind] = true;
                         fprintf(stderr, "writer: refused: %s\n", hf_strerror(r));
                 }
                 if (pause_or_end(term, every, &n_more, &linger_until))

@@ -10,7 +10,7 @@
 
 #define SPACE ((size_t)1 << 20)
 
-/* All of these return false when the connection is to end. */
+/* These functions return false if the connection has to end. */
 
 static bool respond(int fd, const char *head, const void *body, size_t n) {
         char text[512];

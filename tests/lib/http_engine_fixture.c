@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See http_engine_fixture.h. The engine is freed before its server stops: it may have requests. */
+/*
+ * See http_engine_fixture.h. The engine is freed before the server stops, because it may still have
+ * requests.
+ */
 #include "http_engine_fixture.h"
 
 #include <setjmp.h>

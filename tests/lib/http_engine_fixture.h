@@ -15,15 +15,16 @@ struct http_engine_fixture {
 };
 
 void http_engine_fixture_start(struct http_engine_fixture *f);
-void http_engine_fixture_stop(struct http_engine_fixture *f); /* engine may be NULL by then */
+void http_engine_fixture_stop(
+        struct http_engine_fixture *f); /* the test may have freed the engine and set it to NULL */
 
-/* A GET with a deadline of 30 s, to be changed by the test. Its URL is written to url. */
+/* A GET with a deadline of 30 s, which the test may change. Writes its URL to url. */
 struct hf__http_request http_engine_fixture_request(struct http_engine_fixture *f,
                                                     struct http_engine_response *response,
                                                     const char *path, char *url, size_t space);
-/* Sends it and waits for the response. */
+/* Sends the request and waits for the response. */
 void http_engine_fixture_do(struct http_engine_fixture *f, const struct hf__http_request *request,
                             struct http_engine_response *response);
-/* Gets the path. The response is read without init and deinit. */
+/* Gets the path and waits. The test may read the response without init and deinit. */
 void http_engine_fixture_get(struct http_engine_fixture *f, struct http_engine_response *response,
                              const char *path);

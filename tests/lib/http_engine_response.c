@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See http_engine_response.h. The engine's thread writes, the test's thread waits; both lock. */
+/*
+ * See http_engine_response.h. The engine's thread writes and the test's thread waits; both hold the
+ * mutex.
+ */
 #include "http_engine_response.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See http_fixture.h. Callbacks come on the server's workers; all that they note is under mu. */
+/* See http_fixture.h. Callbacks run on the server's workers; mu guards all that they record. */
 #include "http_fixture.h"
 
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "time_units.h"
 
-/* Time limits of the server run out by this clock, so that no test waits for them. */
-static hf_nsec boot_ahead(void *ctx) {
+/* The server's time limits use this clock. A test advances it instead of waiting for them. */
+static hf_nsec skewed_boot_time(void *ctx) {
         struct http_fixture *f = ctx;
 
         return hf_now(hf_clock_system()) + atomic_load(&f->ahead);
@@ -74,7 +74,7 @@ static void respond_echo(struct hfd_http_request *request) {
         hf__buf_unref(copy);
 }
 
-static void hold(struct http_fixture *f, struct hfd_http_request *request) {
+static void hold_request(struct http_fixture *f, struct hfd_http_request *request) {
         pthread_mutex_lock(&f->mu);
         assert_true(f->n_held < HTTP_FIXTURE_MAX_HELD);
         f->held[f->n_held++] = request;
@@ -86,12 +86,12 @@ void http_fixture_handle(void *ctx, struct hfd_http_request *request) {
         struct http_fixture *f = ctx;
         const char *path = hfd_http_request_path(request);
 
-        /* For every request, so that tests can wait for what happens to held ones. */
+        /* Registered for every request, so that tests can wait for the end of held requests. */
         hfd_http_request_on_gone(request, on_gone, f);
         hfd_http_request_on_finished(request, on_finished, f);
         count(f, &f->n_handled);
         if (strcmp(path, "/hold") == 0) {
-                hold(f, request);
+                hold_request(f, request);
                 return;
         }
         if (strcmp(path, "/echo") == 0) {
@@ -124,10 +124,10 @@ struct hfd_http_config http_fixture_config(struct http_fixture *f) {
 }
 
 void http_fixture_prepare(struct http_fixture *f) {
-        (void)signal(SIGPIPE, SIG_IGN); /* a client may write to a connection that is closed */
+        (void)signal(SIGPIPE, SIG_IGN); /* a test client may write to a closed connection */
         memset(f, 0, sizeof *f);
         f->clock = *hf_clock_system();
-        f->clock.boot = boot_ahead;
+        f->clock.boot = skewed_boot_time;
         f->clock.ctx = f;
         f->host = (struct hf_host){.size = sizeof f->host, .clock = &f->clock};
         f->ca = x509_identity_make("test-ca", NULL, NULL, true, 3600);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See loopback_server.h. Only the accepting thread adds connections, so stopping joins it first. */
+/* See loopback_server.h. Only the accepting thread adds connections, so stop() joins it first. */
 #include "loopback_server.h"
 
 #include <arpa/inet.h>
@@ -31,11 +31,14 @@ static void *run(void *ctx) {
                         return NULL;
                 int i = atomic_load(&server->n_connections);
                 assert(i < LOOPBACK_SERVER_MAX_CONNECTIONS);
-                /* Responses in several pieces must not wait for delayed acknowledgements. */
+                /* A response in several pieces must not wait for delayed acknowledgements. */
                 (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
                 struct loopback_connection *connection = &server->connections[i];
                 *connection = (struct loopback_connection){.server = server, .fd = fd};
-                /* Before its thread can respond: see the header. */
+                /*
+                 * Must be set before the connection's thread can respond: see n_connections in the
+                 * header.
+                 */
                 atomic_store(&server->n_connections, i + 1);
                 int r = pthread_create(&connection->thread, NULL, run_connection, connection);
                 assert(r == 0);
@@ -108,7 +111,7 @@ bool loopback_server_send(int fd, const void *data, size_t n) {
 
 bool loopback_server_read_request(int fd, char *text, size_t space, char **ret_body,
                                   size_t *ret_n_body) {
-        size_t n = 0, wanted = 0; /* 0 = the head is not complete */
+        size_t n = 0, wanted = 0; /* 0 = the head is incomplete */
 
         while (wanted == 0 || n < wanted) {
                 ssize_t got = recv(fd, text + n, space - 1 - n, 0);

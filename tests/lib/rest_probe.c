@@ -60,7 +60,7 @@ static int verb_of(const char *word, enum hf_verb *ret_verb) {
         return -EINVAL;
 }
 
-/* Of "apps/v1/things" or "v1/configmaps", which is split in place. */
+/* Parses "apps/v1/things" or "v1/configmaps". Splits the text in place. */
 static struct hf_resource resource_of(char *path) {
         char *last = strrchr(path, '/');
         *last = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See scripted_server.h. A connection's thread copies what it has to send before it unlocks. */
+/* See scripted_server.h. A connection's thread copies its response before it unlocks. */
 #include "scripted_server.h"
 
 #include <assert.h>
@@ -16,8 +16,8 @@ struct response {
         enum scripted_server_end end;
 };
 
-static void choose_locked(struct scripted_server *server, const char *request,
-                          struct response *ret_response) {
+static void choose_response_locked(struct scripted_server *server, const char *request,
+                                   struct response *ret_response) {
         bool is_first = server->n_requests < server->n_first;
         const char *text = is_first ? server->first[server->n_requests] : server->script;
 
@@ -49,7 +49,7 @@ static void serve(void *ctx, int fd) {
         while (loopback_server_read_request(fd, request, sizeof request, &body, &n_body)) {
                 pthread_mutex_lock(&server->mu);
                 memcpy(server->request, request, sizeof request);
-                choose_locked(server, request, &response);
+                choose_response_locked(server, request, &response);
                 server->n_requests++;
                 pthread_cond_broadcast(&server->cond);
                 pthread_mutex_unlock(&server->mu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See store_client.h. Each operation is started into a reply, the caller's or one of its own. */
+/* See store_client.h. Each operation fills the caller's reply, or a temporary one. */
 #include "store_client.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 
 #define DEADLINE in_msec(20000)
 
-/* r: what starting returned. Waits for the reply; without a caller's one, drops it. */
+/* Waits for the reply, unless r says that the operation did not start. Frees a temporary reply. */
 static int finish(int r, struct store_reply *reply, struct store_reply *of_caller) {
         if (r == 0)
                 r = store_reply_wait(reply);

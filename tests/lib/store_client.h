@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Blocking operations on a store, with a deadline of 20 s. They return the error of starting or of
- * the reply. A reply that is not NULL is the caller's to deinit, whatever is returned.
+ * Blocking operations on a store, with a deadline of 20 s. They return the error of the call or of
+ * the reply. The caller deinitializes a reply that is not NULL, whatever the result.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,9 @@ int store_client_list(struct hfd_store *store, const char *prefix, const char *s
 int store_client_txn(struct hfd_store *store, const struct hfd_txn *txn, struct store_reply *reply);
 int store_client_compact(struct hfd_store *store, uint64_t revision);
 
-/* These return a revision, 0 = failed: the store's, that of the write, that of the key (0 = none).
+/*
+ * These return a revision, or 0 on failure: the current one of the store, the one of the write, or
+ * the last one of the key (0 also if there is no such key).
  */
 uint64_t store_client_revision(struct hfd_store *store);
 uint64_t store_client_put(struct hfd_store *store, const char *key, const char *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See store_reply.h. That a store replies once is asserted here, for every operation of a test. */
+/* See store_reply.h. It asserts that each operation gets exactly one reply. */
 #include "store_reply.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ int store_reply_wait(struct store_reply *reply) {
 
         pthread_mutex_lock(&reply->mu);
         while (!reply->done) {
-                assert(r == 0); /* else it has waited too long */
+                assert(r == 0); /* it did not wait too long */
                 r = hf_clock_system()->wait(NULL, &reply->cond, &reply->mu, until);
         }
         pthread_mutex_unlock(&reply->mu);

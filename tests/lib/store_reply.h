@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The reply of a store (server/storage/store.h) that a test waits for: a copy that outlives the
- * store's callback. Waiting aborts when it takes too long. Thread: one waits; the store's thread
- * fills it.
+ * A copy of a store's reply (server/storage/store.h), for a test that waits for it. Waiting aborts
+ * after PATIENCE_MSEC. Thread: one thread waits; the store's thread fills it.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -32,7 +31,7 @@ struct store_reply {
 
 void store_reply_init(struct store_reply *reply);
 void store_reply_deinit(struct store_reply *reply);
-/* For an operation's done, with the store_reply as its ctx. */
+/* The callback for an operation; ctx is the store_reply. */
 void store_reply_fill(void *ctx, const struct hfd_store_reply *from);
 int store_reply_wait(struct store_reply *reply); /* returns reply->error */
 /* The value of kvs[i] as a string; "(none)" if there is none. */

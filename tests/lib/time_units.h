@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Short units for tests whose times are written out: 3 * SEC, 20 * MSEC. */
+/* Short names for the time units of tests: 3 * SEC, 20 * MSEC. */
 #include <stdint.h>
 
 #include <holdfast/clock.h>
@@ -8,8 +8,8 @@
 #define SEC  HF_NSEC_PER_SEC
 #define MSEC HF_NSEC_PER_MSEC
 
-/* How long fixtures wait before they fail: below the time limit of a test. */
+/* How long fixtures wait before they fail. Less than the time limit of a test (120 s). */
 #define PATIENCE_MSEC 100000
 
-/* The boot time that many milliseconds from now. */
+/* The boot-clock time in ms milliseconds. */
 static inline hf_nsec in_msec(int64_t ms) { return hf_now(hf_clock_system()) + ms * MSEC; }

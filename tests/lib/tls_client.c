@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See tls_client.h. OpenSSL alone is used, without the server's code: a test must not talk to
- * itself.
+ * See tls_client.h. It uses OpenSSL only, none of the server's code, so that an error of the server
+ * cannot cancel out.
  */
 #include "tls_client.h"
 
@@ -113,7 +113,7 @@ void tls_client_drop(struct tls_client *client, size_t n) {
         client->n_in -= n;
 }
 
-/* After the wait SSL_read reports that it wants more: then the server has not closed. */
+/* If SSL_read still wants more after the wait, the server has not closed the connection. */
 bool tls_client_is_closed(struct tls_client *client) {
         do
                 client->n_in = 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See two_lease_fixture.h. Two invariants of this file: every random number comes from draw(), in
- * the order of events, or a seed would no longer be a schedule; and watch events of one Lease reach
- * a process in the order of the changes.
+ * See two_lease_fixture.h. Two invariants of this file:
+ *
+ * Every random number comes from two_lease_fixture_random(), and the calls follow the order of
+ * events. Otherwise a seed would not reproduce its schedule.
+ *
+ * A process gets the watch events of one Lease in the order of the changes.
  */
 #include "two_lease_fixture.h"
 
@@ -20,7 +23,7 @@
         fail_msg("seed %llu, at %.3f s: " format, (unsigned long long)(f)->seed,                   \
                  (double)(f)->now / 1e9, __VA_ARGS__)
 
-uint64_t two_lease_fixture_draw(struct two_lease_fixture *f) {
+uint64_t two_lease_fixture_random(struct two_lease_fixture *f) {
         uint64_t z = f->rng += UINT64_C(0x9e3779b97f4a7c15);
 
         z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -29,11 +32,11 @@ uint64_t two_lease_fixture_draw(struct two_lease_fixture *f) {
 }
 
 bool two_lease_fixture_chance(struct two_lease_fixture *f, unsigned of_1000) {
-        return two_lease_fixture_draw(f) % 1000 < of_1000;
+        return two_lease_fixture_random(f) % 1000 < of_1000;
 }
 
-hf_nsec two_lease_fixture_up_to(struct two_lease_fixture *f, hf_nsec most) {
-        return (hf_nsec)(two_lease_fixture_draw(f) % (uint64_t)most);
+hf_nsec two_lease_fixture_random_below(struct two_lease_fixture *f, hf_nsec most) {
+        return (hf_nsec)(two_lease_fixture_random(f) % (uint64_t)most);
 }
 
 static bool has_fault(struct two_lease_fixture *f, unsigned of_1000) {
@@ -62,14 +65,14 @@ static struct two_lease_event *add_event(struct two_lease_fixture *f,
         return event;
 }
 
-/* How long something is on its way: short as a rule, sometimes long. */
+/* The delay of a message: usually short, with faults sometimes long. */
 static hf_nsec latency(struct two_lease_fixture *f) {
         if (has_fault(f, 30))
-                return two_lease_fixture_up_to(f, 12 * SEC);
-        return 1 + two_lease_fixture_up_to(f, 5 * MSEC);
+                return two_lease_fixture_random_below(f, 12 * SEC);
+        return 1 + two_lease_fixture_random_below(f, 5 * MSEC);
 }
 
-/* A lost request is a reply at its deadline. */
+/* A lost request looks to its sender like a timeout at the deadline. */
 static void send_request(struct two_lease_fixture *f, int process, enum hf__two_lease_side side,
                          bool write, uint32_t op_id, hf_nsec deadline,
                          const struct hf__record *record) {
@@ -96,9 +99,9 @@ static void send_watch_event(struct two_lease_fixture *f, int process,
 
         if (!p->alive || p->watch == 0 || !does_know(p, side))
                 return;
-        /* An event must not overtake an earlier one of the same Lease. */
+        /* An event must not overtake an earlier event of the same Lease. */
         if (f->now + latency(f) > p->watched_at[side])
-                p->watched_at[side] = f->now + 1 + two_lease_fixture_up_to(f, 5 * MSEC);
+                p->watched_at[side] = f->now + 1 + two_lease_fixture_random_below(f, 5 * MSEC);
         struct two_lease_event *event =
                 add_event(f, TWO_LEASE_WATCH_EVENT, process, p->watched_at[side]);
         event->side = side;
@@ -122,7 +125,10 @@ void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side 
         struct hf__record *lease = &f->lease[side];
 
         check_stays_stopped(f, side, record);
-        /* What the real store and term records do; the core and the lock must not rely on more. */
+        /*
+         * This is all that the real store and its term records do. The core and the lock must not
+         * rely on more.
+         */
         f->revision++;
         if (!hf__record_same_fields(lease, record))
                 f->put_at[side] = f->now;
@@ -132,7 +138,7 @@ void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side 
         *lease = *record;
         lease->exists = true;
         lease->cause = HF__CAUSE_NONE;
-        lease->beat = lease->term = 0;
+        lease->change_count = lease->term = 0;
         lease->unsettled = false;
         lease->rv_number = f->revision;
         (void)snprintf(lease->rv, sizeof lease->rv, "%u", (unsigned)f->revision);
@@ -140,7 +146,7 @@ void two_lease_fixture_put(struct two_lease_fixture *f, enum hf__two_lease_side 
                 send_watch_event(f, (int)i, side);
 }
 
-/* No record is replaced or cleared by another process before its time is over. */
+/* Asserts that no process replaces or clears the unexpired record of another one. */
 static void check_is_not_taken_early(const struct two_lease_fixture *f,
                                      const struct two_lease_event *event) {
         const struct hf__record *lease = &f->lease[event->side];
@@ -168,15 +174,15 @@ static int apply_write(struct two_lease_fixture *f, const struct two_lease_event
         return 0;
 }
 
-static int apply(struct two_lease_fixture *f, const struct two_lease_event *request) {
+static int apply_request(struct two_lease_fixture *f, const struct two_lease_event *request) {
         if (request->write)
                 return apply_write(f, request);
         return f->lease[request->side].exists ? 0 : HF_E_NOT_FOUND;
 }
 
-/* Applies a request and sends its reply. A reply that is lost or late is a timeout. */
+/* Applies a request and sends its reply. The sender sees a lost or late reply as a timeout. */
 static void handle_request(struct two_lease_fixture *f, const struct two_lease_event *request) {
-        int result = apply(f, request);
+        int result = apply_request(f, request);
         hf_nsec at = f->now + latency(f);
         bool lost = has_fault(f, 20);
         hf_nsec when = lost || at > request->deadline ? request->deadline : at;
@@ -191,13 +197,14 @@ static void handle_request(struct two_lease_fixture *f, const struct two_lease_e
         reply->record = f->lease[request->side];
 }
 
-/* ---- a process: what its lock and its core ask for ---- */
+/* ---- a process: the commands of its lock and the actions of its core ---- */
 
 static void send_message(struct two_lease_fixture *f, int process, enum hf__core_event_type type,
                          const struct hf__two_lease_command *command) {
         hf_nsec most = has_fault(f, 50) ? 50 * MSEC : MSEC / 5;
-        struct two_lease_event *event = add_event(f, TWO_LEASE_MESSAGE, process,
-                                                  f->now + 1 + two_lease_fixture_up_to(f, most));
+        struct two_lease_event *event =
+                add_event(f, TWO_LEASE_MESSAGE, process,
+                          f->now + 1 + two_lease_fixture_random_below(f, most));
 
         event->message = type;
         event->op_id = command->op_id;
@@ -205,13 +212,18 @@ static void send_message(struct two_lease_fixture *f, int process, enum hf__core
         event->record = command->record;
 }
 
-/* A write that clears the old Lease while the process follows gives it back, or undoes a taking. */
+/*
+ * Counts writes that clear the old Lease while the process follows. Such a write either releases a
+ * lock of which only the old half is held, or undoes an acquire.
+ */
 static void count_clearing(struct two_lease_fixture *f, const struct two_lease_process *p,
                            const struct hf__two_lease_command *command) {
         if (command->type != HF__TWO_LEASE_WRITE || command->side != OLD ||
             command->record.holder[0] || p->core.state != HF_FOLLOWING)
                 return;
-        /* While the core acquires (2), the lock undoes a taking within that operation. */
+        /*
+         * While the core acquires (op_kind 2), the lock undoes the acquire within that operation.
+         */
         f->n_given_back += p->core.op_kind != 2;
         f->n_undone += p->core.op_kind == 2;
 }
@@ -255,13 +267,16 @@ static void check_acts_alone(struct two_lease_fixture *f, int process) {
         }
 }
 
-/* The fence of a new term is that of the term records, unless a Lease was taken meanwhile. */
+/*
+ * The fence of a new term must equal the term records, unless a Lease was acquired by another
+ * process meanwhile.
+ */
 static void check_fence(const struct two_lease_fixture *f, const struct two_lease_process *p,
                         uint64_t term) {
         for (int side = OLD; side <= NEW; side++) {
                 const struct hf__record *lease = &f->lease[side];
                 bool is_mine = strcmp(lease->holder, p->identity) == 0 &&
-                               lease->acquire_us == p->core.mine.acquire_us;
+                               lease->acquire_us == p->core.term_record.acquire_us;
                 uint64_t fenced = side == OLD && p->knows == KNOWS_BOTH ? p->two.old_term : term;
                 if (does_know(p, side) && is_mine)
                         assert_int_equal(fenced, f->term[side]);
@@ -279,8 +294,8 @@ static void begin_term(struct two_lease_fixture *f, int process,
         check_fence(f, p, action->term);
 }
 
-static void end_process(const struct two_lease_fixture *f, struct two_lease_process *p,
-                        bool released) {
+static void check_release(const struct two_lease_fixture *f, struct two_lease_process *p,
+                          bool released) {
         p->is_done = released;
         for (int side = OLD; released && side <= NEW; side++)
                 if (strcmp(f->lease[side].holder, p->identity) == 0)
@@ -295,7 +310,7 @@ static void open_watch(struct two_lease_fixture *f, int process) {
                         send_watch_event(f, process, side);
 }
 
-/* A read or a write: straight to the one Lease, or by way of the lock of both. */
+/* Starts a read or a write: directly on the only Lease, or through the lock on both. */
 static void begin_operation(struct two_lease_fixture *f, int process,
                             const struct hf__core_action *action) {
         struct two_lease_process *p = &f->processes[process];
@@ -331,17 +346,17 @@ static void carry_out_action(struct two_lease_fixture *f, int process,
         case HF__ACT_TERM_DRAIN:
         case HF__ACT_TERM_ABORT:
                 add_event(f, TWO_LEASE_JOINED, process,
-                          f->now + 1 + two_lease_fixture_up_to(f, SEC));
+                          f->now + 1 + two_lease_fixture_random_below(f, SEC));
                 break;
         case HF__ACT_GATE_SHUT:
         case HF__ACT_STUCK:
         case HF__ACT_REPORT: break;
-        case HF__ACT_STOPPED: end_process(f, p, action->released); break;
+        case HF__ACT_STOPPED: check_release(f, p, action->released); break;
         }
 }
 
-/* The gate is shut first, as in the elector. */
-static void step(struct two_lease_fixture *f, int process, struct hf__core_event *event) {
+/* As in the elector, the gate is shut before the other actions are carried out. */
+static void step_core(struct two_lease_fixture *f, int process, struct hf__core_event *event) {
         struct two_lease_process *p = &f->processes[process];
         struct hf__core_actions actions;
 
@@ -357,7 +372,7 @@ static void step(struct two_lease_fixture *f, int process, struct hf__core_event
 void two_lease_fixture_start(struct two_lease_fixture *f, int process,
                              enum two_lease_knowledge knows, const char *identity) {
         struct two_lease_process *p = &f->processes[process];
-        struct hf__core_config config = {.seed = two_lease_fixture_draw(f)};
+        struct hf__core_config config = {.seed = two_lease_fixture_random(f)};
         struct hf__core_event tick = {.type = HF__EV_TICK};
         unsigned incarnation = p->incarnation + 1;
 
@@ -372,7 +387,7 @@ void two_lease_fixture_start(struct two_lease_fixture *f, int process,
         hf__core_init(&p->core, &config, time_of(f));
         if (f->n_processes <= (unsigned)process)
                 f->n_processes = (unsigned)process + 1;
-        step(f, process, &tick);
+        step_core(f, process, &tick);
 }
 
 void two_lease_fixture_crash(struct two_lease_fixture *f, int process) {
@@ -385,12 +400,12 @@ void two_lease_fixture_crash(struct two_lease_fixture *f, int process) {
         p->alive = p->acts = false;
 }
 
-void two_lease_fixture_order(struct two_lease_fixture *f, int process,
-                             enum hf__core_event_type type) {
+void two_lease_fixture_feed(struct two_lease_fixture *f, int process,
+                            enum hf__core_event_type type) {
         struct hf__core_event event = {.type = type};
 
         if (f->processes[process].alive)
-                step(f, process, &event);
+                step_core(f, process, &event);
 }
 
 /* ---- handling events ---- */
@@ -403,19 +418,22 @@ static void handle_reply(struct two_lease_fixture *f, const struct two_lease_eve
                                       .result = event->result,
                                       .record = event->record};
 
-        /* Between any two writes there is a reply, so this crashes a process at each place. */
+        /*
+         * There is a reply between any two writes, so crash_at can crash a process between any two
+         * of them.
+         */
         if (++f->n_replies == f->crash_at) {
                 two_lease_fixture_crash(f, event->process);
                 return;
         }
         if (p->knows != KNOWS_BOTH) {
-                step(f, event->process, &done);
+                step_core(f, event->process, &done);
                 return;
         }
         hf__two_lease_response(&p->two, event->side, event->op_id, event->result, 0, &event->record,
                                time_of(f), &commands);
         carry_out_commands(f, event->process, &commands);
-        f->n_halves += p->two.half_since != 0;
+        f->n_half_held += p->two.half_held_since != 0;
 }
 
 static void handle_watch_event(struct two_lease_fixture *f, const struct two_lease_event *event) {
@@ -427,9 +445,9 @@ static void handle_watch_event(struct two_lease_fixture *f, const struct two_lea
                 return;
         if (has_fault(f, 20)) {
                 watched.type = HF__EV_WATCH_LOST;
-                step(f, event->process, &watched);
+                step_core(f, event->process, &watched);
         } else if (p->knows != KNOWS_BOTH) {
-                step(f, event->process, &watched);
+                step_core(f, event->process, &watched);
         } else {
                 hf__two_lease_watched(&p->two, event->side, &event->record, time_of(f), &commands);
                 carry_out_commands(f, event->process, &commands);
@@ -442,10 +460,10 @@ static void handle_message(struct two_lease_fixture *f, const struct two_lease_e
                                          .result = event->result,
                                          .record = event->record};
 
-        step(f, event->process, &message);
+        step_core(f, event->process, &message);
 }
 
-/* What arrives at a paused process waits until it goes on, in the same order. */
+/* Events for a paused process are delivered after the pause, in the same order. */
 static void postpone(struct two_lease_fixture *f, const struct two_lease_event *event) {
         hf_nsec until = f->processes[event->process].paused_until;
         struct two_lease_event *later = add_event(f, event->type, event->process, until);
@@ -454,10 +472,11 @@ static void postpone(struct two_lease_fixture *f, const struct two_lease_event *
         later->at = until;
 }
 
-static void handle(struct two_lease_fixture *f, const struct two_lease_event *event) {
+static void handle_event(struct two_lease_fixture *f, const struct two_lease_event *event) {
         const struct two_lease_process *p = &f->processes[event->process];
 
-        if (event->type == TWO_LEASE_REQUEST) { /* even if its sender has crashed meanwhile */
+        if (event->type == TWO_LEASE_REQUEST) {
+                /* The store applies a request even if the sender has crashed meanwhile. */
                 handle_request(f, event);
                 return;
         }
@@ -472,20 +491,20 @@ static void handle(struct two_lease_fixture *f, const struct two_lease_event *ev
         case TWO_LEASE_REPLY: handle_reply(f, event); break;
         case TWO_LEASE_WATCH_EVENT: handle_watch_event(f, event); break;
         case TWO_LEASE_MESSAGE: handle_message(f, event); break;
-        case TWO_LEASE_JOINED: two_lease_fixture_order(f, event->process, HF__EV_JOINED); break;
+        case TWO_LEASE_JOINED: two_lease_fixture_feed(f, event->process, HF__EV_JOINED); break;
         }
 }
 
 /* ---- time ---- */
 
-/* A process that is paused past its time to wake does so when it goes on. */
+/* A process that should have woken during its pause wakes at the end of the pause. */
 static hf_nsec wakes_at(const struct two_lease_process *p) {
         if (!p->alive)
                 return HF_NSEC_NEVER;
         return p->wake_at > p->paused_until ? p->wake_at : p->paused_until;
 }
 
-/* The index of the next event up to *at, which becomes its time; -1 = there is none. */
+/* Returns the index of the next event before *at, and sets *at to its time. -1 = there is none. */
 static int next_event(const struct two_lease_fixture *f, hf_nsec *at) {
         int next = -1;
 
@@ -500,7 +519,7 @@ static int next_event(const struct two_lease_fixture *f, hf_nsec *at) {
         return next;
 }
 
-/* The process to wake before *at, which becomes its time; -1 = there is none. */
+/* Returns the next process to wake before *at, and sets *at to that time. -1 = there is none. */
 static int next_to_wake(const struct two_lease_fixture *f, hf_nsec *at) {
         int next = -1;
 
@@ -512,8 +531,8 @@ static int next_to_wake(const struct two_lease_fixture *f, hf_nsec *at) {
         return next;
 }
 
-/* Lets the next thing happen, unless it is due at `until` or later. */
-static bool run_once(struct two_lease_fixture *f, hf_nsec until) {
+/* Handles the next event or wake-up before `until`. Returns false if there is none. */
+static bool handle_next(struct two_lease_fixture *f, hf_nsec until) {
         hf_nsec at = until;
         int next = next_event(f, &at), waking = next_to_wake(f, &at);
 
@@ -523,24 +542,24 @@ static bool run_once(struct two_lease_fixture *f, hf_nsec until) {
         }
         f->now = at > f->now ? at : f->now;
         if (waking >= 0) {
-                two_lease_fixture_order(f, waking, HF__EV_TICK);
+                two_lease_fixture_feed(f, waking, HF__EV_TICK);
                 return true;
         }
         struct two_lease_event event = f->events[next];
         f->events[next] = f->events[--f->n_events];
-        handle(f, &event);
+        handle_event(f, &event);
         return true;
 }
 
 void two_lease_fixture_run_for(struct two_lease_fixture *f, hf_nsec duration) {
         hf_nsec until = f->now + duration;
 
-        while (run_once(f, until))
+        while (handle_next(f, until))
                 ;
 }
 
 struct two_lease_fixture *two_lease_fixture_new(uint64_t seed) {
-        static struct two_lease_fixture f; /* large */
+        static struct two_lease_fixture f; /* static because it is large */
 
         memset(&f, 0, sizeof f);
         f.now = 1000 * SEC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See watch_recorder.h. That nothing comes after the end of a watch is asserted here. */
+/* See watch_recorder.h. It asserts that no event follows the end of a watch. */
 #include "watch_recorder.h"
 
 #include <assert.h>
@@ -60,14 +60,14 @@ int watch_recorder_start(struct watch_recorder *recorder, struct hfd_store *stor
         return r;
 }
 
-/* Until n events were recorded, if n is not SIZE_MAX, or the watch has ended. */
+/* Waits until n events were recorded (SIZE_MAX: no such limit), or the watch has ended. */
 static void wait_for(struct watch_recorder *recorder, size_t n) {
         hf_nsec until = in_msec(PATIENCE_MSEC);
         int r = 0;
 
         pthread_mutex_lock(&recorder->mu);
         while (recorder->n < n && !recorder->ended) {
-                assert(r == 0); /* else it has waited too long */
+                assert(r == 0); /* it did not wait too long */
                 r = hf_clock_system()->wait(NULL, &recorder->cond, &recorder->mu, until);
         }
         pthread_mutex_unlock(&recorder->mu);

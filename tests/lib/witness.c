@@ -30,7 +30,7 @@ static struct hf_host host = {.size = sizeof host};
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int outcome;       /* guarded by mu */
-static bool is_answered;  /* guarded by mu */
+static bool has_reply;    /* guarded by mu */
 static uint64_t revision; /* guarded by mu */
 
 static hf_nsec monotonic(void) {
@@ -43,19 +43,19 @@ static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
         pthread_mutex_lock(&mu);
         outcome = reply->error;
         revision = reply->revision;
-        is_answered = true;
+        has_reply = true;
         pthread_cond_signal(&cond);
         pthread_mutex_unlock(&mu);
 }
 
-/* r: what starting an operation returned. Waits for its reply. */
+/* Waits for the reply, unless r says that the operation did not start. Returns the error. */
 static int wait_reply(int r) {
         if (r != 0)
                 return r;
         pthread_mutex_lock(&mu);
-        while (!is_answered)
+        while (!has_reply)
                 pthread_cond_wait(&cond, &mu);
-        is_answered = false;
+        has_reply = false;
         r = outcome;
         pthread_mutex_unlock(&mu);
         return r;

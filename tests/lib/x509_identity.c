@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See x509_identity.h. Valid from two hours ago, so that one can be expired. */
+/*
+ * See x509_identity.h. A certificate is valid from two hours ago, so that the test can make an
+ * expired one.
+ */
 #include "x509_identity.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A key and a certificate that are made on the spot, for tests of TLS. */
+/* A newly generated key and certificate, for tests of TLS. */
 #include <stdbool.h>
 
 #include <openssl/x509v3.h>
@@ -11,7 +11,7 @@ struct x509_identity {
         char *cert_pem, *key_pem;
 };
 
-/* issuer NULL = signs itself. seconds: how long it is valid; negative = expired since then. */
+/* issuer NULL = self-signed. seconds: how long it is valid; negative = expired for that long. */
 struct x509_identity x509_identity_make(const char *common_name, const char *organisation,
                                         const struct x509_identity *issuer, bool is_ca,
                                         long seconds);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_run.py BUILD: the runner of the mutants refuses what it must refuse, and refreshes patches.
+"""check_run.py BUILD: checks that the runner of the mutants refuses bad patches, and that it
+refreshes patches.
 
 It works on copies of one patch, in a temporary directory.
 """
@@ -22,7 +23,7 @@ ADDED = re.search(r"^\+ .*\n", GOOD, re.MULTILINE)[0]
 
 
 def attempt(function, *arguments):
-    """What it raises as a failure, or None."""
+    """Returns the message of the failure that it raises, or None."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         try:
             function(*arguments)
@@ -53,7 +54,7 @@ def check_refusals(build):
 
 
 def longer(text):
-    """The head of the last hunk, with one line more in the patched file."""
+    """Changes the head of the last hunk, so that it announces one line more."""
     head = re.findall(r"@@ .*? @@", text)[-1]
     return re.sub(r"\+(\d+),(\d+)", lambda m: f"+{m[1]},{int(m[2]) + 1}", head)
 
@@ -64,7 +65,7 @@ def git(*arguments):
 
 
 def check_refresh(root):
-    """The source changes: a member is renamed, and the lines of the mutant are broken anew."""
+    """The source changes: a member is renamed, and the changed lines are wrapped differently."""
     source = run.ROOT / "leader" / "elector_core_lease.c"
     source.parent.mkdir()
     shutil.copyfile(root / "leader" / "elector_core_lease.c", source)

@@ -15,15 +15,15 @@ A mutant is a file NAME.patch: a text that says what the mistake is and what mus
     Sim-Options: --by-effect    options that the simulator needs for it (this line may be missing)
 
 and a unified diff. The runner copies the sources that the diff names, patches and compiles the
-copies, and links them with the simulator that BUILD (a build directory) has already made. The
+copies, and links them with the simulator that was built in BUILD (a build directory). The
 sources themselves are never changed. A mutant fails when its patch does not apply exactly, when it
 does not compile without a warning, and when the simulator does not catch it.
 
-`refresh` is for the day on which the core changes. It rewrites a patch that still applies, merges
+Use `refresh` after a change of the core. It rewrites a patch that still applies, merges
 one that applied to an earlier commit, or applies it with fuzz, in this order, and reports the
-patches that need a hand. For the merge it formats the old sources as clang-format formats the
-present ones. COMMAND is run with the names of the copies of the old sources, to do to them what was
-done to the present ones: --with 'sed -i s/old_name/new_name/g'.
+patches that must be edited by hand. For the merge it formats the old sources as clang-format formats the
+present ones. COMMAND is run on the copies of the old sources, to repeat a change that was made to the
+present ones: --with 'sed -i s/old_name/new_name/g'.
 """
 import argparse
 import json
@@ -39,7 +39,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 N_SCHEDULES = 20000
-N_AT_LEAST = 21  # mutants; one that is no longer wanted is taken away here too
+N_AT_LEAST = 21  # the number of mutants, so that none is lost; reduce it when one is removed
 
 
 class Failure(Exception):
@@ -91,7 +91,7 @@ def copy_sources(files, directory):
 # ---- build and run ----
 
 def commands_of(build):
-    """What BUILD runs to compile and to link, by output."""
+    """The commands by which BUILD compiles and links, by output."""
     done = subprocess.run(["ninja", "-C", build, "-t", "compdb", "-x", "c_COMPILER", "c_LINKER"],
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -209,8 +209,8 @@ def patched_as_of(mutant, revision, base, mutated):
 
 
 def merge(mutant, current, directory, command):
-    """A merge of the present sources and of the mutant as of the last commit to which its patch
-    applied. Returns that commit, or None; current then is as it was."""
+    """Merges the present sources and the mutant as of the last commit to which its patch
+    applied. Returns that commit, or None and leaves `current` unchanged."""
     for revision in git("rev-list", "HEAD", "--", *mutant.files).split():
         base, mutated = (directory / f"{revision}-{side}" for side in ("base", "mutated"))
         if patched_as_of(mutant, revision, base, mutated):
@@ -240,7 +240,7 @@ def diff(name, mutated):
 
 
 def refresh_one(name, command):
-    """Returns what was done, in words."""
+    """Returns a description of what was done."""
     mutant = Mutant(name)
     with tempfile.TemporaryDirectory(prefix="hf-mutant-") as temporary:
         directory = pathlib.Path(temporary)

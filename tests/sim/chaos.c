@@ -98,8 +98,8 @@ static void outsider_write(struct sim *sim) {
                 return;
         if (way >= 4) { /* only labels change, the record stays */
                 COUNT(sim, label_edits);
-                if (sim_chance(sim, 20)) { /* the annotation that asks for a hand-over, whoever the
-                                              holder is */
+                /* The annotation that requests a hand-over, whoever the holder is. */
+                if (sim_chance(sim, 20)) {
                         COUNT(sim, hand_overs_by_annotation);
                         sim_mark(sim, MARK_STORE, -1, sim->now, 0,
                                  "the Lease asks for a hand-over");

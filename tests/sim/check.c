@@ -57,7 +57,7 @@ void sim_check_p1(struct sim *sim) {
                 COUNT(sim, overlaps_excused);
 }
 
-/* Whether the process of that name may act and is not excused. */
+/* Whether the process with this identity may act and is not excused. */
 static bool may_act_by_right(struct sim *sim, const char *identity) {
         for (int p = 0; p < sim->n_procs; p++) {
                 struct sim_proc *proc = &sim->procs[p];

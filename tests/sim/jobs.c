@@ -51,8 +51,8 @@ static bool run_one(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
 }
 
 /*
- * Runs a schedule unchanged, then once more for each step of one of its processes, which is asked
- * to stop there.
+ * Runs a schedule unchanged, then once more for each step of one of its processes, which is stopped
+ * there.
  */
 static bool run_sweep(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
                       struct job *job) {
@@ -148,8 +148,8 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
                 }
                 if (plan->progress)
                         print_progress(plan, shared, began, &printed_at);
-                (void)sigtimedwait(&ended, NULL, &poll_interval); /* run_jobs has blocked the
-                                                                     signal, so none is missed */
+                /* Run_jobs has blocked the signal, so none is missed. */
+                (void)sigtimedwait(&ended, NULL, &poll_interval);
         }
         if (plan->progress && isatty(2))
                 fputc('\n', stderr);

@@ -12,7 +12,7 @@
 
 static hf_nsec short_delay(struct sim *sim) { return sim_between(sim, MS / 2, 20 * MS); }
 
-/* In percent, how often a request or the opening of a watch fails. */
+/* The percentage of requests, or of opened watches, that fail. */
 static bool goes_wrong(struct sim *sim, enum sim_network network) {
         switch (network) {
         case NET_GOOD: return !sim->calm && sim_draw(sim) % 256 == 0;
@@ -40,7 +40,7 @@ static void refuse_request(struct sim *sim, struct sim_op *op) {
         reply_at(sim, op, sim->now + short_delay(sim));
 }
 
-/* The numbers are drawn, so their order is part of what a seed means. */
+/* The values are chosen by random numbers, so their order is part of the meaning of a seed. */
 enum way { LOSE_REQUEST, LOSE_REPLY, REFUSE, BREAK_CONNECTION, SLOW_DOWN, HANG, _N_WAYS };
 
 static enum way way_to_fail(struct sim *sim, enum sim_network network) {
@@ -148,10 +148,7 @@ static bool is_delayed(struct sim *sim, struct sim_op *op) {
         return true;
 }
 
-/*
- * A request reaches the store. The reply is what the store knows at this moment, however late it
- * arrives.
- */
+/* A request reaches the store. The reply has the state of this moment, however late it arrives. */
 void sim_net_apply(struct sim *sim, uint64_t index) {
         struct sim_op *op = &sim->ops[index];
         const struct sim_proc *proc = &sim->procs[op->proc];

@@ -133,7 +133,10 @@ void sim_proc_work(struct sim *sim, int p) {
                 COUNT(sim, late_fenced_writes);
                 under_way = sim_between(sim, S, 3 * sim->timing.lease_duration);
         }
-        /* The elector learns of a refusal if the write had passed the gate, else only sometimes. */
+        /*
+         * If the write had passed the gate, the elector learns of a refusal; otherwise only
+         * sometimes.
+         */
         sim_event_at(sim, sim->now + under_way, E_FENCED, p, proc->term,
                      gated || sim_chance(sim, 10));
         sim_event_at(sim, sim->now + sim_between(sim, 200 * MS, 2 * S), E_WORK, p, proc->work_gen,
@@ -162,7 +165,7 @@ static void mark_validity(struct sim *sim, int p, hf_nsec valid_until) {
                          0, "");
 }
 
-/* What the shell around the core does, in the order in which the core lists the actions. */
+/* Carries out the actions in the order in which the core lists them, as the elector loop does. */
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
         struct sim_proc *proc = &sim->procs[p];
 
@@ -199,7 +202,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 COUNT(sim, aborts);
                 sim_mark(sim, MARK_NOTE, p, sim->now, 0, action->text);
                 proc->short_abort =
-                        !proc->stop_asked && !proc->core.hand_over_asked &&
+                        !proc->stop_asked && !proc->core.hand_over_requested &&
                         sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
                 notify_work(sim, p, true);
                 break;
@@ -217,7 +220,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         }
 }
 
-/* Asks the process of a sweep to stop after the chosen step. */
+/* Stops the process of a sweep after the chosen step. */
 static void sweep_stop(struct sim *sim, int p) {
         struct sim_sweep *sweep = &sim->sweep;
 

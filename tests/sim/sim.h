@@ -8,15 +8,19 @@
  * schedule has a part with faults ("chaos") and then a part without. It runs as a heap of events in
  * the order of true time. Each process sees only its own clock, which may run a little fast or
  * slow, or stand still. A process is a core with a queue of events, a gate, and the work of its
- * term. That work writes to the store all the time: some writes ask the gate first, and some do
+ * term. That work writes to the store all the time: some writes check the gate first, and some do
  * not.
  *
- *      sim.c       options, counts, output                 jobs.c     millions of schedules, in
- * several processes schedule.c  heap of events, clocks, one schedule    proc.c     steps and
- * actions of a process net.c       requests and watches, their faults      store.c    Lease,
- * revisions, term record, fence, restore chaos.c     which faults happen, and when planned.c  a
- * schedule without faults, and its speed check.c     the promises P1 to P6 timeline.c a schedule as
- * a picture
+ *      sim.c       options, counts, output
+ *      jobs.c      millions of schedules, in several processes
+ *      schedule.c  heap of events, clocks, one schedule
+ *      proc.c      steps and actions of a process
+ *      net.c       requests and watches, and their faults
+ *      store.c     Lease, revisions, term record, fence, restore
+ *      chaos.c     which faults happen, and when
+ *      planned.c   a schedule without faults, and its speed
+ *      check.c     the promises P1 to P6
+ *      timeline.c  a schedule as a picture
  *
  * docs/proof.md explains the model, the invariants and how to replay and read a failure.
  */
@@ -140,7 +144,7 @@ struct sim_op {
         bool is_write;
         bool delayed;           /* by a slow store; once only */
         bool delivered;         /* the core was waiting for the reply when it arrived */
-        unsigned n_epochs_seen; /* by the sender when it sent this */
+        unsigned n_epochs_seen; /* number that the sender knew when it sent this */
         bool stale;          /* the sender did not know yet that the store's history was replaced */
         unsigned n_restores; /* of the store: first when this was sent, then when it was applied */
         hf_nsec sent_local, sent_at;
@@ -194,14 +198,14 @@ struct sim_proc {
                             abort, 3 never */
 
         bool stop_asked;
-        bool clean_since_stop; /* nothing has failed since the stop was asked for */
+        bool clean_since_stop; /* nothing has failed since the stop was requested */
         bool has_written;
         unsigned last_write;    /* the last operation of this incarnation that is a write */
         bool old_write_applied; /* a write from before a restore was applied after it: its revision
                                    was issued again */
-        bool stopped_free;      /* the process said at its stop that the Lease does not name it */
-        unsigned n_steps;       /* of this incarnation */
-        bool op_went_wrong;     /* the last operation met a fault */
+        bool stopped_free;  /* at its stop the process reported that the Lease does not name it */
+        unsigned n_steps;   /* of this incarnation */
+        bool op_went_wrong; /* the last operation met a fault */
         hf_nsec stop_by_local;
         bool stale_history; /* the store's history was replaced, and the process does not know it
                                yet */
@@ -220,11 +224,11 @@ struct sim_term_record {
         int64_t acquire_us;
 };
 
-/* Asks one process to stop after one of its steps. */
+/* Stops one process after one of its steps. */
 struct sim_sweep {
-        bool on, calm; /* calm: there are no faults besides */
+        bool on, calm; /* calm: without other faults */
         int proc;
-        unsigned at;      /* the step after which it is asked to stop; 0 = never */
+        unsigned at;      /* the step after which it is stopped; 0 = never */
         unsigned n_steps; /* steps that the process has made */
 };
 
@@ -349,8 +353,8 @@ void sim_event_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int pro
 void sim_dispatch(struct sim *sim, const struct sim_event *event);
 void sim_run_until(struct sim *sim, hf_nsec until);
 /*
- * Runs one schedule, with the stop that sim->sweep asks for. False: a promise was broken, see
- * sim->violation.
+ * Runs one schedule, with the stop of sim->sweep if there is one. Returns false if a promise was
+ * broken, see sim->violation.
  */
 bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs);
 

@@ -32,11 +32,11 @@ static const char *lease_body(const char *name, const char *holder, const char *
 
 /* ---- statuses ---- */
 
-static void test_create_get_delete(void **state) {
+static void test_objects_are_created_read_and_deleted(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          lease_body("x", "a", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             lease_body("x", "a", NULL)),
                          0);
         assert_int_equal(f->last.status.http_code, 201);
         char uid[64], revision[32];
@@ -46,82 +46,84 @@ static void test_create_get_delete(void **state) {
         assert_int_equal(strlen(uid), 36);
         assert_string_equal(api_fixture_text_at(f, "metadata.namespace"), "default");
         assert_int_equal(strlen(api_fixture_text_at(f, "metadata.creationTimestamp")), 20);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_leases, "default", "x", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_leases, "default", "x", NULL,
+                                             NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
         assert_string_equal(api_fixture_text_at(f, "spec.holderIdentity"), "a");
         assert_string_equal(api_fixture_text_at(f, "kind"), "Lease");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_leases, "default", "x", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_leases, "default", "x", NULL,
+                                             NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status"), "Success");
         assert_string_equal(api_fixture_text_at(f, "details.uid"), uid);
         assert_string_equal(api_fixture_text_at(f, "details.kind"), "leases");
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_leases, "default", "x", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_leases, "default", "x", NULL,
+                                             NULL),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound",
                                    "leases.coordination.k8s.io \"x\" not found");
         assert_string_equal(api_fixture_text_at(f, "details.kind"), "leases");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_leases, "default", "x", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_leases, "default", "x", NULL,
+                                             NULL),
                          HF_E_NOT_FOUND);
 }
 
-static void test_exists(void **state) {
+static void test_creating_an_existing_object_fails(void **state) {
         struct api_fixture *f = *state;
         const char *body = "{\"metadata\":{\"name\":\"w\"}}";
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             body),
                          0);
         assert_string_equal(api_fixture_text_at(f, "apiVersion"), "tenancy.holdfast.dev/v1alpha1");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             body),
                          HF_E_EXISTS);
         api_fixture_expect_failure(f, 409, "AlreadyExists",
                                    "workspaces.tenancy.holdfast.dev \"w\" already exists");
 }
 
-static void test_missing_namespace(void **state) {
+static void test_a_create_needs_an_existing_namespace(void **state) {
         struct api_fixture *f = *state;
         const char *body = "{\"metadata\":{\"name\":\"c\"},\"data\":{\"k\":\"v\"}}";
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "nowhere", NULL, NULL,
-                                          body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "nowhere", NULL,
+                                             NULL, body),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound", "namespaces \"nowhere\" not found");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_namespaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"nowhere\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_namespaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"nowhere\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Active");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "nowhere", NULL, NULL,
-                                          body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "nowhere", NULL,
+                                             NULL, body),
                          0);
 }
 
-static void test_update_conflicts(void **state) {
+static void test_an_update_of_an_old_version_conflicts(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          lease_body("x", "a", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             lease_body("x", "a", NULL)),
                          0);
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
-                                          lease_body("x", "b", revision)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
+                                             lease_body("x", "b", revision)),
                          0);
         assert_int_equal(f->last.status.http_code, 200);
         assert_string_not_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
-                                          lease_body("x", "c", revision)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
+                                             lease_body("x", "c", revision)),
                          HF_E_CONFLICT);
         api_fixture_expect_failure(f, 409, "Conflict",
                                    "Operation cannot be fulfilled on leases.coordination.k8s.io "
                                    "\"x\": the object has been modified; please apply your "
                                    "changes to the latest version and try again");
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
-                                          lease_body("x", "c", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
+                                             lease_body("x", "c", NULL)),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "leases.coordination.k8s.io \"x\" is invalid: "
@@ -129,70 +131,71 @@ static void test_update_conflicts(void **state) {
                                    "specified for an "
                                    "update");
         /* An update creates a Lease that does not exist, unless it names a resourceVersion. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "y", NULL,
-                                          lease_body("y", "c", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "y", NULL,
+                                             lease_body("y", "c", NULL)),
                          0);
         assert_int_equal(f->last.status.http_code, 201);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "z", NULL,
-                                          lease_body("z", "c", "5")),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "z", NULL,
+                                             lease_body("z", "c", "5")),
                          HF_E_CONFLICT);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "none", NULL,
-                                          "{\"metadata\":{\"name\":\"none\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "none", NULL,
+                                             "{\"metadata\":{\"name\":\"none\"}}"),
                          HF_E_NOT_FOUND);
 }
 
-static void test_no_op_update_writes_nothing(void **state) {
+static void test_an_update_without_changes_writes_nothing(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          lease_body("x", "a", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             lease_body("x", "a", NULL)),
                          0);
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         char *body = strdup(f->last.body);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
-                                          body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "x", NULL,
+                                             body),
                          0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
         free(body);
 }
 
-static void test_bad_requests(void **state) {
+static void test_bad_requests_are_refused(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"metadata\":"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 400);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"x\",\"namespace\":\"other\"}"
-                                          "}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\",\"namespace\":"
+                                             "\"other\"}"
+                                             "}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "the namespace of the provided object does not match the "
                                    "namespace sent on the request");
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "default", "y", NULL,
-                                          lease_body("x", "a", "1")),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "default", "y", NULL,
+                                             lease_body("x", "a", "1")),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "the name of the object (x) does not match the name on the URL "
                                    "(y)");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          lease_body("x", "a", "7")),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             lease_body("x", "a", "7")),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "resourceVersion should not be set on objects to be created");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"x\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"x\"}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 400);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":7}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":7}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 400);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_leases, "default", NULL,
-                                          "fieldSelector=spec.x%3D1", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_leases, "default", NULL,
+                                             "fieldSelector=spec.x%3D1", NULL),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest", "field label not supported: spec.x");
 }
@@ -201,18 +204,19 @@ static void test_bad_requests(void **state) {
  * The cases of Kubernetes' TestValidateLease, TestValidateLeaseSpec and
  * TestValidateLeaseSpecUpdate.
  */
-static void test_lease_validation(void **state) {
+static void test_leases_are_validated_as_in_kubernetes(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"invalidName++\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"invalidName++\"}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 422);
         assert_int_equal(api_fixture_count_at(f, "details.causes"), 1);
         assert_string_equal(api_fixture_text_at(f, "details.kind"), "Lease");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"x\"},\"spec\":{"
-                                          "\"leaseDurationSeconds\":0,\"leaseTransitions\":-1}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\"},\"spec\":{"
+                                             "\"leaseDurationSeconds\":0,\"leaseTransitions\":-1}"
+                                             "}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(
                 f, 422, "Invalid",
@@ -220,9 +224,9 @@ static void test_lease_validation(void **state) {
                 "value: 0: must be greater than 0, "
                 "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0]");
         assert_int_equal(api_fixture_count_at(f, "details.causes"), 2);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"x\"},\"spec\":{"
-                                          "\"leaseDurationSeconds\":-5}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\"},\"spec\":{"
+                                             "\"leaseDurationSeconds\":-5}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "Lease.coordination.k8s.io \"x\" is invalid: "
@@ -230,7 +234,7 @@ static void test_lease_validation(void **state) {
                                    "than 0");
 }
 
-static void test_micro_time(void **state) {
+static void test_lease_times_need_microseconds(void **state) {
         static const char *const bad[] = {"\"2026-11-21T02:36:00Z\"",
                                           "\"2026-11-21T02:36:00.123Z\"", "\"soon\"", "5"};
         struct api_fixture *f = *state;
@@ -240,8 +244,8 @@ static void test_micro_time(void **state) {
                 (void)snprintf(body, sizeof body,
                                "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"renewTime\":%s}}",
                                bad[i]);
-                assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL,
-                                                  NULL, body),
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL,
+                                                     NULL, body),
                                  HF_E_INVALID);
                 assert_int_equal(f->last.status.http_code, 400);
         }
@@ -249,90 +253,91 @@ static void test_micro_time(void **state) {
                        "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"renewTime\":\"2026-11-21T03:36:"
                        "00.000001+01:00\",\"acquireTime\":null}"
                        "}");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
-                                          body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             body),
                          0);
         assert_string_equal(api_fixture_text_at(f, "spec.renewTime"),
                             "2026-11-21T02:36:00.000001Z");
         assert_null(strstr(f->last.body, "acquireTime"));
 }
 
-static void test_immutable(void **state) {
+static void test_immutable_metadata_cannot_be_changed(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"creationTimestamp\":"
-                                          "\"2020-01-01T00:00:00Z\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"creationTimestamp\":"
+                                             "\"2020-01-01T00:00:00Z\"}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 422);
         assert_non_null(strstr(api_fixture_text_at(f, "message"),
                                "metadata.creationTimestamp: Invalid value: "
                                "\"2020-01-01T00:00:00Z\": field is immutable"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"uid\":\"other\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"uid\":\"other\"}}"),
                          HF_E_CONFLICT);
         assert_non_null(
                 strstr(api_fixture_text_at(f, "message"),
                        "Precondition failed: UID in precondition: other, UID in object meta: "));
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
-                                          "{\"preconditions\":{\"uid\":\"other\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
+                                             "{\"preconditions\":{\"uid\":\"other\"}}"),
                          HF_E_CONFLICT);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
-                                          "{\"preconditions\":{\"resourceVersion\":\"1\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
+                                             "{\"preconditions\":{\"resourceVersion\":\"1\"}}"),
                          HF_E_CONFLICT);
 }
 
-static void test_generate_name(void **state) {
+static void test_a_name_is_generated_on_request(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"generateName\":\"w-\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"generateName\":\"w-\"}}"),
                          0);
         assert_int_equal(strlen(api_fixture_text_at(f, "metadata.name")), 7);
         assert_memory_equal(api_fixture_text_at(f, "metadata.name"), "w-", 2);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "Workspace.tenancy.holdfast.dev \"\" is invalid: metadata.name: "
                                    "Required value: name or generateName is required");
 }
 
-static void test_finalizers(void **state) {
+static void test_a_finalizer_delays_the_deletion(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
-                                          "c\"]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
+                                             "c\"]}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
+                                             NULL),
                          0);
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
-                                          "c\",\"d.e/f\"]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
+                                             "c\",\"d.e/f\"]}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 422);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
                          HF_E_NOT_FOUND);
 }
 
-static void test_dry_run(void **state) {
+static void test_a_dry_run_stores_nothing(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                          "dryRun=All", "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                             "dryRun=All", "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
                          HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                          "dryRun=Some", "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                             "dryRun=Some", "{\"metadata\":{\"name\":\"w\"}}"),
                          HF_E_INVALID);
 }
 
@@ -350,9 +355,9 @@ static void expect_stale(struct api_fixture *f, const struct hf_fence *fence) {
         uint64_t before = store_client_revision(f->store);
 
         assert_true(before > 0);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                 NULL, "{\"metadata\":{\"name\":\"stale\"}}",
-                                                 fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                    NULL, "{\"metadata\":{\"name\":\"stale\"}}",
+                                                    fence),
                          HF_E_STALE_TERM);
         assert_int_equal(f->last.status.http_code, 409);
         assert_string_equal(api_fixture_text_at(f, "reason"), "Conflict");
@@ -361,31 +366,32 @@ static void expect_stale(struct api_fixture *f, const struct hf_fence *fence) {
         assert_int_equal(store_client_revision(f->store), before);
 }
 
-static void test_fence(void **state) {
+static void test_a_fenced_write_needs_the_current_term(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
         uint64_t first_term;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
-                                          lease_body("l", "me", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
+                                             NULL, lease_body("l", "me", NULL)),
                          0);
         struct hf_fence fence =
                 fence_of("l", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         first_term = fence.term;
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                 NULL, "{\"metadata\":{\"name\":\"a\"}}", &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                    NULL, "{\"metadata\":{\"name\":\"a\"}}",
+                                                    &fence),
                          0);
         assert_true(f->last.fence_echoed);
         /* A fenced write that changes nothing is compared too, and the response says so. */
         char *body = strdup(f->last.body);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_UPDATE, api_workspaces, NULL, "a", NULL,
-                                                 body, &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_UPDATE, api_workspaces, NULL, "a",
+                                                    NULL, body, &fence),
                          0);
         assert_true(f->last.fence_echoed);
         free(body);
-        /* Neither another identity nor another term passes. */
+        /* Another identity or another term is rejected. */
         struct hf_fence other = fence;
         (void)snprintf(other.identity, sizeof other.identity, "m");
         expect_stale(f, &other);
@@ -401,106 +407,107 @@ static void test_fence(void **state) {
                        "\"acquireTime\":\"2026-11-21T02:36:00.000000Z\",\"renewTime\":\"2026-11-"
                        "21T02:36:02.000000Z\"}}",
                        revision);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "kube-system", "l", NULL,
-                                          renewed),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "kube-system", "l",
+                                             NULL, renewed),
                          0);
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE, api_workspaces, NULL, "a", NULL,
-                                                 NULL, &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE, api_workspaces, NULL, "a",
+                                                    NULL, NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
-        /* Another process overwrites the Lease: the term is over. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "kube-system", "l", NULL,
-                                          lease_body("l", "you", revision)),
+        /* Another process overwrites the Lease, so the term has ended. */
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "kube-system", "l",
+                                             NULL, lease_body("l", "you", revision)),
                          0);
         expect_stale(f, &fence);
         /*
          * The Lease is deleted and recreated by the same holder with the same times: it gets a
          * greater term, and the old one stays invalid.
          */
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_leases, "kube-system", "l", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_leases, "kube-system", "l",
+                                             NULL, NULL),
                          0);
         expect_stale(f, &fence);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
-                                          lease_body("l", "me", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
+                                             NULL, lease_body("l", "me", NULL)),
                          0);
         struct hf_fence again =
                 fence_of("l", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_true(again.term > first_term);
         expect_stale(f, &fence);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                 NULL, "{\"metadata\":{\"name\":\"b\"}}", &again),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                    NULL, "{\"metadata\":{\"name\":\"b\"}}",
+                                                    &again),
                          0);
 }
 
-/* A leader that holds two Leases, as during a migration: the loss of either ends the term. */
-static void test_fence_of_two_leases(void **state) {
+/* A leader of two Leases, as during a migration: losing either one ends the term. */
+static void test_a_fence_of_two_leases_needs_both_terms(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
-                                          lease_body("old", "me", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
+                                             NULL, lease_body("old", "me", NULL)),
                          0);
         struct hf_fence old =
                 fence_of("old", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
-                                          lease_body("new", "me", NULL)),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
+                                             NULL, lease_body("new", "me", NULL)),
                          0);
         struct hf_fence both =
                 fence_of("new", "me", api_fixture_text_at(f, "metadata.resourceVersion"));
         memcpy(both.also_ns, old.ns, sizeof old.ns);
         memcpy(both.also_name, old.name, sizeof old.name);
         both.also_term = old.term;
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                 NULL, "{\"metadata\":{\"name\":\"a\"}}", &both),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                    NULL, "{\"metadata\":{\"name\":\"a\"}}", &both),
                          0);
         assert_true(f->last.fence_echoed);
         /* A conflict of the object is distinguished from a stale fence. */
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                 NULL, "{\"metadata\":{\"name\":\"a\"}}", &both),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                    NULL, "{\"metadata\":{\"name\":\"a\"}}", &both),
                          HF_E_EXISTS);
         struct hf_fence wrong = both;
         wrong.also_term++;
         expect_stale(f, &wrong);
         /* The fence is compared even if there is nothing to write. */
         static const char *const nothing = "labelSelector=no%3Done";
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_workspaces, NULL,
-                                                 NULL, nothing, NULL, &wrong),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_workspaces,
+                                                    NULL, NULL, nothing, NULL, &wrong),
                          HF_E_STALE_TERM);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_workspaces, NULL,
-                                                 NULL, nothing, NULL, &both),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_workspaces,
+                                                    NULL, NULL, nothing, NULL, &both),
                          0);
         wrong = both;
         wrong.term++;
         expect_stale(f, &wrong);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_leases, "kube-system", "old", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_leases, "kube-system", "old",
+                                             NULL, NULL),
                          0);
         expect_stale(f, &both);
         struct hf_fence alone = both;
         alone.also_term = 0;
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE, api_workspaces, NULL, "a", NULL,
-                                                 NULL, &alone),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE, api_workspaces, NULL, "a",
+                                                    NULL, NULL, &alone),
                          0);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_create_get_delete),
-                API_TEST(test_exists),
-                API_TEST(test_missing_namespace),
-                API_TEST(test_update_conflicts),
-                API_TEST(test_bad_requests),
-                API_TEST(test_no_op_update_writes_nothing),
-                API_TEST(test_lease_validation),
-                API_TEST(test_micro_time),
-                API_TEST(test_immutable),
-                API_TEST(test_generate_name),
-                API_TEST(test_finalizers),
-                API_TEST(test_dry_run),
-                API_TEST(test_fence),
-                API_TEST(test_fence_of_two_leases),
+                API_TEST(test_objects_are_created_read_and_deleted),
+                API_TEST(test_creating_an_existing_object_fails),
+                API_TEST(test_a_create_needs_an_existing_namespace),
+                API_TEST(test_an_update_of_an_old_version_conflicts),
+                API_TEST(test_bad_requests_are_refused),
+                API_TEST(test_an_update_without_changes_writes_nothing),
+                API_TEST(test_leases_are_validated_as_in_kubernetes),
+                API_TEST(test_lease_times_need_microseconds),
+                API_TEST(test_immutable_metadata_cannot_be_changed),
+                API_TEST(test_a_name_is_generated_on_request),
+                API_TEST(test_a_finalizer_delays_the_deletion),
+                API_TEST(test_a_dry_run_stores_nothing),
+                API_TEST(test_a_fenced_write_needs_the_current_term),
+                API_TEST(test_a_fence_of_two_leases_needs_both_terms),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

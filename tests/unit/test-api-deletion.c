@@ -23,18 +23,18 @@ static const struct hf_resource events = {"", "v1", "events"};
 
 static void make(struct api_fixture *f, struct hf_resource resource, const char *ns,
                  const char *body) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body), 0);
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body), 0);
         assert_int_equal(f->last.status.http_code, 201);
 }
 
 static int drop(struct api_fixture *f, struct hf_resource resource, const char *ns,
                 const char *name, const char *options) {
-        return api_fixture_call(f, HF_VERB_DELETE, resource, ns, name, NULL, options);
+        return api_fixture_request(f, HF_VERB_DELETE, resource, ns, name, NULL, options);
 }
 
 static int get(struct api_fixture *f, struct hf_resource resource, const char *ns,
                const char *name) {
-        return api_fixture_call(f, HF_VERB_GET, resource, ns, name, NULL, NULL);
+        return api_fixture_request(f, HF_VERB_GET, resource, ns, name, NULL, NULL);
 }
 
 static int64_t number_at(const struct api_fixture *f, const char *path) {
@@ -49,62 +49,65 @@ static int64_t number_at(const struct api_fixture *f, const char *path) {
 
 /* ---- subresources ---- */
 
-static void test_status_and_object_keep_apart(void **state) {
+static void test_status_and_object_are_updated_separately(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_workspaces, NULL,
              "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1},\"status\":{\"phase\":\"Ready\"}}");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "");
         /* An update of the status changes only the status. */
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\",\"labels\":{"
-                                                      "\"a\":\"b\"}},\"spec\":{\"a\":2},\"status\":"
-                                                      "{\"phase\":"
-                                                      "\"Ready\"}}"),
-                         0);
+        assert_int_equal(
+                api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                "{\"metadata\":{\"name\":\"w\",\"labels\":{"
+                                                "\"a\":\"b\"}},\"spec\":{\"a\":2},\"status\":"
+                                                "{\"phase\":"
+                                                "\"Ready\"}}"),
+                0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         assert_string_equal(api_fixture_text_at(f, "metadata.labels.a"), "");
         assert_int_equal(number_at(f, "spec.a"), 1);
         assert_int_equal(number_at(f, "metadata.generation"), 1);
         /* An update of the object changes everything but the status. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"generation\":9},"
-                                          "\"spec\":{\"a\":3},\"status\":{\"phase\":\"Lost\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"generation\":9},"
+                                             "\"spec\":{\"a\":3},\"status\":{\"phase\":\"Lost\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         assert_int_equal(number_at(f, "spec.a"), 3);
         assert_int_equal(number_at(f, "metadata.generation"), 2);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":\"b\"}},"
-                                          "\"spec\":{\"a\":3}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":"
+                                             "\"b\"}},"
+                                             "\"spec\":{\"a\":3}}"),
                          0);
         assert_int_equal(number_at(f, "metadata.generation"), 2);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status", NULL), 0);
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status", NULL),
+                         0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Ready");
         /* An update without a status removes it. The same update again writes nothing. */
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "");
         char revision[32];
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\","
-                                                      "\"resourceVersion\":\"1\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\","
+                                                         "\"resourceVersion\":\"1\"}}"),
                          HF_E_CONFLICT);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "none", "status",
-                                                      "{\"metadata\":{\"name\":\"none\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "none", "status",
+                                                         "{\"metadata\":{\"name\":\"none\"}}"),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound",
                                    "workspaces.tenancy.holdfast.dev \"none\" not found");
 }
 
-static void test_no_such_subresource(void **state) {
+static void test_unknown_subresources_are_not_found(void **state) {
         struct api_fixture *f = *state;
         struct hf_request drop_status = {.verb = HF_VERB_DELETE,
                                          .resource = api_workspaces,
@@ -112,13 +115,13 @@ static void test_no_such_subresource(void **state) {
                                          .subresource = "status"};
 
         make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "finalize", NULL),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "finalize", NULL),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound",
                                    "the server could not find the requested resource");
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "scale", NULL),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "scale", NULL),
                          HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_run(f, &drop_status), HF_E_INVALID);
+        assert_int_equal(api_fixture_send(f, &drop_status), HF_E_INVALID);
         api_fixture_expect_failure(f, 405, "MethodNotAllowed",
                                    "the server does not allow this method on the requested "
                                    "resource");
@@ -127,7 +130,7 @@ static void test_no_such_subresource(void **state) {
 
 /* ---- finalizers and propagation ---- */
 
-static void test_removing_the_last_finalizer_deletes(void **state) {
+static void test_removing_the_last_finalizer_deletes_the_object(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_workspaces, NULL,
@@ -141,29 +144,29 @@ static void test_removing_the_last_finalizer_deletes(void **state) {
                        api_fixture_text_at(f, "metadata.deletionTimestamp"));
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        /* the same again: nothing new */
+        /* the same request again changes nothing */
         assert_int_equal(drop(f, api_workspaces, NULL, "w", NULL), 0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
-                                          "d\"]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
+                                             "d\"]}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), stamp);
         /* An object without a last finalizer is removed; the response shows it as it was. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
-                                          "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Workspace");
         assert_string_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), stamp);
         assert_int_equal(get(f, api_workspaces, NULL, "w"), HF_E_NOT_FOUND);
 }
 
-static void test_both_policies_as_finalizers(void **state) {
+static void test_orphan_and_foreground_finalizers_exclude_each_other(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\",\"finalizers\":["
-                                          "\"orphan\",\"foregroundDeletion\"]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\",\"finalizers\":["
+                                             "\"orphan\",\"foregroundDeletion\"]}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "Workspace.tenancy.holdfast.dev \"w\" is invalid: "
@@ -172,9 +175,9 @@ static void test_both_policies_as_finalizers(void **state) {
                                    "foregroundDeletion cannot be both set");
 }
 
-static void test_propagation(void **state) {
+static void test_a_propagation_policy_becomes_a_finalizer(void **state) {
         static const struct {
-                /* after the delete: the finalizers that are left; NULL = it is gone */
+                /* left: the finalizers after the delete; NULL = the object is deleted */
                 const char *finalizers, *options, *left;
         } cases[] = {
                 {"", "{\"propagationPolicy\":\"Background\"}", NULL},
@@ -234,14 +237,14 @@ static void test_propagation(void **state) {
         assert_int_equal(drop(f, api_configmaps, "default", "q", "{\"orphanDependents\":false}"),
                          0);
         assert_int_equal(f->last.status.http_code, 202);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_configmaps, "default", "q",
-                                          "propagationPolicy=Orphan", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_configmaps, "default", "q",
+                                             "propagationPolicy=Orphan", NULL),
                          0);
         assert_int_equal(f->last.status.http_code, 200);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"a.b/c\",\"orphan\"]"));
 }
 
-static void test_bad_delete_options(void **state) {
+static void test_invalid_delete_options_delete_nothing(void **state) {
         static const char *const unreadable[] = {"{\"propagationPolicy\":5}",
                                                  "{\"orphanDependents\":\"yes\"}",
                                                  "{\"gracePeriodSeconds\":\"1\"}",
@@ -280,8 +283,8 @@ static void test_bad_delete_options(void **state) {
                                    "value: []string{\"All\", \"Some\"}: supported "
                                    "values: "
                                    "\"All\"");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_configmaps, "default", "w",
-                                          "propagationPolicy=Sideways", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_configmaps, "default", "w",
+                                             "propagationPolicy=Sideways", NULL),
                          HF_E_INVALID);
         assert_int_equal(drop(f, api_configmaps, "default", "w",
                               "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"),
@@ -302,9 +305,10 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_non_null(strstr(f->last.body, "\"spec\":{\"finalizers\":[\"kubernetes\"]}"));
         assert_non_null(strstr(f->last.body, "\"kubernetes.io/metadata.name\":\"n\""));
         /* An update of the object leaves spec and status to their subresources. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
-                                          "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":"
-                                          "[]}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
+                                             "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                             "\"finalizers\":"
+                                             "[]}}"),
                          0);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"kubernetes\"]"));
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Active");
@@ -317,9 +321,11 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
-        /* Nothing can be created in it any more. What is there can still be changed and deleted. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"d\"}}"),
+        /*
+         * Nothing can be created in it any more. Existing objects can still be changed and deleted.
+         */
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_FORBIDDEN);
         api_fixture_expect_failure(f, 403, "Forbidden",
                                    "configmaps \"d\" is forbidden: unable to create new content in "
@@ -327,46 +333,50 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         assert_non_null(strstr(f->last.body, "\"causes\":[{\"reason\":\"NamespaceTerminating\","
                                              "\"message\":\"namespace n is being "
                                              "terminated\",\"field\":\"metadata.namespace\"}]"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_leases, "n", "l", NULL,
-                                          "{\"metadata\":{\"name\":\"l\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_leases, "n", "l", NULL,
+                                             "{\"metadata\":{\"name\":\"l\"}}"),
                          HF_E_FORBIDDEN);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_configmaps, "n", "d", NULL,
-                                          "{\"metadata\":{\"name\":\"d\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "n", "d", NULL,
+                                             "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_configmaps, "n", "c", NULL,
-                                          "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "n", "c", NULL,
+                                             "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}"
+                                             "}"),
                          0);
         assert_int_equal(drop(f, api_configmaps, "n", "c", NULL), 0);
 
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "status",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"status\":{"
-                                                      "\"phase\":\"Terminating\",\"conditions\":[]}"
-                                                      "}"),
-                         0);
+        assert_int_equal(
+                api_fixture_request_subresource(f, api_namespaces, "n", "status",
+                                                "{\"metadata\":{\"name\":\"n\"},\"status\":{"
+                                                "\"phase\":\"Terminating\",\"conditions\":[]}"
+                                                "}"),
+                0);
         assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{}"
-                                                      "}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "}"
+                                                         "}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
         assert_int_equal(get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL, body),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
+                                             body),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound", "namespaces \"n\" not found");
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         make(f, api_configmaps, "n", body);
 }
 
-static void test_namespace_finalizers_of_both_kinds(void **state) {
+static void test_a_namespace_is_held_by_both_kinds_of_finalizers(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_namespaces, NULL,
              "{\"metadata\":{\"name\":\"n\",\"finalizers\":[\"a.b/"
              "c\"]},\"spec\":{\"finalizers\":[\"x.y/z\"]}}");
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"x.y/z\",\"kubernetes\"]"));
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
-                                                      "\"finalizers\":[\"odd\"]}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "\"finalizers\":[\"odd\"]}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "Namespace \"n\" is invalid: spec.finalizers[0]: Invalid value: "
@@ -374,32 +384,32 @@ static void test_namespace_finalizers_of_both_kinds(void **state) {
                                    "nor "
                                    "is it fully qualified");
         assert_int_equal(drop(f, api_namespaces, NULL, "n", NULL), 0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
-                                          "{\"metadata\":{\"name\":\"n\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
+                                             "{\"metadata\":{\"name\":\"n\"}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "n"), 0); /* spec.finalizers keep it */
         assert_null(strstr(f->last.body, "a.b/c"));
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
-                                                      "\"finalizers\":[\"x.y/z\"]}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "\"finalizers\":[\"x.y/z\"]}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "n"), 0);
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                      "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
-                                                      "\"finalizers\":[]}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
+                                                         "\"finalizers\":[]}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
         /* Finalized before it is deleted: then nothing keeps it. */
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"m\"}}");
-        assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "m", "finalize",
-                                                      "{\"metadata\":{\"name\":\"m\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "m", "finalize",
+                                                         "{\"metadata\":{\"name\":\"m\"}}"),
                          0);
         assert_int_equal(get(f, api_namespaces, NULL, "m"), 0);
         assert_int_equal(drop(f, api_namespaces, NULL, "m", NULL), 0);
         assert_int_equal(get(f, api_namespaces, NULL, "m"), HF_E_NOT_FOUND);
 }
 
-static void test_system_namespaces_stay(void **state) {
+static void test_system_namespaces_cannot_be_deleted(void **state) {
         static const char *const names[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
         struct api_fixture *f = *state;
@@ -412,15 +422,15 @@ static void test_system_namespaces_stay(void **state) {
                                names[i]);
                 api_fixture_expect_failure(f, 403, "Forbidden", message);
         }
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_namespaces, NULL, NULL,
-                                          NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_namespaces, NULL,
+                                             NULL, NULL, NULL),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 405, "MethodNotAllowed",
                                    "the server does not allow this method on the requested "
                                    "resource");
 }
 
-/* ---- concurrent creates in a namespace that is emptied once and then gone ---- */
+/* ---- concurrent creates in a namespace that is being deleted ---- */
 
 struct storm {
         struct api_fixture *f;
@@ -459,7 +469,7 @@ static void *create_until_over(void *ctx) {
         return NULL;
 }
 
-/* Keys below the prefix in the store itself, past every cache. */
+/* Counts the keys with this prefix in the store itself, without any cache. */
 static int n_stored(struct api_fixture *f, const char *prefix) {
         struct store_reply reply;
 
@@ -484,22 +494,22 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
         }
         for (int round = 0; round < 40; round++) {
                 /*
-                 * First some objects, then what a namespace controller does: it looks once after
-                 * the mark, not twice.
+                 * First it creates objects. Then it does what a namespace controller does: it lists
+                 * the contents only once after the deletion mark.
                  */
                 do
-                        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_configmaps, "n",
-                                                          NULL, "resourceVersion=0", NULL),
+                        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "n",
+                                                             NULL, "resourceVersion=0", NULL),
                                          0);
                 while (api_fixture_count_at(f, "items") < 3);
                 assert_int_equal(drop(f, api_namespaces, NULL, "n", NULL), 0);
                 assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
-                assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n",
-                                                  NULL, NULL, NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                     "n", NULL, NULL, NULL),
                                  0);
                 assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
-                assert_int_equal(api_fixture_call_subresource(f, api_namespaces, "n", "finalize",
-                                                              "{\"metadata\":{\"name\":\"n\"}}"),
+                assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
+                                                                 "{\"metadata\":{\"name\":\"n\"}}"),
                                  0);
                 n_orphans += n_stored(f, "/registry/configmaps/n/");
                 make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
@@ -531,18 +541,18 @@ static void make_many(struct api_fixture *f, int n) {
 }
 
 static int sweep(struct api_fixture *f, const char *query, const char *options) {
-        return api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default", NULL,
-                                query, options);
+        return api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default", NULL,
+                                   query, options);
 }
 
 static size_t n_left(struct api_fixture *f) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_configmaps, "default", NULL, NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "default", NULL, NULL,
+                                             NULL),
                          0);
         return api_fixture_count_at(f, "items");
 }
 
-static void test_collection(void **state) {
+static void test_deletecollection_deletes_what_is_selected(void **state) {
         struct api_fixture *f = *state;
 
         make_many(f, 100);
@@ -565,7 +575,7 @@ static void test_collection(void **state) {
         assert_int_equal(n_left(f), 1);
         assert_non_null(strstr(f->last.body, "w007"));
         assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL),
-                         0); /* nothing is selected: that is no error */
+                         0); /* an empty selection is no error */
         assert_int_equal(api_fixture_count_at(f, "items"), 0);
         /* Each object is deleted with the options, so a precondition is compared with each. */
         assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
@@ -573,14 +583,14 @@ static void test_collection(void **state) {
         assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
         assert_int_equal(sweep(f, "labelSelector=a+b+c", NULL), HF_E_INVALID);
         assert_int_equal(sweep(f, "continue=bm9uc2Vuc2U", NULL), HF_E_INVALID);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, NULL, NULL,
-                                          NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, NULL,
+                                             NULL, NULL, NULL),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 405);
 }
 
 /* An object that was recreated after the list is not the object that was selected. */
-static void test_a_collection_of_a_past_revision_skips_what_changed(void **state) {
+static void test_deletecollection_skips_objects_recreated_after_its_list(void **state) {
         struct api_fixture *f = *state;
         char at[64];
 
@@ -614,8 +624,8 @@ static void make_mebibytes(struct api_fixture *f, int from, int to) {
         free(body);
 }
 
-/* The response lists as many objects as it may contain, and nothing of the others. */
-static void test_big_collection(void **state) {
+/* The response lists the objects up to its limit, or none of them. */
+static void test_deletecollection_of_a_large_collection_returns_a_status(void **state) {
         struct api_fixture *f = *state;
 
         make_mebibytes(f, 0, 7);
@@ -638,22 +648,22 @@ static void test_big_collection(void **state) {
         assert_int_equal(n_left(f), 0);
 }
 
-static void test_collection_of_one_namespace(void **state) {
+static void test_deletecollection_stays_within_its_namespace(void **state) {
         struct api_fixture *f = *state;
 
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n2\"}}");
         make(f, api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}");
         make(f, api_configmaps, "n2", "{\"metadata\":{\"name\":\"a\"}}");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n", NULL,
-                                          NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n",
+                                             NULL, NULL, NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 1);
         assert_int_equal(get(f, api_configmaps, "n", "a"), HF_E_NOT_FOUND);
         assert_int_equal(get(f, api_configmaps, "n2", "a"), 0);
 }
 
-static void test_collection_is_fenced(void **state) {
+static void test_deletecollection_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
 
@@ -663,26 +673,26 @@ static void test_collection_is_fenced(void **state) {
         make_many(f, 20);
         struct hf_fence stale = fence;
         stale.term++;
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, NULL, NULL, &stale),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, NULL, NULL, &stale),
                          HF_E_STALE_TERM);
         assert_true(f->last.fence_echoed);
         assert_int_equal(n_left(f), 20);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, "labelSelector=parity%3Deven",
-                                                 NULL, &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
         assert_int_equal(n_left(f), 10);
         /* The fence is compared even if there is nothing to delete, and the response says so. */
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, "labelSelector=parity%3Deven",
-                                                 NULL, &fence),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &fence),
                          0);
         assert_true(f->last.fence_echoed);
-        assert_int_equal(api_fixture_call_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                 "default", NULL, "labelSelector=parity%3Deven",
-                                                 NULL, &stale),
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &stale),
                          HF_E_STALE_TERM);
         assert_true(f->last.fence_echoed);
 }
@@ -697,13 +707,13 @@ static void *sweep_thread(void *ctx) {
         return NULL;
 }
 
-static void test_collections_at_once(void **state) {
+static void test_concurrent_deletecollections_succeed(void **state) {
         struct api_fixture *f = *state;
         pthread_t threads[4];
 
         make_many(f, 200);
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_configmaps, "default", "w007",
-                                          NULL, "{\"metadata\":{\"name\":\"w007\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "default", "w007",
+                                             NULL, "{\"metadata\":{\"name\":\"w007\"}}"),
                          0);
         for (int i = 0; i < 4; i++)
                 assert_int_equal(pthread_create(&threads[i], NULL, sweep_thread, f), 0);
@@ -714,22 +724,22 @@ static void test_collections_at_once(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_status_and_object_keep_apart),
-                API_TEST(test_no_such_subresource),
-                API_TEST(test_removing_the_last_finalizer_deletes),
-                API_TEST(test_both_policies_as_finalizers),
-                API_TEST(test_propagation),
-                API_TEST(test_bad_delete_options),
+                API_TEST(test_status_and_object_are_updated_separately),
+                API_TEST(test_unknown_subresources_are_not_found),
+                API_TEST(test_removing_the_last_finalizer_deletes_the_object),
+                API_TEST(test_orphan_and_foreground_finalizers_exclude_each_other),
+                API_TEST(test_a_propagation_policy_becomes_a_finalizer),
+                API_TEST(test_invalid_delete_options_delete_nothing),
                 API_TEST(test_a_namespace_from_creation_to_deletion),
-                API_TEST(test_namespace_finalizers_of_both_kinds),
-                API_TEST(test_system_namespaces_stay),
+                API_TEST(test_a_namespace_is_held_by_both_kinds_of_finalizers),
+                API_TEST(test_system_namespaces_cannot_be_deleted),
                 API_TEST(test_concurrent_creates_leave_nothing_in_a_deleted_namespace),
-                API_TEST(test_collection),
-                API_TEST(test_a_collection_of_a_past_revision_skips_what_changed),
-                API_TEST(test_big_collection),
-                API_TEST(test_collection_of_one_namespace),
-                API_TEST(test_collection_is_fenced),
-                API_TEST(test_collections_at_once),
+                API_TEST(test_deletecollection_deletes_what_is_selected),
+                API_TEST(test_deletecollection_skips_objects_recreated_after_its_list),
+                API_TEST(test_deletecollection_of_a_large_collection_returns_a_status),
+                API_TEST(test_deletecollection_stays_within_its_namespace),
+                API_TEST(test_deletecollection_compares_the_fence),
+                API_TEST(test_concurrent_deletecollections_succeed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void expect(const char *path, const char *query, int code, const char *bo
         fake_request_free(request);
 }
 
-static void test_healthy(void **state) {
+static void test_health_endpoints_list_their_checks(void **state) {
         expect("/healthz", "", 200, "ok");
         expect("/livez/", "", 200, "ok");
         expect("/readyz", "verbose", 200,
@@ -122,7 +122,7 @@ static void test_on_ready_is_called_once(void **state) {
         assert_int_equal(n_ready, 1);
 }
 
-static void test_version(void **state) {
+static void test_version_has_the_versions_of_kubernetes_and_holdfast(void **state) {
         struct hfd_http_request *request = get("/version", "");
         struct hf__json *json = NULL;
         assert_int_equal(request->code, 200);
@@ -142,7 +142,7 @@ static double metric(const char *text, const char *name) {
         return at ? strtod(at + strlen(line), NULL) : -1;
 }
 
-static void test_metrics_describe_the_process(void **state) {
+static void test_metrics_include_process_metrics(void **state) {
         struct hfd_http_request *request = get("/metrics", "");
         const struct hf_clock *clock = hf_clock_system();
         double now = (double)clock->real(clock->ctx) / 1e9;
@@ -156,7 +156,7 @@ static void test_metrics_describe_the_process(void **state) {
         fake_request_free(request);
 }
 
-static void test_only_get_is_allowed(void **state) {
+static void test_other_methods_than_get_are_refused(void **state) {
         hfd_http_handler handler = NULL;
         void *ctx = NULL;
         struct hfd_http_request *request = fake_request_new("POST", "/version", "");
@@ -168,16 +168,20 @@ static void test_only_get_is_allowed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_healthy, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_health_endpoints_list_their_checks, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_a_failing_check_is_listed_without_its_reason,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_too_many_excludes_are_refused, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_on_ready_is_called_once, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_metrics_describe_the_process, set_up,
+                cmocka_unit_test_setup_teardown(
+                        test_version_has_the_versions_of_kubernetes_and_holdfast, set_up,
+                        tear_down),
+                cmocka_unit_test_setup_teardown(test_metrics_include_process_metrics, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_only_get_is_allowed, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_other_methods_than_get_are_refused, set_up,
+                                                tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

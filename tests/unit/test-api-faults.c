@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API over a faulty store: its watch ends or is late, its history is gone, its replies are
- * lost.
+ * The API over a faulty store, whose watch ends or is late, whose history is lost, and whose
+ * replies are lost.
  */
 #undef NDEBUG
 #include <pthread.h>
@@ -25,17 +25,17 @@ static void test_a_broken_watch_of_the_store_is_resumed(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         faulty_store_end_watch(&f->store, HF_E_UNAVAILABLE);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
-        client_watch_await(seen, 2); /* what was written while nobody watched arrives too */
+        client_watch_await(seen, 2); /* events from the time without a watch arrive too */
         assert_false(seen->ended);
         hfd_cacher_end_watches(f->cacher);
         client_watch_await(seen, 2);
@@ -47,10 +47,10 @@ static void test_a_compacted_history_ends_watches(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
         int n_lists = f->store.n_lists;
@@ -58,10 +58,10 @@ static void test_a_compacted_history_ends_watches(void **state) {
         client_watch_await(seen, 1);
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         assert_true(f->store.n_lists > n_lists);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "b", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "b", NULL, NULL), 0);
         struct client_watch *again = faulty_api_fixture_watch(f);
         client_watch_await(again, 2);
         hfd_cacher_end_watches(f->cacher);
@@ -71,56 +71,57 @@ static void test_a_compacted_history_ends_watches(void **state) {
         client_watch_free(again);
 }
 
-/* A cache that is behind is never used: not for a read, not to refuse a write. */
-static void test_a_cache_that_is_behind_is_not_used(void **state) {
+/* A cache that is behind is used neither for a read nor to refuse a write. */
+static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"old\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"old\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "old", NULL, NULL), 0);
-        faulty_store_set_deaf(&f->store, true);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"new\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "old", NULL, NULL), 0);
+        faulty_store_drop_events(&f->store, true);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"new\"}}", NULL),
                          0);
         int n_gets = f->store.n_gets;
         for (int i = 0; i < 3; i++)
-                assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "new", NULL, NULL), 0);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "new", NULL, NULL), 0);
         assert_int_equal(f->store.n_gets, n_gets + 3);
         for (int i = 0; i < 3; i++)
-                assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "new", NULL, NULL), 0);
-        /* After three late reads in a row the store is asked at once. */
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "new", NULL, NULL), 0);
+        /* After three late reads in a row, reads go to the store at once. */
         assert_int_equal(f->store.n_revisions, 1 + 3);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_UPDATE, "new",
-                                                 "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":"
-                                                 "1}}",
-                                                 NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_UPDATE, "new",
+                                                    "{\"metadata\":{\"name\":\"new\"},\"spec\":{"
+                                                    "\"n\":"
+                                                    "1}}",
+                                                    NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_DELETE, "new", NULL, NULL), 0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_DELETE, "new", NULL, NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL),
                          HF_E_NOT_FOUND);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
 }
 
-static void test_lost_reply_is_unknown(void **state) {
+static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
 
         f->store.txn_error = HF_E_TIMEOUT;
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", &status),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", &status),
                          HF_E_TIMEOUT);
         assert_int_equal(status.http_code, 504);
         assert_string_equal(status.reason, "Timeout");
         f->store.txn_error = HF_E_UNAVAILABLE;
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", &status),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", &status),
                          HF_E_UNAVAILABLE);
         assert_int_equal(status.http_code, 503);
         assert_int_equal(status.retry_after_s, 1);
         f->store.txn_error = 0;
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL),
-                         0); /* it was done nevertheless */
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL),
+                         0); /* the write was applied all the same */
 }
 
 /* The client is freed while requests are under way: each gets its reply. */
@@ -129,8 +130,8 @@ static void test_freeing_the_client_ends_its_watches(void **state) {
         struct client_watch *seen;
 
         seen = faulty_api_fixture_watch(f);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
         client_watch_await(seen, 1);
         hf_client_free(f->client);
@@ -141,7 +142,7 @@ static void test_freeing_the_client_ends_its_watches(void **state) {
         client_watch_free(seen);
 }
 
-static void test_protobuf_body(void **state) {
+static void test_a_protobuf_body_is_decoded(void **state) {
         /* k8s\0, Unknown{typeMeta{v1, Namespace}, raw: Namespace{metadata{name: a}}} */
         static const char body[] =
                 "k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01"
@@ -155,7 +156,10 @@ static void test_protobuf_body(void **state) {
         assert_string_equal(hf__json_string(json, "metadata.name"), "a");
         assert_string_equal(hf__json_string(json, "kind"), "Namespace");
         hf__json_free(json);
-        /* cut off anywhere: refused, or a smaller message, and never a read beyond the end */
+        /*
+         * A message truncated anywhere is refused or decoded as a smaller one, without a read
+         * beyond its end.
+         */
         for (size_t cut = 0; cut < n; cut++) {
                 char *copy = malloc(cut ? cut : 1);
                 memcpy(copy, body, cut);
@@ -188,11 +192,11 @@ static int create(struct faulty_api_fixture *f, const struct hf_resource *resour
         "\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}"
 
 /*
- * Another instance changes a namespace, and this instance's cache does not learn of it. The cached
- * namespace is not believed, neither to create an object nor to refuse it. What the failed
- * transaction read is enough; nothing else is read.
+ * Another instance changes a namespace, and the cache of this instance is behind. The cached
+ * namespace must neither permit nor prevent a creation. The object that the failed transaction
+ * returned decides, without another read.
  */
-static void test_a_stale_namespace_in_the_cache_is_not_believed(void **state) {
+static void test_a_stale_namespace_in_the_cache_decides_nothing(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
 
@@ -203,7 +207,7 @@ static void test_a_stale_namespace_in_the_cache_is_not_believed(void **state) {
         struct hf_request get = {.verb = HF_VERB_GET, .resource = api_namespaces, .name = "n"};
         assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL),
                          0); /* the cache has it */
-        faulty_store_set_deaf(&f->store, true);
+        faulty_store_drop_events(&f->store, true);
         faulty_api_fixture_put(f, "/registry/namespaces/n", ENDING_NS);
         int n_gets = f->store.n_gets;
         assert_int_equal(create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}",
@@ -218,7 +222,7 @@ static void test_a_stale_namespace_in_the_cache_is_not_believed(void **state) {
         assert_int_equal(f->store.n_gets, n_gets);
 }
 
-/* The other way round: the cached namespace is being deleted, and it was recreated meanwhile. */
+/* The opposite case: the cached namespace is being deleted, but it was recreated meanwhile. */
 static void test_a_namespace_that_was_recreated_is_used(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_request get = {.verb = HF_VERB_GET, .resource = api_namespaces, .name = "n"};
@@ -227,7 +231,7 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
         assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL), 0);
         assert_int_equal(create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          HF_E_FORBIDDEN);
-        faulty_store_set_deaf(&f->store, true);
+        faulty_store_drop_events(&f->store, true);
         faulty_api_fixture_put(f, "/registry/namespaces/n", OPEN_NS);
         assert_int_equal(create(f, &api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
@@ -237,7 +241,7 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
  * The replies of some deletes are lost: the response says that the outcome is unknown, and the next
  * request deletes the rest.
  */
-static void test_a_collection_is_deleted_over_a_faulty_store(void **state) {
+static void test_deletecollection_reports_unknown_outcomes(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_status status;
         struct hf_request sweep = {.verb = HF_VERB_DELETE_COLLECTION,
@@ -254,7 +258,7 @@ static void test_a_collection_is_deleted_over_a_faulty_store(void **state) {
                          HF_E_TIMEOUT);
         assert_int_equal(status.http_code, 504);
         assert_true(store_client_mod_revision(f->store.inner, "/registry/configmaps/default/w99") >
-                    0); /* it ended early */
+                    0); /* the watch ended early */
         f->store.txn_error = 0;
         sweep.deadline = hf_now(hf_clock_system()) - 1;
         assert_int_equal(hf_client_do(f->client, &sweep, f->token, NULL, NULL, &status),
@@ -270,13 +274,13 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 FAULTY_API_TEST(test_a_broken_watch_of_the_store_is_resumed),
                 FAULTY_API_TEST(test_a_compacted_history_ends_watches),
-                FAULTY_API_TEST(test_a_cache_that_is_behind_is_not_used),
-                FAULTY_API_TEST(test_lost_reply_is_unknown),
-                FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_is_not_believed),
+                FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
+                FAULTY_API_TEST(test_a_write_with_a_lost_reply_is_reported_as_unknown),
+                FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
-                FAULTY_API_TEST(test_a_collection_is_deleted_over_a_faulty_store),
+                FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
-                cmocka_unit_test(test_protobuf_body),
+                cmocka_unit_test(test_a_protobuf_body_is_decoded),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

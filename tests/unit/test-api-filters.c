@@ -21,7 +21,7 @@ static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
 static struct hfd_auth *auth;
 static struct hfd_filters *filters;
-/* the handler keeps requests without a response; the test then owns their reference */
+/* If set, the handler does not respond, and the test owns the reference to the request. */
 static bool hold;
 
 static void handle(void *ctx, struct hfd_http_request *request) {
@@ -62,7 +62,12 @@ static int tear_down(void **state) {
 }
 
 static struct hfd_http_request *send(struct hfd_http_request *request) {
-        hfd_filters_handle(filters, request);
+        bool decided = hfd_request_context(request);
+
+        if (!decided && hfd_filters_head(filters, request) == HFD_HTTP_REFUSED)
+                hfd_http_request_unref(request);
+        else
+                hfd_filters_handle(filters, request);
         return request;
 }
 
@@ -139,7 +144,7 @@ static void expect_too_many(struct hfd_http_request *request) {
                     "retry-after: 1\n");
 }
 
-static void test_lanes_have_separate_limits(void **state) {
+static void test_request_classes_have_separate_limits(void **state) {
         static const char lease[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/x";
         hold = true;
         struct hfd_http_request *read1 =
@@ -171,7 +176,7 @@ static void test_lanes_have_separate_limits(void **state) {
         response(watch);
         response(scrape);
         assert_int_equal(hfd_filters_inflight(filters), 0);
-        /* A request that is refused takes no place in flight. */
+        /* A refused request does not count as in flight. */
         struct hfd_http_request *anonymous = send(fake_request_new("GET", lease, ""));
         assert_int_equal(anonymous->code, 403);
         struct hfd_http_request *again = send(fake_request_new_admin("GET", lease, ""));
@@ -180,7 +185,7 @@ static void test_lanes_have_separate_limits(void **state) {
         fake_request_free(anonymous);
 }
 
-static void test_shutdown_with_retry_after(void **state) {
+static void test_during_shutdown_requests_get_429_with_retry_after(void **state) {
         hold = true;
         struct hfd_http_request *under_way =
                 send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
@@ -201,7 +206,7 @@ static void test_shutdown_with_retry_after(void **state) {
         assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
 }
 
-static void test_shutdown_without_retry_after(void **state) {
+static void test_during_shutdown_requests_get_503(void **state) {
         hfd_filters_free(filters);
         start(false);
         hfd_filters_refuse(filters);
@@ -259,8 +264,8 @@ static void test_metrics_have_bounded_labels(void **state) {
 }
 
 /*
- * A request whose body is still being received when the server begins to refuse is in flight: it is
- * waited for, and served.
+ * A request whose body is still arriving when the shutdown begins is in flight: the server waits
+ * for it and serves it.
  */
 static void test_a_request_is_in_flight_from_its_head_on(void **state) {
         hfd_filters_free(filters);
@@ -275,11 +280,12 @@ static void test_a_request_is_in_flight_from_its_head_on(void **state) {
         hfd_filters_refuse(filters);
         struct hfd_http_request *late =
                 fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "");
-        hfd_filters_head(filters, late);
+        assert_int_equal(hfd_filters_head(filters, late), HFD_HTTP_REFUSED);
+        hfd_http_request_unref(late);
         assert_int_equal(hfd_filters_inflight(filters), 2);
-        expect_status(send(late), 503, "ServiceUnavailable", "apiserver is shutting down");
-        hfd_http_request_unref(broken); /* the handler never got it: */
-        broken->code = 408;             /* its client did not send all of it in time */
+        expect_status(late, 503, "ServiceUnavailable", "apiserver is shutting down");
+        hfd_http_request_unref(broken); /* the handler never got the request */
+        broken->code = 408;             /* the client did not send all of it in time */
         fake_request_free(broken);
         assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
                          HF_E_TIMEOUT);
@@ -295,9 +301,11 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_lanes_have_separate_limits, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_shutdown_with_retry_after, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up,
+                cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_during_shutdown_requests_get_429_with_retry_after, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_during_shutdown_requests_get_503, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_a_request_is_in_flight_from_its_head_on,
                                                 set_up, tear_down),

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Certificates, HTTP server, filters and endpoints together, over real TLS: what kubectl meets
- * first.
- */
+/* Certificates, HTTP server, filters and endpoints together over real TLS, as kubectl uses them. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -63,6 +60,7 @@ static int set_up(void **state) {
                                                .key_pem = pki.server_key_pem,
                                                .client_ca_pem = pki.ca_pem,
                                                .handler = hfd_filters_handle,
+                                               .on_head = hfd_filters_head,
                                                .ctx = filters};
         assert(hfd_http_new(&host, &config, &http, NULL) == 0 && hfd_http_start(http) == 0);
         assert(hf__http_engine_new(&host, "test-http", &engine) == 0);
@@ -108,7 +106,7 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&response->mu);
 }
 
-/* One GET. Each lane is another user, so that no user gets the connection of another. */
+/* Makes one GET. Each user has a lane, so that no user gets the connection of another one. */
 static void get(const char *path, bool admin, enum hf__http_version version,
                 struct response *ret_response) {
         const struct hf__http_tls_config tls_config = {.ca_pem = pki.ca_pem,
@@ -139,7 +137,7 @@ static void get(const char *path, bool admin, enum hf__http_version version,
         assert_int_equal(ret_response->outcome, 0);
 }
 
-static void test_anonymous_and_admin(void **state) {
+static void test_anonymous_users_reach_less_than_the_admin(void **state) {
         static const enum hf__http_version versions[] = {HF__HTTP_1_1, HF__HTTP_2};
         static struct response response;
         for (size_t i = 0; i < 2; i++) {
@@ -160,7 +158,7 @@ static void test_anonymous_and_admin(void **state) {
                          0);
 }
 
-static void test_kubectl_is_let_in(void **state) {
+static void test_kubectl_authenticates_with_the_admin_kubeconfig(void **state) {
         char path[128], url[64], command[512];
         if (system("command -v kubectl >/dev/null") != 0)
                 skip();
@@ -174,7 +172,7 @@ static void test_kubectl_is_let_in(void **state) {
         assert_int_equal(system(command), 0);
 }
 
-static void test_refusing_over_http2(void **state) {
+static void test_requests_are_refused_during_shutdown_over_http2(void **state) {
         static struct response response;
         hfd_filters_refuse(filters);
         get("/version", false, HF__HTTP_2, &response);
@@ -189,9 +187,9 @@ static void test_refusing_over_http2(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_anonymous_and_admin),
-                cmocka_unit_test(test_kubectl_is_let_in),
-                cmocka_unit_test(test_refusing_over_http2),
+                cmocka_unit_test(test_anonymous_users_reach_less_than_the_admin),
+                cmocka_unit_test(test_kubectl_authenticates_with_the_admin_kubeconfig),
+                cmocka_unit_test(test_requests_are_refused_during_shutdown_over_http2),
         };
         return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history behind the cache: it is replaced by a backup, at rest and under way, or an event is
- * lost.
+ * Changes of the store's history under the cache: a restored backup, at rest and during requests,
+ * and a lost event.
  */
 #undef NDEBUG
 #include <pthread.h>
@@ -25,8 +25,8 @@ static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen, *again;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
@@ -34,7 +34,7 @@ static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {
         client_watch_await(seen, 1);
         assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
         assert_int_equal(atomic_load(&f->n_replaced), 1);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         again = faulty_api_fixture_watch(f);
         client_watch_await(again, 1);
         hfd_cacher_end_watches(f->cacher);
@@ -44,7 +44,10 @@ static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {
         client_watch_free(again);
 }
 
-/* A revision below one that was known before the request was sent: a backup was restored. */
+/*
+ * A revision lower than one that was known before the request was sent means that a backup was
+ * restored.
+ */
 static void test_a_revision_that_goes_back_is_noticed(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
@@ -52,18 +55,19 @@ static void test_a_revision_that_goes_back_is_noticed(void **state) {
         for (int i = 0; i < 3; i++) {
                 char body[64];
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
-                assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL, body, NULL), 0);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
+                                 0);
         }
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 3);
-        f->store.answer_revision = 1;
-        (void)faulty_api_fixture_call(f, HF_VERB_GET, "a0", NULL, NULL);
+        f->store.reported_revision = 1;
+        (void)faulty_api_fixture_request(f, HF_VERB_GET, "a0", NULL, NULL);
         client_watch_await(seen, 3);
         (void)client_watch_await_end(seen);
-        f->store.answer_revision = 0;
+        f->store.reported_revision = 0;
         assert_int_equal(seen->error, HF_E_GONE);
         assert_int_equal(atomic_load(&f->n_replaced), 1);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a0", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a0", NULL, NULL), 0);
         client_watch_free(seen);
 }
 
@@ -71,14 +75,14 @@ static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {
         atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
-/* A reply that was under way before the replacement is no sign of another one. */
+/* A reply that was sent before the replacement does not indicate a second replacement. */
 static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen, *again;
         atomic_int n_replies = 0;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
@@ -93,8 +97,8 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         (void)client_watch_await_end(seen);
         again = faulty_api_fixture_watch(f);
         client_watch_await(again, 1); /* the cache is filled again */
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
         struct hfd_store_reply reply = {.revision = 1};
         f->store.held(f->store.held_ctx, &reply);
@@ -112,33 +116,32 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
 static void replace_history(void *ctx) { hfd_store_identity_replaced(ctx, "a test says so"); }
 
 /*
- * What the cache is being filled with belongs to the old history, or its watch has just begun there
- * and has no id yet.
+ * The history is replaced while the cache is being filled from the old one, or when its watch has
+ * just begun and has no id yet.
  */
 static void test_a_history_is_replaced_while_the_cache_is_filled(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen[3];
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
         seen[0] = faulty_api_fixture_watch(f);
         for (int amid_watch = 0; amid_watch < 2; amid_watch++) {
                 client_watch_await(seen[amid_watch], 1);
                 pthread_mutex_lock(&f->store.mu);
-                f->store.amid_ctx = f->cacher;
-                *(amid_watch ? &f->store.once_amid_watch : &f->store.once_amid_list) =
-                        replace_history;
+                f->store.hook_ctx = f->cacher;
+                *(amid_watch ? &f->store.on_next_watch : &f->store.on_next_list) = replace_history;
                 int n_lists = f->store.n_lists;
                 pthread_mutex_unlock(&f->store.mu);
                 faulty_store_end_watch(&f->store, HF_E_GONE);
                 client_watch_await(seen[amid_watch], 1);
                 (void)client_watch_await_end(seen[amid_watch]);
                 while (faulty_store_n_lists(&f->store) < n_lists + 2 ||
-                       hfd_store_identity_settling(f->cacher))
+                       hfd_store_identity_replacement_pending(f->cacher))
                         sched_yield();
                 assert_int_equal(atomic_load(&f->n_replaced), 1 + amid_watch);
-                assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
                 seen[amid_watch + 1] = faulty_api_fixture_watch(f);
         }
         client_watch_await(seen[2], 1);
@@ -156,21 +159,21 @@ static void test_the_audit_finds_a_lost_event(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"a\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "a", NULL, NULL), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
         seen = faulty_api_fixture_watch(f);
         client_watch_await(seen, 1);
-        faulty_store_set_deaf(&f->store, true);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"lost\"}}", NULL),
+        faulty_store_drop_events(&f->store, true);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"lost\"}}", NULL),
                          0);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_GET, "lost", NULL, NULL),
-                         0); /* the cache is late: read from the store */
-        faulty_store_set_deaf(&f->store, false);
-        assert_int_equal(faulty_api_fixture_call(f, HF_VERB_CREATE, NULL,
-                                                 "{\"metadata\":{\"name\":\"b\"}}", NULL),
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "lost", NULL, NULL),
+                         0); /* the cache is behind, so the read goes to the store */
+        faulty_store_drop_events(&f->store, false);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
                          0);
         client_watch_await(seen, 2);
         assert_false(seen->ended);
@@ -203,7 +206,7 @@ static void test_a_leaders_write_compares_the_epoch(void **state) {
         write.body = a;
         write.n_body = strlen(a);
         assert_int_equal(hf_client_do(f->client, &write, f->token, NULL, NULL, NULL), 0);
-        faulty_store_set_deaf(&f->store, true);
+        faulty_store_drop_events(&f->store, true);
         faulty_api_fixture_put(f, "/registry.holdfast/epoch", "restored");
         write.body = b;
         assert_int_equal(hf_client_do(f->client, &write, f->token, NULL, NULL, NULL),
@@ -212,8 +215,8 @@ static void test_a_leaders_write_compares_the_epoch(void **state) {
         assert_int_equal(store_client_mod_revision(f->store.inner,
                                                    "/registry/tenancy.holdfast.dev/workspaces/b"),
                          0);
-        faulty_store_set_deaf(&f->store, false);
-        /* When the cache has the new history, only the fence decides again. */
+        faulty_store_drop_events(&f->store, false);
+        /* When the cache has the new history, only the fence decides. */
         do
                 r = hf_client_do(f->client, &write, f->token, NULL, NULL, NULL);
         while (r == HF_E_STALE_TERM);

@@ -33,16 +33,16 @@ static const struct hf_resource cluster_bindings = {RBAC, "v1", "clusterrolebind
 static int create(struct api_fixture *f, struct hf_resource resource, const char *body) {
         bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
-        return api_fixture_call(f, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL, NULL,
-                                body);
+        return api_fixture_request(f, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL,
+                                   NULL, body);
 }
 
 static int update(struct api_fixture *f, struct hf_resource resource, const char *name,
                   const char *body) {
         bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
-        return api_fixture_call(f, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name, NULL,
-                                body);
+        return api_fixture_request(f, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name,
+                                   NULL, body);
 }
 
 static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
@@ -57,7 +57,7 @@ static void unreadable(struct api_fixture *f, struct hf_resource resource, const
         api_fixture_expect_failure(f, 400, "BadRequest", message);
 }
 
-static void test_secrets(void **state) {
+static void test_secrets_merge_string_data_and_keep_their_type(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(create(f, secrets,
@@ -111,17 +111,17 @@ static void test_secrets(void **state) {
         assert_non_null(
                 strstr(api_fixture_text_at(f, "message"),
                        "data[a b]: Invalid value: \"a b\": a valid config key must consist of"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, secrets, "default", NULL,
-                                          "fieldSelector=type%3DOpaque", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, secrets, "default", NULL,
+                                             "fieldSelector=type%3DOpaque", NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 1);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, secrets, "default", NULL,
-                                          "fieldSelector=type!%3DOpaque", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, secrets, "default", NULL,
+                                             "fieldSelector=type!%3DOpaque", NULL),
                          0);
         assert_int_equal(api_fixture_count_at(f, "items"), 0);
 }
 
-static void test_secret_sizes(void **state) {
+static void test_secrets_are_limited_to_1_mib(void **state) {
         struct api_fixture *f = *state;
         size_t n = (1u << 20) + 3;
         char *body = malloc(2 * n);
@@ -143,7 +143,7 @@ static void test_secret_sizes(void **state) {
         free(body);
 }
 
-static void test_service_accounts(void **state) {
+static void test_service_accounts_are_validated(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(create(f, accounts,
@@ -162,7 +162,7 @@ static void test_service_accounts(void **state) {
                          HF_E_INVALID);
 }
 
-static void test_roles(void **state) {
+static void test_roles_are_validated(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(create(f, roles,
@@ -171,8 +171,8 @@ static void test_roles(void **state) {
                                 "\"resources\":["
                                 "\"pods\"]}]}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, roles, "default", "system:reader", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, roles, "default", "system:reader",
+                                             NULL, NULL),
                          0);
         assert_int_equal(create(f, roles, "{\"metadata\":{\"name\":\"empty\"}}"), 0);
         refused(f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
@@ -218,7 +218,7 @@ static void test_roles(void **state) {
                 "\"..\": may not be '..'");
 }
 
-static void test_bindings(void **state) {
+static void test_bindings_are_validated_and_defaulted(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(create(f, bindings,
@@ -271,7 +271,7 @@ static void test_bindings(void **state) {
 }
 
 /* Names that must be escaped in a continue token, in pages of one. */
-static void test_pages_of_odd_names(void **state) {
+static void test_continue_tokens_work_with_special_characters(void **state) {
         static const char *const names[] = {"a\\\"b", "a\\\\u0000", "a{}:,", "system:x"};
         struct api_fixture *f = *state;
         char body[120], query[700] = "limit=1";
@@ -281,8 +281,8 @@ static void test_pages_of_odd_names(void **state) {
                 assert_int_equal(create(f, roles, body), 0);
         }
         for (size_t i = 0; i < 4; i++) {
-                assert_int_equal(api_fixture_call(f, HF_VERB_LIST, roles, "default", NULL, query,
-                                                  NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_LIST, roles, "default", NULL, query,
+                                                     NULL),
                                  0);
                 assert_int_equal(api_fixture_count_at(f, "items"), 1);
                 (void)snprintf(body, sizeof body, "\"name\":\"%s\"", names[i]);
@@ -293,15 +293,16 @@ static void test_pages_of_odd_names(void **state) {
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
 }
 
-static void test_unknown_fields(void **state) {
+static void test_unknown_fields_are_refused_in_strict_mode(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, cluster_roles, NULL, NULL,
-                                          "fieldValidation=Strict",
-                                          "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":[{"
-                                          "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
-                                          "\"resources\":[\"*\"]},"
-                                          "{\"verbz\":[]}]}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, cluster_roles, NULL, NULL,
+                                             "fieldValidation=Strict",
+                                             "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":"
+                                             "[{"
+                                             "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
+                                             "\"resources\":[\"*\"]},"
+                                             "{\"verbz\":[]}]}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "ClusterRole in version \"v1\" cannot be handled as a "
@@ -316,7 +317,7 @@ static void test_unknown_fields(void **state) {
         "\"strategy\":\"OldestEmulationVersion\""
 #define INVALID(what) "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
 
-static void test_lease_candidates(void **state) {
+static void test_lease_candidates_are_validated(void **state) {
         struct api_fixture *f = *state;
 
         assert_int_equal(create(f, candidates,
@@ -380,7 +381,7 @@ static void test_lease_candidates(void **state) {
 /*
  * The cases of Kubernetes' TestValidateCoordinatedLeaseStrategy, and what a preferred holder needs.
  */
-static void test_strategies_of_leases(void **state) {
+static void test_lease_strategies_are_validated_as_in_kubernetes(void **state) {
         struct api_fixture *f = *state;
 
         refused(f, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
@@ -407,7 +408,7 @@ static void test_strategies_of_leases(void **state) {
         assert_string_equal(api_fixture_text_at(f, "spec.strategy"), "example.com/foobar");
 }
 
-/* What the server allocates for a kind that nobody uses: a row of pointers. */
+/* An unused kind costs one row of pointers in the server. */
 static void test_the_resource_table_fits_its_limits(void **state) {
         size_t n;
 
@@ -418,15 +419,15 @@ static void test_the_resource_table_fits_its_limits(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_secrets),
-                API_TEST(test_secret_sizes),
-                API_TEST(test_service_accounts),
-                API_TEST(test_roles),
-                API_TEST(test_bindings),
-                API_TEST(test_lease_candidates),
-                API_TEST(test_strategies_of_leases),
-                API_TEST(test_pages_of_odd_names),
-                API_TEST(test_unknown_fields),
+                API_TEST(test_secrets_merge_string_data_and_keep_their_type),
+                API_TEST(test_secrets_are_limited_to_1_mib),
+                API_TEST(test_service_accounts_are_validated),
+                API_TEST(test_roles_are_validated),
+                API_TEST(test_bindings_are_validated_and_defaulted),
+                API_TEST(test_lease_candidates_are_validated),
+                API_TEST(test_lease_strategies_are_validated_as_in_kubernetes),
+                API_TEST(test_continue_tokens_work_with_special_characters),
+                API_TEST(test_unknown_fields_are_refused_in_strict_mode),
                 cmocka_unit_test(test_the_resource_table_fits_its_limits),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

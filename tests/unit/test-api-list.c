@@ -27,24 +27,24 @@
  * The workspace's namespace is ws-<name>, which is a label. With a longer name it could never
  * become Ready.
  */
-static void test_workspace_names(void **state) {
+static void test_workspace_names_are_limited_to_60_characters(void **state) {
         struct api_fixture *f = *state;
         char body[200];
 
         for (int n = 59; n <= 62; n++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%.*s\"}}", n,
                                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-                assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                  NULL, body),
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                     NULL, body),
                                  n <= 60 ? 0 : HF_E_INVALID);
         }
         assert_non_null(strstr(f->last.body, "must be no more than 60 characters"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a.b\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a.b\"}}"),
                          HF_E_INVALID);
 }
 
-static void test_selectors(void **state) {
+static void test_selectors_filter_lists(void **state) {
         static const char *const wrong[] = {"a%3D%3D%3Db",  "a!%3D!b",        "a%3Db+c",
                                             "a%3Db)",       "a+in+(x%3Dy)",   "a%3D-b",
                                             "-a%3Db",       "a/%3Db",         "a//b",
@@ -68,20 +68,20 @@ static void test_selectors(void **state) {
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=a.b/n%3E7"), 2);
         assert_int_equal(api_fixture_n_selected(f, "fieldSelector=metadata.name%3Dw03"), 1);
         assert_int_equal(api_fixture_n_selected(f, "fieldSelector=metadata.name!%3Dw03"), 9);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                          "labelSelector=a+b+c", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                             "labelSelector=a+b+c", NULL),
                          HF_E_INVALID);
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity%3D"), 0);
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity+in+()"), 0);
         for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
                 (void)snprintf(query, sizeof query, "labelSelector=%s", wrong[i]);
-                assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                                  query, NULL),
+                assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                                     query, NULL),
                                  HF_E_INVALID);
         }
 }
 
-static void test_list_pages(void **state) {
+static void test_pages_of_a_list_show_one_revision(void **state) {
         struct api_fixture *f = *state;
         char token[600], revision[32], query[700];
 
@@ -92,8 +92,8 @@ static void test_list_pages(void **state) {
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_non_null(strstr(f->last.body, "\"remainingItemCount\":6"));
         /* An object created between two pages is not in the list: all pages are of one revision. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w055\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w055\"}}"),
                          0);
         (void)snprintf(query, sizeof query, "limit=4&continue=%s", token);
         assert_int_equal(api_fixture_n_selected(f, query), 4);
@@ -104,13 +104,14 @@ static void test_list_pages(void **state) {
         assert_int_equal(api_fixture_n_selected(f, query), 2);
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");
         (void)snprintf(query, sizeof query, "continue=%s&resourceVersion=3", token);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          HF_E_INVALID);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                          "continue=bm9uc2Vuc2U", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                             "continue=bm9uc2Vuc2U", NULL),
                          HF_E_INVALID);
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
-                                          "resourceVersionMatch=Exact", NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
+                                             "resourceVersionMatch=Exact", NULL),
                          HF_E_INVALID);
 }
 
@@ -122,18 +123,19 @@ static void list_as(struct api_fixture *f, enum hfd_format format) {
         request.request.resource =
                 hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
         (void)api_core_request_run(f->registry, &request);
-        (void)api_fixture_take(f, &request.response);
+        (void)api_fixture_set_last(f, &request.response);
 }
 
-static void test_table(void **state) {
+static void test_lists_are_rendered_as_tables_and_metadata(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
                          0);
-        assert_int_equal(api_fixture_call_subresource(f, api_workspaces, "w", "status",
-                                                      "{\"metadata\":{\"name\":\"w\"},\"status\":{"
-                                                      "\"phase\":\"Ready\"}}"),
+        assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "status",
+                                                         "{\"metadata\":{\"name\":\"w\"},"
+                                                         "\"status\":{"
+                                                         "\"phase\":\"Ready\"}}"),
                          0);
         list_as(f, HFD_AS_TABLE);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Table");
@@ -146,7 +148,7 @@ static void test_table(void **state) {
         assert_null(strstr(f->last.body, "phase"));
 }
 
-static void test_discovery(void **state) {
+static void test_discovery_serves_every_path(void **state) {
         static const char *const paths[] = {"/api",
                                             "/api/v1",
                                             "/apis",
@@ -178,9 +180,11 @@ static void test_discovery(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_workspace_names),   API_TEST(test_selectors),
-                API_TEST(test_list_pages),        API_TEST(test_table),
-                cmocka_unit_test(test_discovery),
+                API_TEST(test_workspace_names_are_limited_to_60_characters),
+                API_TEST(test_selectors_filter_lists),
+                API_TEST(test_pages_of_a_list_show_one_revision),
+                API_TEST(test_lists_are_rendered_as_tables_and_metadata),
+                cmocka_unit_test(test_discovery_serves_every_path),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

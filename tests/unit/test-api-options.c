@@ -38,7 +38,7 @@ static void expect_refused(enum hfd_verb verb, const char *query, int code, cons
         assert_string_equal(response.status.message, message);
 }
 
-static void test_each_parameter(void **state) {
+static void test_each_query_parameter_is_parsed(void **state) {
         const struct hfd_options *o = &request.options;
 
         assert_true(parse(HFD_LIST, NULL));
@@ -72,7 +72,7 @@ static void test_each_parameter(void **state) {
         assert_null(o->continue_token);
 }
 
-static void test_options_of_deletes(void **state) {
+static void test_delete_parameters_count_for_deletes_only(void **state) {
         static const enum hfd_verb deletes[] = {HFD_DELETE_ONE, HFD_DELETE_MANY};
         static const char query[] = "propagationPolicy=Foreground&gracePeriodSeconds=30";
 
@@ -90,8 +90,8 @@ static void test_options_of_deletes(void **state) {
         assert_int_equal(request.options.propagation, HFD_PROPAGATE_UNSET);
 }
 
-/* The filters authorize by the first value, so the first is what must be done. */
-static void test_first_value_counts(void **state) {
+/* The filters authorize the first value, so the first value must be used. */
+static void test_the_first_of_repeated_values_counts(void **state) {
         const struct hfd_options *o = &request.options;
 
         assert_true(parse(HFD_LIST, "fieldSelector=metadata.name%3Da&fieldSelector=metadata.name"
@@ -104,14 +104,14 @@ static void test_first_value_counts(void **state) {
         assert_int_equal(o->revision, 0);
         assert_true(parse(HFD_CREATE, "fieldValidation=Ignore&fieldValidation=Strict"));
         assert_int_equal(o->field_validation, HFD_FIELDS_IGNORE);
-        /* Not even its encoding makes another parameter of it, and later values are not checked. */
+        /* A percent-encoded name is the same parameter, and later values are not checked. */
         assert_true(parse(HFD_LIST, "limit=3&limi%74=4&limit=x"));
         assert_int_equal(o->limit, 3);
         assert_true(parse(HFD_DELETE_ONE, "propagationPolicy=Orphan&propagationPolicy=Background"));
         assert_int_equal(o->propagation, HFD_PROPAGATE_ORPHAN);
 }
 
-static void test_bad_values(void **state) {
+static void test_bad_values_are_refused_by_name(void **state) {
         expect_refused(HFD_LIST, "limit=-1", 400,
                        "invalid value for query parameter limit: \"-1\"");
         expect_refused(HFD_LIST, "resourceVersion=18446744073709551616", 400,
@@ -132,7 +132,7 @@ static void test_bad_values(void **state) {
         expect_refused(HFD_GET, "pretty=%00", 400, "malformed query");
 }
 
-static void test_combinations(void **state) {
+static void test_invalid_combinations_are_refused(void **state) {
         static const struct {
                 enum hfd_verb verb;
                 const char *query;
@@ -169,7 +169,7 @@ static bool read_body(const char *query, const char *body) {
         return good;
 }
 
-static void test_delete_options(void **state) {
+static void test_delete_options_in_the_body_replace_the_query(void **state) {
         const struct hfd_options *o = &request.options;
 
         assert_true(read_body("propagationPolicy=Orphan", "{\"kind\":\"DeleteOptions\"}"));
@@ -197,12 +197,13 @@ static void test_delete_options(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_teardown(test_each_parameter, teardown),
-                cmocka_unit_test_teardown(test_options_of_deletes, teardown),
-                cmocka_unit_test_teardown(test_first_value_counts, teardown),
-                cmocka_unit_test_teardown(test_bad_values, teardown),
-                cmocka_unit_test_teardown(test_combinations, teardown),
-                cmocka_unit_test_teardown(test_delete_options, teardown),
+                cmocka_unit_test_teardown(test_each_query_parameter_is_parsed, teardown),
+                cmocka_unit_test_teardown(test_delete_parameters_count_for_deletes_only, teardown),
+                cmocka_unit_test_teardown(test_the_first_of_repeated_values_counts, teardown),
+                cmocka_unit_test_teardown(test_bad_values_are_refused_by_name, teardown),
+                cmocka_unit_test_teardown(test_invalid_combinations_are_refused, teardown),
+                cmocka_unit_test_teardown(test_delete_options_in_the_body_replace_the_query,
+                                          teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

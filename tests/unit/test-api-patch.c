@@ -47,7 +47,7 @@ static int apply_json(const char *text, const char *patch, char **ret_text) {
         return r;
 }
 
-/* result NULL: it is refused. */
+/* result NULL: the patch is refused. */
 static void expect_json(const char *text, const char *patch, const char *result) {
         char *made;
         int r = apply_json(text, patch, &made);
@@ -66,7 +66,7 @@ static void expect_json(const char *text, const char *patch, const char *result)
 }
 
 /* RFC 6902, appendix A. */
-static void test_json_patch_rfc(void **state) {
+static void test_json_patch_follows_rfc_6902(void **state) {
         static const char *const cases[][3] = {
                 {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\"}]",
                  "{\"baz\":\"qux\",\"foo\":\"bar\"}"},
@@ -113,7 +113,7 @@ static void test_json_patch_rfc(void **state) {
                 expect_json(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-static void test_json_patch_corners(void **state) {
+static void test_json_patch_handles_edge_cases(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":1}", "[]", "{\"a\":1}"},
                 {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":2}}]",
@@ -168,8 +168,10 @@ static void test_json_patch_corners(void **state) {
                 expect_json(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-/* A document that doubles, one that gets deeper, and endless steps: each ends at its limit. */
-static void test_json_patch_limits(void **state) {
+/*
+ * A document that doubles, one that gets deeper, and a huge number of steps each reach their limit.
+ */
+static void test_json_patch_has_limits(void **state) {
         struct hf__strbuf patch = {0};
         char *made;
 
@@ -214,7 +216,7 @@ static void test_json_patch_limits(void **state) {
 }
 
 /* RFC 7386, appendix A, where both are objects (a body always is). */
-static void test_merge_patch_rfc(void **state) {
+static void test_merge_patch_follows_rfc_7386(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
                 {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
@@ -244,7 +246,7 @@ static void test_merge_patch_rfc(void **state) {
 }
 
 /* Enough members for the index: a third is changed, a third removed, a third new. */
-static void test_merge_of_many_members(void **state) {
+static void test_merge_patch_handles_many_members(void **state) {
         struct hf__json *document = hf__json_object(), *patch = hf__json_object(),
                         *result = hf__json_object();
         char key[32];
@@ -283,7 +285,7 @@ static void expect_strategic(const char *plural, const char *text, const char *p
         hf__json_free(patch);
 }
 
-static void test_strategic_lists(void **state) {
+static void test_strategic_merge_patch_merges_lists(void **state) {
         static const char *const cases[][3] = {
                 /* by key: merged, added, deleted, replaced as a whole */
                 {"{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\"}]}",
@@ -339,7 +341,7 @@ static void test_strategic_lists(void **state) {
                          "\"type\":\"B\"}]}}");
 }
 
-static void test_strategic_order(void **state) {
+static void test_strategic_merge_patch_orders_lists(void **state) {
         static const char *const cases[][3] = {
                 {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}",
                  "{\"$setElementOrder/secrets\":[{\"name\":\"c\"},{\"name\":\"a\"}]}",
@@ -364,7 +366,7 @@ static void test_strategic_order(void **state) {
                 expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
 }
 
-static void test_strategic_objects(void **state) {
+static void test_strategic_merge_patch_follows_directives(void **state) {
         static const char *const cases[][3] = {
                 {"{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"a\":null,\"c\":\"3\"}}",
                  "{\"data\":{\"b\":\"2\",\"c\":\"3\"}}"},
@@ -394,13 +396,14 @@ static int patch_cm(struct api_fixture *f, enum hfd_patch type, const char *body
 }
 
 static void make_cm(struct api_fixture *f) {
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_configmaps, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},"
-                                          "\"data\":{\"k\":\"v\"}}"),
-                         0);
+        assert_int_equal(
+                api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "default", NULL, NULL,
+                                    "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},"
+                                    "\"data\":{\"k\":\"v\"}}"),
+                0);
 }
 
-static void test_patch_calls(void **state) {
+static void test_patch_requests_are_served(void **state) {
         struct api_fixture *f = *state;
         char revision[32], body[200];
 
@@ -410,7 +413,7 @@ static void test_patch_calls(void **state) {
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"),
-                         0); /* nothing new: nothing is written */
+                         0); /* no change, so nothing is written */
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
                                   "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"d\"}},\"data\":{"
@@ -478,13 +481,13 @@ static void test_patch_calls(void **state) {
         assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
                                            HFD_PATCH_MERGE, "dryRun=All", "{\"data\":null}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_configmaps, "default", "c", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_configmaps, "default", "c", NULL,
+                                             NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
 }
 
-static void test_too_many_operations(void **state) {
+static void test_too_many_operations_are_refused(void **state) {
         struct api_fixture *f = *state;
         struct hf__strbuf patch = {0};
 
@@ -499,11 +502,11 @@ static void test_too_many_operations(void **state) {
         hf__strbuf_done(&patch);
 }
 
-static void test_patch_of_parts(void **state) {
+static void test_a_patch_changes_either_status_or_object(void **state) {
         struct api_fixture *f = *state;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
                          0);
         assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_STATUS,
                                            HFD_PATCH_MERGE, NULL,
@@ -523,25 +526,27 @@ static void test_patch_of_parts(void **state) {
                                            HFD_PATCH_MERGE, NULL,
                                            "{\"metadata\":{\"finalizers\":[\"a.b/c\"]}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w", NULL,
+                                             NULL),
                          0);
         assert_int_equal(
                 api_fixture_patch(f, api_workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_JSON, NULL,
                                   "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]"),
                 0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "w", NULL, NULL),
                          HF_E_NOT_FOUND);
 }
 
 /* A patch is a write like any other: its transaction compares the fence. */
-static void test_fenced_patch(void **state) {
+static void test_a_patch_compares_the_fence(void **state) {
         struct api_fixture *f = *state;
         uint64_t term;
 
         make_cm(f);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_leases, "kube-system", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"l\"},\"spec\":{"
-                                          "\"holderIdentity\":\"me\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "kube-system", NULL,
+                                             NULL,
+                                             "{\"metadata\":{\"name\":\"l\"},\"spec\":{"
+                                             "\"holderIdentity\":\"me\"}}"),
                          0);
         term = strtoull(api_fixture_text_at(f, "metadata.resourceVersion"), NULL, 10);
         for (int stale = 0; stale < 2; stale++) {
@@ -565,7 +570,7 @@ static void test_fenced_patch(void **state) {
         }
 }
 
-/* ---- concurrent patches: each is applied, none undoes another ---- */
+/* ---- concurrent patches: all are applied, and none undoes another ---- */
 
 struct patcher {
         struct api_fixture *f;
@@ -592,13 +597,13 @@ static void *patch_thread(void *ctx) {
         return NULL;
 }
 
-static void test_patches_at_once(void **state) {
+static void test_concurrent_patches_are_all_applied(void **state) {
         struct api_fixture *f = *state;
         struct patcher patchers[4];
         pthread_t threads[4];
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, accounts, "default", NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, accounts, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         for (int i = 0; i < 4; i++) {
                 patchers[i] = (struct patcher){f, i};
@@ -606,25 +611,26 @@ static void test_patches_at_once(void **state) {
         }
         for (int i = 0; i < 4; i++)
                 pthread_join(threads[i], NULL);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, accounts, "default", "a", NULL, NULL), 0);
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, accounts, "default", "a", NULL, NULL),
+                         0);
         assert_int_equal(api_fixture_count_at(f, "secrets"), 200);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_json_patch_rfc),
-                cmocka_unit_test(test_json_patch_corners),
-                cmocka_unit_test(test_json_patch_limits),
-                cmocka_unit_test(test_merge_patch_rfc),
-                cmocka_unit_test(test_merge_of_many_members),
-                cmocka_unit_test(test_strategic_lists),
-                cmocka_unit_test(test_strategic_order),
-                cmocka_unit_test(test_strategic_objects),
-                API_TEST(test_patch_calls),
-                API_TEST(test_too_many_operations),
-                API_TEST(test_patch_of_parts),
-                API_TEST(test_fenced_patch),
-                API_TEST(test_patches_at_once),
+                cmocka_unit_test(test_json_patch_follows_rfc_6902),
+                cmocka_unit_test(test_json_patch_handles_edge_cases),
+                cmocka_unit_test(test_json_patch_has_limits),
+                cmocka_unit_test(test_merge_patch_follows_rfc_7386),
+                cmocka_unit_test(test_merge_patch_handles_many_members),
+                cmocka_unit_test(test_strategic_merge_patch_merges_lists),
+                cmocka_unit_test(test_strategic_merge_patch_orders_lists),
+                cmocka_unit_test(test_strategic_merge_patch_follows_directives),
+                API_TEST(test_patch_requests_are_served),
+                API_TEST(test_too_many_operations_are_refused),
+                API_TEST(test_a_patch_changes_either_status_or_object),
+                API_TEST(test_a_patch_compares_the_fence),
+                API_TEST(test_concurrent_patches_are_all_applied),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void test_other_paths_are_not_resources(void **state) {
         }
 }
 
-static void test_odd_paths_are_refused(void **state) {
+static void test_invalid_paths_are_refused(void **state) {
         static const char *const paths[] = {"",
                                             "api",
                                             "//",
@@ -94,7 +94,7 @@ static void test_odd_paths_are_refused(void **state) {
         assert_int_equal(strlen(path.name), 253);
 }
 
-static void test_verbs(void **state) {
+static void test_method_and_query_determine_the_verb(void **state) {
         struct hfd_request_path object, collection, other;
         assert_int_equal(hfd_request_path_parse("/api/v1/configmaps/a", &object), 0);
         assert_int_equal(hfd_request_path_parse("/api/v1/configmaps", &collection), 0);
@@ -117,40 +117,44 @@ static void test_verbs(void **state) {
         assert_string_equal(hfd_request_verb("BREW", &object, ""), "");
 }
 
-static void test_query(void **state) {
+static void test_query_parameters_are_decoded(void **state) {
         const char *query = "a=1&b&exclude=x%2Fy&exclude=two+words&bad=%zz&a%62=3";
         char value[16], tiny[3], name[HF_NAME_MAX + 1];
-        assert_int_equal(hfd_query_get(query, "a", 0, value, sizeof value), 0);
+        const char *cursor;
+        assert_int_equal(hfd_query_get(query, "a", value, sizeof value), 0);
         assert_string_equal(value, "1");
-        assert_int_equal(hfd_query_get(query, "a", 1, value, sizeof value), HF_E_NOT_FOUND);
-        assert_int_equal(hfd_query_get(query, "b", 0, value, sizeof value), 0);
+        cursor = query;
+        assert_int_equal(hfd_query_next(&cursor, "a", value, sizeof value), 0);
+        assert_int_equal(hfd_query_next(&cursor, "a", value, sizeof value), HF_E_NOT_FOUND);
+        assert_int_equal(hfd_query_get(query, "b", value, sizeof value), 0);
         assert_string_equal(value, "");
-        assert_int_equal(hfd_query_get(query, "exclude", 0, value, sizeof value), 0);
+        cursor = query;
+        assert_int_equal(hfd_query_next(&cursor, "exclude", value, sizeof value), 0);
         assert_string_equal(value, "x/y");
-        assert_int_equal(hfd_query_get(query, "exclude", 1, value, sizeof value), 0);
+        assert_int_equal(hfd_query_next(&cursor, "exclude", value, sizeof value), 0);
         assert_string_equal(value, "two words");
-        assert_int_equal(hfd_query_get(query, "exclude", 0, tiny, sizeof tiny), HF_E_INVALID);
-        assert_int_equal(hfd_query_get(query, "bad", 0, value, sizeof value), HF_E_INVALID);
-        assert_int_equal(hfd_query_get(query, "ab", 0, value, sizeof value), 0);
+        assert_int_equal(hfd_query_get(query, "exclude", tiny, sizeof tiny), HF_E_INVALID);
+        assert_int_equal(hfd_query_get(query, "bad", value, sizeof value), HF_E_INVALID);
+        assert_int_equal(hfd_query_get(query, "ab", value, sizeof value), 0);
         assert_string_equal(value, "3");
-        assert_int_equal(hfd_query_get("", "a", 0, value, sizeof value), HF_E_NOT_FOUND);
-        assert_true(hfd_query_single_name("watch=1&fieldSelector=metadata.name%3Dx", name));
+        assert_int_equal(hfd_query_get("", "a", value, sizeof value), HF_E_NOT_FOUND);
+        assert_true(hfd_query_selected_name("watch=1&fieldSelector=metadata.name%3Dx", name));
         assert_string_equal(name, "x");
-        assert_true(hfd_query_single_name("fieldSelector=metadata.namespace==n,metadata.name==yy",
-                                          name));
+        assert_true(hfd_query_selected_name("fieldSelector=metadata.namespace==n,metadata.name==yy",
+                                            name));
         assert_string_equal(name, "yy");
-        assert_false(hfd_query_single_name("fieldSelector=metadata.name!=x", name));
-        assert_false(hfd_query_single_name("fieldSelector=metadata.namespace=x", name));
-        assert_false(hfd_query_single_name("", name));
+        assert_false(hfd_query_selected_name("fieldSelector=metadata.name!=x", name));
+        assert_false(hfd_query_selected_name("fieldSelector=metadata.namespace=x", name));
+        assert_false(hfd_query_selected_name("", name));
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_resource_paths_are_parsed),
                 cmocka_unit_test(test_other_paths_are_not_resources),
-                cmocka_unit_test(test_odd_paths_are_refused),
-                cmocka_unit_test(test_verbs),
-                cmocka_unit_test(test_query),
+                cmocka_unit_test(test_invalid_paths_are_refused),
+                cmocka_unit_test(test_method_and_query_determine_the_verb),
+                cmocka_unit_test(test_query_parameters_are_decoded),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static struct client_watch *watch(struct api_fixture *f, const char *revision) {
         return client_watch_new(f->client, &spec);
 }
 
-/* A client that has seen a later revision of the old history than the new one has reached. */
+/* The client has seen a revision of the old history that the new one has not reached. */
 static void test_a_watch_from_a_lost_history_is_gone(void **state) {
         struct api_fixture *f = *state;
         struct client_watch *lost;
@@ -48,13 +48,13 @@ static void test_a_watch_may_begin_at_the_clients_own_write(void **state) {
 
         for (int i = 0; i < 50; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%02d\"}}", i);
-                assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
-                                                  NULL, body),
+                assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                     NULL, body),
                                  0);
                 seen[i] = watch(f, api_fixture_text_at(f, "metadata.resourceVersion"));
         }
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"x\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\"}}"),
                          0);
         for (size_t i = 0; i < 50; i++)
                 client_watch_await(seen[i], 50 - i);
@@ -84,8 +84,8 @@ static void on_ready(struct hfd_consistent_read *reader) {
 }
 
 /*
- * Lists that ask for a revision of the lost history time out. The cache is not late because of
- * that, and goes on serving reads.
+ * A list that requests a revision of the lost history times out. That does not make the cache late:
+ * it continues to serve reads.
  */
 static void test_reads_of_a_lost_history_do_not_disable_the_cache(void **state) {
         struct api_fixture *f = *state;
@@ -134,8 +134,8 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         struct client_watch *before, *after;
 
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", "no object");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"good\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"good\"}}"),
                          0);
         before = watch(f, NULL);
         client_watch_await(before, 1);
@@ -155,8 +155,8 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         client_watch_await(after, 1);
         audit(f);
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", NULL);
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"next\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"next\"}}"),
                          0);
         client_watch_await(after, 2);
         audit(f);
@@ -174,8 +174,8 @@ static void test_an_object_overwritten_with_an_invalid_value_is_deleted(void **s
         struct api_fixture *f = *state;
         struct client_watch *seen;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         seen = watch(f, NULL);
         client_watch_await(seen, 1);
@@ -204,8 +204,8 @@ static void test_an_object_without_a_name_is_deleted_with_its_collection(void **
         struct store_reply reply;
 
         write_raw(f, "/registry/configmaps/default/", "{\"metadata\":{\"namespace\":\"default\"}}");
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default",
-                                          NULL, NULL, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                             "default", NULL, NULL, NULL),
                          0);
         assert_int_equal(store_client_get(f->store, "/registry/configmaps/default/", &reply), 0);
         assert_int_equal(reply.n_kvs, 0);
@@ -217,28 +217,30 @@ static void test_a_page_with_an_invalid_value_is_not_the_last(void **state) {
         struct api_fixture *f = *state;
         char query[160];
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"c\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"c\"}}"),
                          0);
         write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/b", "no object");
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"a\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"a\"}}"),
                          0);
         (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&limit=1&resourceVersion=%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"later\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"later\"}}"),
                          0);
-        assert_int_equal(api_fixture_call(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
+                                             NULL),
                          0); /* the cache has passed that revision */
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          0);
         (void)snprintf(query, sizeof query, "limit=1&continue=%s",
                        api_fixture_text_at(f, "metadata.continue"));
         assert_non_null(strstr(f->last.body, "\"name\":\"a\""));
         assert_string_not_equal(api_fixture_text_at(f, "metadata.continue"), "");
-        assert_int_equal(api_fixture_call(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query, NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL, query,
+                                             NULL),
                          0);
         assert_non_null(strstr(f->last.body, "\"name\":\"c\""));
         assert_string_equal(api_fixture_text_at(f, "metadata.continue"), "");

@@ -25,7 +25,7 @@ static struct client_watch *watch(struct api_fixture *f, struct hf_resource reso
         return client_watch_new(f->client, &spec);
 }
 
-static void test_watch(void **state) {
+static void test_a_watch_delivers_changes_in_order(void **state) {
         struct api_fixture *f = *state;
         char revision[32];
 
@@ -36,14 +36,14 @@ static void test_watch(void **state) {
         struct client_watch *seen = watch(f, api_workspaces, NULL, NULL);
         client_watch_expect(seen, 0, HF_EVENT_ADDED, "w00");
         client_watch_expect(seen, 1, HF_EVENT_ADDED, "w01");
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w01", NULL,
-                                          "{\"metadata\":{\"name\":\"w01\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w01", NULL,
+                                             "{\"metadata\":{\"name\":\"w01\"}}"),
                          0);
         client_watch_expect(seen, 2, HF_EVENT_MODIFIED, "w01");
         assert_string_equal(seen->events[2].revision,
                             api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w01", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w01", NULL,
+                                             NULL),
                          0);
         client_watch_expect(seen, 3, HF_EVENT_DELETED, "w01");
         assert_true(strtoull(seen->events[3].revision, NULL, 10) >
@@ -63,7 +63,7 @@ static void test_watch(void **state) {
         client_watch_free(refused);
 }
 
-static void test_watch_selectors(void **state) {
+static void test_a_watch_with_a_selector_sees_objects_enter_and_leave(void **state) {
         struct api_fixture *f = *state;
 
         api_fixture_make_workspaces(f, 2);
@@ -74,20 +74,21 @@ static void test_watch_selectors(void **state) {
         client_watch_expect(odd, 0, HF_EVENT_ADDED, "w01");
         client_watch_expect(one, 0, HF_EVENT_ADDED, "w00");
         /* An object that begins to match is added, and one that ceases to match is deleted. */
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w00", NULL,
-                                          "{\"metadata\":{\"name\":\"w00\",\"labels\":{\"parity\":"
-                                          "\"odd\"}}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w00", NULL,
+                                             "{\"metadata\":{\"name\":\"w00\",\"labels\":{"
+                                             "\"parity\":"
+                                             "\"odd\"}}}"),
                          0);
         client_watch_expect(odd, 1, HF_EVENT_ADDED, "w00");
         client_watch_expect(one, 1, HF_EVENT_MODIFIED, "w00");
-        assert_int_equal(api_fixture_call(f, HF_VERB_UPDATE, api_workspaces, NULL, "w01", NULL,
-                                          "{\"metadata\":{\"name\":\"w01\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w01", NULL,
+                                             "{\"metadata\":{\"name\":\"w01\"}}"),
                          0);
         client_watch_expect(odd, 2, HF_EVENT_DELETED, "w01");
         assert_string_equal(odd->events[2].revision,
                             api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(api_fixture_call(f, HF_VERB_DELETE, api_workspaces, NULL, "w00", NULL,
-                                          NULL),
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_workspaces, NULL, "w00", NULL,
+                                             NULL),
                          0);
         client_watch_expect(odd, 3, HF_EVENT_DELETED, "w00");
         client_watch_expect(one, 2, HF_EVENT_DELETED, "w00");
@@ -98,15 +99,16 @@ static void test_watch_selectors(void **state) {
         client_watch_free(one);
 }
 
-static void test_watch_too_old(void **state) {
+static void test_a_watch_from_a_compacted_revision_is_gone(void **state) {
         struct api_fixture *f = *state;
 
         for (int i = 0; i < 4200; i++) { /* more than the history holds */
                 char body[120];
                 (void)snprintf(body, sizeof body,
                                "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"n\":%d}}", i);
-                assert_int_equal(api_fixture_call(f, i ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                                  api_workspaces, NULL, i ? "w" : NULL, NULL, body),
+                assert_int_equal(api_fixture_request(f, i ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                                     api_workspaces, NULL, i ? "w" : NULL, NULL,
+                                                     body),
                                  0);
         }
         assert_int_equal(api_fixture_n_selected(f, NULL), 1);
@@ -184,8 +186,8 @@ static void test_concurrent_updates_all_succeed(void **state) {
         pthread_t threads[4];
         int n_won = 0;
 
-        assert_int_equal(api_fixture_call(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
-                                          "{\"metadata\":{\"name\":\"shared\"}}"),
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"shared\"}}"),
                          0);
         struct client_watch *seen =
                 watch(f, api_workspaces, NULL, api_fixture_text_at(f, "metadata.resourceVersion"));
@@ -211,9 +213,9 @@ static void test_concurrent_updates_all_succeed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                API_TEST(test_watch),
-                API_TEST(test_watch_selectors),
-                API_TEST(test_watch_too_old),
+                API_TEST(test_a_watch_delivers_changes_in_order),
+                API_TEST(test_a_watch_with_a_selector_sees_objects_enter_and_leave),
+                API_TEST(test_a_watch_from_a_compacted_revision_is_gone),
                 API_TEST(test_concurrent_updates_all_succeed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static void test_a_lock_is_free_after_a_release_or_a_death(void **state) {
         }
 }
 
-/* Adds one to the number in the file, in two steps that only the lock protects. */
+/* Increments the number in the file by a read and a write, which only the lock makes atomic. */
 static bool count_up(const char *file) {
         char text[32] = "0";
         FILE *stream = fopen(file, "re");
@@ -172,8 +172,8 @@ static bool count_up(const char *file) {
         return stream && fprintf(stream, "%d", atoi(text) + 1) > 0 && fclose(stream) == 0;
 }
 
-/* Several processes that release the lock and take it again at once. */
-static void test_one_at_a_time(void **state) {
+/* Several processes release the lock and acquire it again at once. */
+static void test_only_one_process_holds_the_lock(void **state) {
         enum { PROCESSES = 5, ROUNDS = 100 };
         pid_t pids[PROCESSES];
         char file[80], *text = NULL;
@@ -210,7 +210,8 @@ int main(void) {
                                                 make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_lock_is_free_after_a_release_or_a_death,
                                                 make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_one_at_a_time, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_only_one_process_holds_the_lock, make_dir,
+                                                remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,8 +206,8 @@ static void test_a_directory_that_cannot_be_used_is_named(void **state) {
 }
 
 /*
- * All wait at the end of a pipe and start together. Each writes which CA and serving certificate it
- * got.
+ * All processes wait for the end of a pipe and start together. Each writes its CA and its serving
+ * certificate.
  */
 static void test_processes_that_start_together_share_one_ca(void **state) {
         pid_t pids[N_PROCESSES];
@@ -255,11 +255,11 @@ static void test_processes_that_start_together_share_one_ca(void **state) {
 }
 
 /*
- * The system calls that complete a file and put it in its place. A doomed process is killed before
+ * The system calls that complete a file and move it to its place. The test kills a process before
  * one of them.
  */
 static struct {
-        int n_left;   /* how many calls until it is killed; 0 = it is not doomed */
+        int n_left;   /* calls until the process is killed; 0 = it is not killed */
         int begun[2]; /* pipes: one byte says that it holds the lock, ... */
         int go[2];    /* ... and it waits until the other process has started */
 } doom;
@@ -299,8 +299,8 @@ static pid_t start_in_child(int n_calls) {
 }
 
 /*
- * A process that waits for the killed one goes on, and so does the next, with the files that exist
- * by then.
+ * A process that waits for the killed one continues, and so does the next one, with the files that
+ * exist by then.
  */
 static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
         bool killed = true;
@@ -330,7 +330,7 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
         assert_int_equal(n_killed, 6 * 3); /* for each file: the file, its place, the directory */
 }
 
-static void test_kubeconfig(void **state) {
+static void test_the_admin_kubeconfig_contains_the_credentials(void **state) {
         struct hfd_pki pki = {0};
         struct hf__json *json = NULL;
         struct stat st;
@@ -380,7 +380,8 @@ int main(void) {
                                                 remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named,
                                                 make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_kubeconfig, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_the_admin_kubeconfig_contains_the_credentials,
+                                                make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void expect_token(struct hfd_auth *auth, const char *header, int result, 
         free(request);
 }
 
-static void test_tokens(void **state) {
+static void test_bearer_tokens_are_authenticated(void **state) {
         struct hfd_auth *auth =
                 new_auth("t1,alice,1\n"
                          "\"t,2\",\"bob \"\"the\"\" b\",2,\"dev, ops,,system:masters\"\r\n"
@@ -94,13 +94,13 @@ static void test_a_bad_token_file_is_named_and_the_previous_table_is_kept(void *
         assert_non_null(strstr(status.message, path));
 }
 
-static void test_certificates(void **state) {
+static void test_client_certificates_are_authenticated(void **state) {
         struct hfd_auth *auth = NULL;
         struct hfd_user user = {0};
         char long_name[300];
         assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
         struct hfd_http_request *request = fake_request_new_admin("GET", "/", "");
-        request->authorization = "Bearer wrong"; /* the certificate comes first */
+        request->authorization = "Bearer wrong"; /* the certificate takes precedence */
         assert_int_equal(hfd_auth_authenticate(auth, request, &user), 0);
         assert_string_equal(user.name, "admin");
         assert_true(hfd_user_in_group(&user, "system:masters"));
@@ -138,7 +138,7 @@ static bool may(const char *group, const char *verb, const char *asked_path) {
         return hfd_auth_allows(NULL, &user, &asked);
 }
 
-static void test_authorization(void **state) {
+static void test_only_system_masters_may_do_everything(void **state) {
         struct hfd_user user = {.name = "u", .n_groups = 1, .groups = {"system:authenticated"}};
         struct hfd_attributes asked = {.verb = "get",
                                        .group = "",
@@ -163,10 +163,10 @@ static void test_authorization(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_tokens),
+                cmocka_unit_test(test_bearer_tokens_are_authenticated),
                 cmocka_unit_test(test_a_bad_token_file_is_named_and_the_previous_table_is_kept),
-                cmocka_unit_test(test_certificates),
-                cmocka_unit_test(test_authorization),
+                cmocka_unit_test(test_client_certificates_are_authenticated),
+                cmocka_unit_test(test_only_system_masters_may_do_everything),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

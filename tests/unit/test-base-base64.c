@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64: the vectors of RFC 4648, and how strict each reader is. */
+/* Base64: the test vectors of RFC 4648, and what each decoder accepts. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const char *const vectors[][2] = {{"", ""},
                                          {"foobar", "Zm9vYmFy"}};
 #define N_VECTORS (sizeof vectors / sizeof vectors[0])
 
-static void test_encode(void **state) {
+static void test_encodes_the_rfc_examples(void **state) {
         static const unsigned char high[] = {0xfb, 0xff, 0xfe};
 
         for (size_t i = 0; i < N_VECTORS; i++) {
@@ -65,7 +65,7 @@ static void check_decode(const char *text, size_t n, const char *expected) {
         free(data);
 }
 
-static void test_decode(void **state) {
+static void test_decodes_valid_text_only(void **state) {
         static const char *const bad[] = {"Z",     "Zg",       "Zg=",      "Zg===", "=",
                                           "====",  "Z===",     "Zm=v",     "Zm9v=", "Zm9vZ===",
                                           "Z-9v",  "Zg==Zg==", "Zm9v!",    "Zg==Z", "Zg= =v",
@@ -79,13 +79,13 @@ static void test_decode(void **state) {
         check_decode(" Zm\t9v\r\n Zg = = ", 15, "foof");
         check_decode("Zm9v\0", 5, NULL);
         check_decode("Zm9vZm", 4, "foo");
-        check_decode("Zh==", 4, "f"); /* the bits behind the last byte are not looked at */
+        check_decode("Zh==", 4, "f"); /* unused bits of the last digit are ignored */
 }
 
-static void test_check(void **state) {
+static void test_reports_the_first_bad_byte(void **state) {
         static const struct {
                 const char *text;
-                size_t at; /* of the first bad byte */
+                size_t at; /* offset of the first bad byte */
         } bad[] = {{"Z", 1},     {"Zg", 2},       {"Zg=", 3},      {"Zg===", 4},  {"=", 0},
                    {"====", 0},  {"Zm9v=", 4},    {"Zm9vZ===", 5}, {"Zm=v", 3},   {"Zg==Zg==", 4},
                    {"Z-9v", 1},  {"Zm9v!", 4},    {"Zm 9v", 2},    {"Zm\t9v", 2}, {"Zg==\n=", 5},
@@ -107,7 +107,7 @@ static void test_check(void **state) {
         assert_true(hf__base64_check("Zh==", &n));
 }
 
-static void test_url_decode(void **state) {
+static void test_decodes_the_url_alphabet(void **state) {
         static const char *const bad[] = {"Zg==", "Zm9v\n", "Zm 9v", "Zm9+", "Zm9/", "\xff"};
         char data[HF__BASE64URL_DECODED_MAX(8)];
         size_t n;
@@ -128,8 +128,8 @@ static void test_url_decode(void **state) {
         assert_int_equal(n, 3);
 }
 
-/* What is encoded decodes to the same bytes, for every length of the last group. */
-static void test_round_trip(void **state) {
+/* Encoded bytes decode to the same bytes, for every length of the last group. */
+static void test_every_length_survives_the_round_trip(void **state) {
         unsigned char bytes[256];
 
         for (size_t i = 0; i < sizeof bytes; i++)
@@ -158,9 +158,11 @@ static void test_round_trip(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_encode),     cmocka_unit_test(test_decode),
-                cmocka_unit_test(test_check),      cmocka_unit_test(test_url_decode),
-                cmocka_unit_test(test_round_trip),
+                cmocka_unit_test(test_encodes_the_rfc_examples),
+                cmocka_unit_test(test_decodes_valid_text_only),
+                cmocka_unit_test(test_reports_the_first_bad_byte),
+                cmocka_unit_test(test_decodes_the_url_alphabet),
+                cmocka_unit_test(test_every_length_survives_the_round_trip),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

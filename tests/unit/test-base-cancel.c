@@ -22,7 +22,7 @@ static struct hf_cancel *make(struct hf_cancel *parent) {
         return token;
 }
 
-/* A clock that the test sets. Its wait never sleeps; it sets the clock to the deadline. */
+/* A clock that the test sets. Its wait() does not sleep, but sets the clock to the deadline. */
 static hf_nsec fake_time;
 static hf_nsec fake_now(void *ctx) { return fake_time; }
 static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
@@ -35,7 +35,7 @@ static const struct hf_clock fake = {.boot = fake_now,
                                      .real = fake_now,
                                      .wait = fake_wait};
 
-static void test_fire_reaches_descendants_only(void **state) {
+static void test_fire_reaches_only_descendants(void **state) {
         struct hf_cancel *root = make(NULL), *a = make(root), *b = make(root), *aa = make(a);
 
         hf_cancel_fire(a, HF_CANCEL_LOST);
@@ -166,8 +166,8 @@ static void test_fire_wakes_waiters_on_other_threads(void **state) {
 }
 
 /*
- * The memory of a waker is freed directly after its removal, while another thread fires: nothing
- * may use it afterwards.
+ * The memory of a waker is freed directly after its removal, while another thread fires the token.
+ * The token must not use it afterwards.
  */
 struct guarded {
         struct hf_cancel_waker waker;
@@ -245,7 +245,7 @@ static void test_children_come_and_go_during_fire(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fire_reaches_descendants_only),
+                cmocka_unit_test(test_fire_reaches_only_descendants),
                 cmocka_unit_test(test_deadline_is_inherited_and_sticks),
                 cmocka_unit_test(test_a_wait_reports_a_timeout_or_a_cancellation),
                 cmocka_unit_test(test_the_never_token_does_not_fire),

@@ -65,8 +65,8 @@ static void tally_wait(struct tally *t) {
 }
 
 /*
- * Several threads send requests and cancel them at once. Each request ends exactly once, in one way
- * or the other.
+ * Several threads send requests and cancel them at once. Each request ends exactly once, with a
+ * response or as canceled.
  */
 static void *submit_and_cancel(void *ctx) {
         for (int i = 0; i < 50; i++) {
@@ -85,7 +85,7 @@ static void *submit_and_cancel(void *ctx) {
         return NULL;
 }
 
-static void test_cancel_races(void **state) {
+static void test_requests_canceled_at_any_moment_end_once(void **state) {
         pthread_t thread[3];
         struct tally t;
 
@@ -124,7 +124,7 @@ static void test_free_with_requests_under_way(void **state) {
         }
 }
 
-static void test_burst_of_1000(void **state) {
+static void test_a_thousand_requests_at_once_succeed(void **state) {
         struct tally t;
 
         tally_init(&t, 1000);
@@ -193,7 +193,7 @@ static void test_scheduled_calls_come_in_time_order(void **state) {
         assert_int_equal(ring.order[0], 1);
         assert_int_equal(ring.order[1], 2);
         assert_int_equal(ring.order[2], 0);
-        f.engine = hf__http_engine_free(f.engine); /* calls the one that is due in an hour */
+        f.engine = hf__http_engine_free(f.engine); /* runs the call that is due in an hour */
         assert_int_equal(ring.n, 4);
         assert_int_equal(ring.order[3], 3);
 }
@@ -235,9 +235,9 @@ static void test_the_loop_counts_its_iterations(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_cancel_races),
+                TEST(test_requests_canceled_at_any_moment_end_once),
                 TEST(test_free_with_requests_under_way),
-                TEST(test_burst_of_1000),
+                TEST(test_a_thousand_requests_at_once_succeed),
                 TEST(test_scheduled_calls_come_in_time_order),
                 TEST(test_submission_during_the_stop_is_refused),
                 TEST(test_the_loop_counts_its_iterations),

@@ -51,7 +51,7 @@ static void test_gets_share_a_kept_connection(void **state) {
         assert_int_equal(atomic_load(&f.server.base.n_connections), 1);
 }
 
-static void test_post_echo_and_headers(void **state) {
+static void test_post_sends_body_and_headers(void **state) {
         struct http_engine_response a;
         char url[128], big[100000];
         const char *headers[] = {"X-One: 1", "Content-Type: application/json"};
@@ -64,7 +64,7 @@ static void test_post_echo_and_headers(void **state) {
         request.body = big;
         request.n_body = sizeof big;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
-        memset(big, 'y', sizeof big); /* it was copied */
+        memset(big, 'y', sizeof big); /* the engine has copied it */
         http_engine_response_wait(&a);
         http_engine_response_deinit(&a);
         assert_int_equal(a.outcome, 0);
@@ -88,7 +88,7 @@ static void test_post_echo_and_headers(void **state) {
         assert_null(strcasestr(a.body, "urlencoded"));
 }
 
-static void test_special_headers(void **state) {
+static void test_headers_and_trailers_are_parsed(void **state) {
         struct http_engine_response a;
         http_engine_fixture_get(&f, &a, "/busy");
         assert_int_equal(a.outcome, 0);
@@ -99,14 +99,14 @@ static void test_special_headers(void **state) {
         assert_string_equal(a.grpc_message, "a b");
         http_engine_fixture_get(&f, &a, "/early");
         assert_int_equal(a.code, 201);
-        assert_int_equal(a.retry_after_s, 0); /* it was in the 103, not in the final response */
+        assert_int_equal(a.retry_after_s, 0); /* the 103 had it, the final response has not */
         http_engine_fixture_get(&f, &a, "/trailers");
         assert_string_equal(a.body, "onetwo");
         assert_int_equal(a.grpc_status, 0);
         assert_string_equal(a.grpc_message, "\xc3\xa4");
 }
 
-static void test_outcomes(void **state) {
+static void test_each_failure_has_its_outcome(void **state) {
         struct http_engine_response a;
         char url[128], good[64];
 
@@ -117,7 +117,7 @@ static void test_outcomes(void **state) {
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_int_equal(a.n_body, 0);
 
-        struct http1_server closed; /* a port on which nothing listens any more */
+        struct http1_server closed; /* its port, on which nothing listens any more */
         http1_server_start(&closed, NULL);
         http1_server_stop(&closed);
         memcpy(good, f.url, sizeof good);
@@ -147,7 +147,7 @@ static void test_outcomes(void **state) {
         assert_true(hf__http_submit(f.engine, &request, NULL) < 0);
 }
 
-static void test_deadlines(void **state) {
+static void test_deadlines_end_requests(void **state) {
         struct http_engine_response a;
         char url[128];
 
@@ -170,7 +170,7 @@ static void test_deadlines(void **state) {
         http_engine_response_deinit(&a);
 
         http_engine_response_init(&a);
-        request.deadline = in_msec(0) - 1; /* over before it is submitted */
+        request.deadline = in_msec(0) - 1; /* passed before the request is submitted */
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
@@ -202,12 +202,12 @@ static void test_stream_outlives_its_head_timeout_and_is_canceled(void **state) 
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_CANCELED);
         assert_int_equal(a.code, 200);
-        hf__http_cancel(f.engine, id); /* it ended long ago */
+        hf__http_cancel(f.engine, id); /* the request has ended already */
         hf__http_cancel(f.engine, 999999);
 
         http_engine_response_deinit(&a);
         http_engine_response_init(&a);
-        a.stop_at_data = 1; /* the callback ends it */
+        a.stop_at_data = 1; /* the callback stops the request */
         assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_CANCELED);
@@ -272,11 +272,8 @@ static void post_recurring(struct http_engine_response *a, const char *path, con
         http_engine_response_deinit(a);
 }
 
-/*
- * A request with a recurring URL uses what libcurl has learnt of the URL, and nothing else of the
- * previous request.
- */
-static void test_recurring_url(void **state) {
+/* A request with a recurring URL reuses the parsed URL, and nothing else of earlier requests. */
+static void test_a_recurring_url_keeps_nothing_of_earlier_requests(void **state) {
         struct http_engine_response a;
 
         for (int i = 0; i < 3; i++) {
@@ -301,10 +298,10 @@ static void test_recurring_url(void **state) {
 }
 
 /*
- * Only some are kept. Requests for the others, and for an invalid URL, are served as if the URL did
- * not recur.
+ * The engine keeps a limited number of parsed URLs. Requests with other URLs, or an invalid one,
+ * work as without this optimization.
  */
-static void test_more_recurring_urls_than_are_kept(void **state) {
+static void test_more_recurring_urls_than_are_kept_still_work(void **state) {
         struct http_engine_response a;
         char path[32];
 
@@ -328,8 +325,8 @@ static void test_more_recurring_urls_than_are_kept(void **state) {
 }
 
 /*
- * Replaces the C library's. It returns, as no name server would, when the engine already waits for
- * it.
+ * Replaces the function of the C library: it fails, but always only after the engine has begun to
+ * wait for it.
  */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_addresses) {
@@ -341,8 +338,8 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 }
 
 /*
- * Each descriptor that the engine believes to be in the epoll set is in it. Otherwise a response
- * would be seen only when a timer of curl's is due.
+ * Asserts that each descriptor that the engine believes to be in the epoll set is in it. Otherwise
+ * the engine would see a response only when a timer of libcurl is due.
  */
 static void check_watched(void *ctx, const struct hf__http_result *result) {
         for (size_t fd = 0; fd < f.engine->lanes.n_sockets; fd++) {
@@ -355,10 +352,10 @@ static void check_watched(void *ctx, const struct hf__http_result *result) {
 }
 
 /*
- * While it resolves a name, curl has a descriptor of its own, which it closes by itself. The next
- * connection may get its number.
+ * While libcurl resolves a name, it uses a descriptor that it closes without telling the engine.
+ * The next connection may get the same number.
  */
-static void test_unix_socket_after_an_unknown_name(void **state) {
+static void test_a_unix_socket_works_after_a_failed_name_lookup(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct http1_server server;
         struct http_engine_response a;
@@ -389,7 +386,7 @@ static void test_unix_socket_after_an_unknown_name(void **state) {
         rmdir(dir);
 }
 
-static void test_unix_socket(void **state) {
+static void test_requests_go_over_a_unix_socket(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct http1_server server;
         struct http_engine_response a;
@@ -417,17 +414,17 @@ static void test_unix_socket(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_gets_share_a_kept_connection),
-                TEST(test_post_echo_and_headers),
-                TEST(test_special_headers),
-                TEST(test_outcomes),
-                TEST(test_deadlines),
+                TEST(test_post_sends_body_and_headers),
+                TEST(test_headers_and_trailers_are_parsed),
+                TEST(test_each_failure_has_its_outcome),
+                TEST(test_deadlines_end_requests),
                 TEST(test_stream_outlives_its_head_timeout_and_is_canceled),
                 TEST(test_post_is_never_sent_twice),
                 TEST(test_lanes_do_not_share_connections),
-                TEST(test_recurring_url),
-                TEST(test_more_recurring_urls_than_are_kept),
-                TEST(test_unix_socket),
-                TEST(test_unix_socket_after_an_unknown_name),
+                TEST(test_a_recurring_url_keeps_nothing_of_earlier_requests),
+                TEST(test_more_recurring_urls_than_are_kept_still_work),
+                TEST(test_requests_go_over_a_unix_socket),
+                TEST(test_a_unix_socket_works_after_a_failed_name_lookup),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

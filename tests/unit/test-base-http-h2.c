@@ -20,23 +20,23 @@
 #include "h2_echo_server.h"
 #include "time_units.h"
 
-struct call {
-        struct calls *calls;
-        /* its pointers are invalid by now, except for text and message */
+struct exchange {
+        struct exchanges *exchanges;
+        /* its pointers are invalid now, except text and message */
         struct hf__http_result result;
         char text[64], message[64];
         uint64_t id;
         bool done;
 };
 
-struct calls {
+struct exchanges {
         pthread_mutex_t mu;
         pthread_cond_t cond;
         struct h2_echo_server server;
         struct hf_host host;
         struct hf__http_engine *engine;
         char url[64];
-        struct call call[1000];
+        struct exchange exchange[1000];
 } f;
 
 static int setup(void **state) {
@@ -58,30 +58,30 @@ static int teardown(void **state) {
 }
 
 static void on_done(void *ctx, const struct hf__http_result *result) {
-        struct call *call = ctx;
+        struct exchange *exchange = ctx;
         pthread_mutex_lock(&f.mu);
-        assert_false(call->done);
-        call->done = true;
-        call->result = *result;
-        snprintf(call->text, sizeof call->text, "%.*s", (int)result->n_body,
+        assert_false(exchange->done);
+        exchange->done = true;
+        exchange->result = *result;
+        snprintf(exchange->text, sizeof exchange->text, "%.*s", (int)result->n_body,
                  (const char *)result->body);
-        snprintf(call->message, sizeof call->message, "%s", result->grpc_message);
+        snprintf(exchange->message, sizeof exchange->message, "%s", result->grpc_message);
         pthread_cond_broadcast(&f.cond);
         pthread_mutex_unlock(&f.mu);
 }
 
 static int on_data(void *ctx, const void *data, size_t n) {
-        struct call *call = ctx;
+        struct exchange *exchange = ctx;
         pthread_mutex_lock(&f.mu);
-        snprintf(call->text, sizeof call->text, "%.*s", (int)n, (const char *)data);
+        snprintf(exchange->text, sizeof exchange->text, "%.*s", (int)n, (const char *)data);
         pthread_cond_broadcast(&f.cond);
         pthread_mutex_unlock(&f.mu);
         return 0;
 }
 
-static struct call *start(int i, const char *body, int64_t deadline_ms) {
+static struct exchange *start(int i, const char *body, int64_t deadline_ms) {
         static const char *const headers[] = {"content-type: application/grpc", "te: trailers"};
-        f.call[i] = (struct call){.calls = &f};
+        f.exchange[i] = (struct exchange){.exchanges = &f};
         struct hf__http_request request = {.method = "POST",
                                            .url = f.url,
                                            .url_recurs = i % 2 == 0,
@@ -94,38 +94,38 @@ static struct call *start(int i, const char *body, int64_t deadline_ms) {
                                                                    : HF_NSEC_NEVER,
                                            .on_data = body[0] == 's' ? on_data : NULL,
                                            .on_done = on_done,
-                                           .ctx = &f.call[i]};
-        assert_int_equal(hf__http_submit(f.engine, &request, &f.call[i].id), 0);
-        return &f.call[i];
+                                           .ctx = &f.exchange[i]};
+        assert_int_equal(hf__http_submit(f.engine, &request, &f.exchange[i].id), 0);
+        return &f.exchange[i];
 }
 
-static bool is_done(const struct call *call) {
+static bool is_done(const struct exchange *exchange) {
         pthread_mutex_lock(&f.mu);
-        bool done = call->done;
+        bool done = exchange->done;
         pthread_mutex_unlock(&f.mu);
         return done;
 }
 
-static struct call *finish(struct call *call) {
+static struct exchange *finish(struct exchange *exchange) {
         pthread_mutex_lock(&f.mu);
-        while (!call->done)
+        while (!exchange->done)
                 assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_msec(60000)), 0);
         pthread_mutex_unlock(&f.mu);
-        return call;
+        return exchange;
 }
 
-static void wait_text(struct call *call, const char *expected) {
+static void wait_text(struct exchange *exchange, const char *expected) {
         pthread_mutex_lock(&f.mu);
-        while (strcmp(call->text, expected) != 0)
+        while (strcmp(exchange->text, expected) != 0)
                 assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_msec(60000)), 0);
         pthread_mutex_unlock(&f.mu);
 }
 
 static void assert_echoes(int i) {
-        struct call *call = finish(start(i, "echo", 30000));
-        assert_int_equal(call->result.outcome, 0);
-        assert_int_equal(call->result.code, 200);
-        assert_string_equal(call->text, "echo");
+        struct exchange *exchange = finish(start(i, "echo", 30000));
+        assert_int_equal(exchange->result.outcome, 0);
+        assert_int_equal(exchange->result.code, 200);
+        assert_string_equal(exchange->text, "echo");
 }
 
 static int n_connections(void) { return atomic_load(&f.server.base.n_connections); }
@@ -138,46 +138,46 @@ static void test_1000_requests_share_one_connection(void **state) {
                 start(i, body, 60000);
         }
         for (int i = 0; i < 1000; i++) {
-                finish(&f.call[i]);
+                finish(&f.exchange[i]);
                 snprintf(body, sizeof body, "e%d", i);
-                assert_int_equal(f.call[i].result.outcome, 0);
-                assert_string_equal(f.call[i].text, body);
+                assert_int_equal(f.exchange[i].result.outcome, 0);
+                assert_string_equal(f.exchange[i].text, body);
         }
         assert_int_equal(n_connections(), 1);
 }
 
-static void test_grpc_status(void **state) {
-        struct call *call = finish(start(0, "trailers", 30000));
-        assert_int_equal(call->result.outcome, 0);
-        assert_string_equal(call->text, "trailers");
-        assert_int_equal(call->result.grpc_status, 0);
-        assert_string_equal(call->message, "a b");
-        call = finish(start(1, "only", 30000));
-        assert_int_equal(call->result.outcome, 0);
-        assert_int_equal(call->result.n_body, 0);
-        assert_int_equal(call->result.grpc_status, 5);
-        call = finish(start(2, "echo", 30000));
-        assert_int_equal(call->result.grpc_status, -1);
+static void test_the_grpc_status_is_read_from_trailers(void **state) {
+        struct exchange *exchange = finish(start(0, "trailers", 30000));
+        assert_int_equal(exchange->result.outcome, 0);
+        assert_string_equal(exchange->text, "trailers");
+        assert_int_equal(exchange->result.grpc_status, 0);
+        assert_string_equal(exchange->message, "a b");
+        exchange = finish(start(1, "only", 30000));
+        assert_int_equal(exchange->result.outcome, 0);
+        assert_int_equal(exchange->result.n_body, 0);
+        assert_int_equal(exchange->result.grpc_status, 5);
+        exchange = finish(start(2, "echo", 30000));
+        assert_int_equal(exchange->result.grpc_status, -1);
 }
 
 /*
- * Responses whose end is read from the socket together with their middle. In none of these may the
- * engine wait for more.
+ * The end of a response is read from the socket together with its middle. The engine must not wait
+ * for more data.
  */
-static void test_large_responses(void **state) {
+static void test_large_responses_arrive_whole(void **state) {
         char body[16];
 
         for (size_t n = 4000; n <= 200000; n += 4000) {
                 snprintf(body, sizeof body, "l%zu", n);
-                struct call *call = finish(start(0, body, 10000));
-                assert_int_equal(call->result.outcome, 0);
-                assert_int_equal(call->result.n_body, n);
-                assert_int_equal(call->result.grpc_status, 0);
+                struct exchange *exchange = finish(start(0, body, 10000));
+                assert_int_equal(exchange->result.outcome, 0);
+                assert_int_equal(exchange->result.n_body, n);
+                assert_int_equal(exchange->result.grpc_status, 0);
         }
 }
 
 /* The same with several at once: the end of one is read together with another. */
-static void test_large_responses_at_the_same_time(void **state) {
+static void test_concurrent_large_responses_arrive_whole(void **state) {
         char body[16];
 
         for (int i = 0; i < 100; i++) {
@@ -185,14 +185,14 @@ static void test_large_responses_at_the_same_time(void **state) {
                 start(i, body, 20000);
         }
         for (int i = 0; i < 100; i++) {
-                finish(&f.call[i]);
-                assert_int_equal(f.call[i].result.outcome, 0);
-                assert_int_equal(f.call[i].result.n_body, 1000 * i);
+                finish(&f.exchange[i]);
+                assert_int_equal(f.exchange[i].result.outcome, 0);
+                assert_int_equal(f.exchange[i].result.n_body, 1000 * i);
         }
 }
 
 static void test_a_stream_does_not_block_other_requests(void **state) {
-        struct call *stream = start(0, "stream", 0);
+        struct exchange *stream = start(0, "stream", 0);
 
         wait_text(stream, "stream");
         for (int i = 1; i < 50; i++)
@@ -204,9 +204,9 @@ static void test_a_stream_does_not_block_other_requests(void **state) {
         assert_int_equal(n_connections(), 1);
 }
 
-static void test_silent_connection_is_not_used_again(void **state) {
+static void test_a_silent_connection_is_not_used_again(void **state) {
         assert_echoes(0);
-        struct call *stream = start(1, "stream", 0);
+        struct exchange *stream = start(1, "stream", 0);
         wait_text(stream, "stream");
         assert_int_equal(finish(start(2, "dead", 2000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(3);
@@ -220,8 +220,8 @@ static void test_silent_connection_is_not_used_again(void **state) {
         assert_int_equal(n_connections(), 2);
 }
 
-static void test_slow_request_does_not_cost_the_connection(void **state) {
-        struct call *slow = start(0, "never", 3000);
+static void test_a_slow_request_keeps_its_connection(void **state) {
+        struct exchange *slow = start(0, "never", 3000);
 
         for (int i = 1; !is_done(slow) && i < 20; i++)
                 assert_echoes(i);
@@ -230,7 +230,7 @@ static void test_slow_request_does_not_cost_the_connection(void **state) {
         assert_int_equal(n_connections(), 1);
 }
 
-static void test_broken_connections(void **state) {
+static void test_broken_connections_are_replaced(void **state) {
         assert_int_equal(finish(start(0, "cut", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(1);
         /* on a kept connection */
@@ -244,10 +244,10 @@ static void test_broken_connections(void **state) {
  * A server that shuts down sends GOAWAY: open streams go on, later requests use a new connection.
  */
 static void test_a_goaway_lets_open_streams_finish(void **state) {
-        struct call *stream = start(0, "stream", 0);
+        struct exchange *stream = start(0, "stream", 0);
 
         wait_text(stream, "stream");
-        struct call *last = finish(start(1, "goodbye", 30000));
+        struct exchange *last = finish(start(1, "goodbye", 30000));
         assert_int_equal(last->result.outcome, 0);
         assert_string_equal(last->text, "goodbye");
         assert_echoes(2);
@@ -262,8 +262,8 @@ static void test_a_goaway_lets_open_streams_finish(void **state) {
 }
 
 /*
- * The server ignores requests that reach it after its GOAWAY. Each ends once, and none is taken for
- * successful.
+ * The server ignores requests that arrive after its GOAWAY. Each request ends once, and none of
+ * these counts as successful.
  */
 static void test_requests_that_cross_a_goaway_succeed_or_time_out(void **state) {
         assert_echoes(0);
@@ -272,25 +272,25 @@ static void test_requests_that_cross_a_goaway_succeed_or_time_out(void **state) 
                 start(i, "echo", 2000);
         int n_done = 0;
         for (int i = 1; i < 30; i++) {
-                finish(&f.call[i]);
-                int outcome = f.call[i].result.outcome;
+                finish(&f.exchange[i]);
+                int outcome = f.exchange[i].result.outcome;
                 assert_true(outcome == 0 || outcome == HF_E_TIMEOUT);
                 n_done += outcome == 0;
                 if (outcome == 0)
-                        assert_string_equal(f.call[i].text, i == 1 ? "goodbye" : "echo");
+                        assert_string_equal(f.exchange[i].text, i == 1 ? "goodbye" : "echo");
         }
         print_message("%d of 29 done\n", n_done);
         assert_echoes(30);
 }
 
-static void test_free_with_streams_open(void **state) {
+static void test_freeing_the_engine_cancels_open_streams(void **state) {
         for (int i = 0; i < 20; i++)
                 start(i, i % 2 ? "stream" : "never", 0);
         assert_echoes(20);
         f.engine = hf__http_engine_free(f.engine);
         for (int i = 0; i < 20; i++) {
-                assert_true(f.call[i].done);
-                assert_int_equal(f.call[i].result.outcome, HF_E_CANCELED);
+                assert_true(f.exchange[i].done);
+                assert_int_equal(f.exchange[i].result.outcome, HF_E_CANCELED);
         }
 }
 
@@ -299,16 +299,16 @@ static void test_free_with_streams_open(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_1000_requests_share_one_connection),
-                TEST(test_grpc_status),
-                TEST(test_large_responses),
-                TEST(test_large_responses_at_the_same_time),
+                TEST(test_the_grpc_status_is_read_from_trailers),
+                TEST(test_large_responses_arrive_whole),
+                TEST(test_concurrent_large_responses_arrive_whole),
                 TEST(test_a_stream_does_not_block_other_requests),
-                TEST(test_silent_connection_is_not_used_again),
-                TEST(test_slow_request_does_not_cost_the_connection),
-                TEST(test_broken_connections),
+                TEST(test_a_silent_connection_is_not_used_again),
+                TEST(test_a_slow_request_keeps_its_connection),
+                TEST(test_broken_connections_are_replaced),
                 TEST(test_a_goaway_lets_open_streams_finish),
                 TEST(test_requests_that_cross_a_goaway_succeed_or_time_out),
-                TEST(test_free_with_streams_open),
+                TEST(test_freeing_the_engine_cancels_open_streams),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

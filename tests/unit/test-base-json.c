@@ -29,7 +29,7 @@ static void assert_prints(const struct hf__json *json, const char *expected) {
         hf__strbuf_done(&out);
 }
 
-static void test_round_trip(void **state) {
+static void test_values_survive_the_round_trip(void **state) {
         static const char *const texts[] = {
                 "{}",
                 "[]",
@@ -58,7 +58,7 @@ static void assert_refused(const char *text, size_t n) {
         assert_null(json);
 }
 
-static void test_refuses(void **state) {
+static void test_invalid_text_is_refused(void **state) {
         static const char *const texts[] =
                 {"",        " ",   "{",   "{}x",        "{} {}",         "[1,]",
                  "{\"a\"}", "nul", "\"a", "{\"a\":1,}", "\"a\\u0000b\"", "\"\\\\\\u0000\""};
@@ -76,7 +76,7 @@ static void test_refuses(void **state) {
         hf__json_free(fine);
 }
 
-static void test_reads_only_n_bytes(void **state) {
+static void test_only_the_given_bytes_are_read(void **state) {
         struct hf__json *json = NULL;
         const char data[] = {'1', '2', '3', '4'};
         assert_int_equal(hf__json_parse(data, 2, &json, NULL), 0);
@@ -84,7 +84,7 @@ static void test_reads_only_n_bytes(void **state) {
         hf__json_free(json);
 }
 
-static void test_getters(void **state) {
+static void test_getters_find_members_by_path(void **state) {
         struct hf__json *json = parse("{\"a\":{\"b\":\"x\",\"B\":\"y\",\"n\":7,\"f\":1.5,\"t\":"
                                       "true,\"z\":null},\"l\":[1,2,3],\"a\":9}");
         int64_t n = 42;
@@ -114,12 +114,13 @@ static void test_getters(void **state) {
         hf__json_free(json);
 }
 
-static void test_building(void **state) {
+static void test_values_are_built_in_order(void **state) {
         struct hf__json *json = hf__json_object(), *list = hf__json_array();
 
         assert_int_equal(hf__json_set_string(json, "metadata.name", "x"), 0);
         assert_int_equal(hf__json_set_i64(json, "spec.n", INT64_C(9007199254740991)), 0);
-        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"), 0); /* in its position */
+        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"),
+                         0); /* replaces the value in its position */
         assert_int_equal(hf__json_set_bool(json, "spec.on", true), 0);
         assert_int_equal(hf__json_append_string(list, "one"), 0);
         assert_int_equal(hf__json_append(list, hf__json_object()), 0);
@@ -140,7 +141,7 @@ static void test_building(void **state) {
         hf__json_free(json);
 }
 
-static void test_replaces_first_and_last(void **state) {
+static void test_first_and_last_members_are_replaced(void **state) {
         struct hf__json *json = parse("{\"a\":1,\"b\":2,\"c\":3}");
 
         assert_int_equal(hf__json_set_i64(json, "c", 33), 0);
@@ -190,7 +191,7 @@ static void test_members_are_moved_and_replaced_by_position(void **state) {
         hf__json_free(array);
 }
 
-static void test_equality(void **state) {
+static void test_equality_ignores_the_order_of_members(void **state) {
         static const struct {
                 const char *a, *b;
                 int equal;
@@ -213,7 +214,7 @@ static void test_equality(void **state) {
         assert_true(hf__json_equal(NULL, NULL));
 }
 
-static void test_pretty(void **state) {
+static void test_pretty_printing_indents(void **state) {
         struct hf__json *json = parse("{\"a\":[1,{}],\"b\":[]}");
         struct hf__strbuf out = {0};
         hf__json_print_pretty(json, &out);
@@ -222,8 +223,8 @@ static void test_pretty(void **state) {
         hf__json_free(json);
 }
 
-/* A text that is refused as too deep must be refused before anything has recursed into it. */
-static void test_depth(void **state) {
+/* Too deep text must be refused before any function recurses into it. */
+static void test_too_deep_text_is_refused(void **state) {
         char text[2 * HF__JSON_DEPTH_MAX + 8];
         struct hf__json *json = NULL;
         size_t n = HF__JSON_DEPTH_MAX, offset = 0;
@@ -237,12 +238,12 @@ static void test_depth(void **state) {
         assert_int_equal(hf__json_parse(text, 2 * n + 2, &json, &offset), HF_E_INVALID);
         assert_int_equal(offset, n);
         memset(text, '[', sizeof text);
-        text[0] = text[sizeof text - 1] = '"'; /* inside a string it is text */
+        text[0] = text[sizeof text - 1] = '"'; /* brackets within a string do not count */
         assert_int_equal(hf__json_parse(text, sizeof text, &json, NULL), 0);
         hf__json_free(json);
 }
 
-static void test_unique(void **state) {
+static void test_duplicate_keys_are_found(void **state) {
         static const struct {
                 const char *text;
                 int r;
@@ -278,10 +279,10 @@ static bool equal_texts(const char *a, const char *b) {
 }
 
 /*
- * The order of members does not matter, that of items does. A duplicate key does not hide a missing
- * one.
+ * The order of members does not matter, the order of items does. A duplicate key must not hide a
+ * missing one.
  */
-static void test_equal_unordered(void **state) {
+static void test_equality_with_duplicate_keys_is_exact(void **state) {
         assert_true(equal_texts("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":null}}",
                                 "{\"b\":{\"d\":null,\"c\":[1,2]},\"a\":1}"));
         assert_false(equal_texts("{\"a\":[1,2]}", "{\"a\":[2,1]}"));
@@ -301,8 +302,8 @@ static struct hf__json *many_members(int n, bool backwards) {
         return json;
 }
 
-/* Members in the opposite order: it takes minutes if each one is searched for. */
-static void test_equal_is_not_quadratic(void **state) {
+/* With members in the opposite order, a search for each member would take minutes. */
+static void test_comparing_many_members_is_fast(void **state) {
         struct hf__json *up = many_members(250000, false), *down = many_members(250000, true);
 
         assert_true(hf__json_equal(up, down));
@@ -312,19 +313,19 @@ static void test_equal_is_not_quadratic(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_round_trip),
-                cmocka_unit_test(test_refuses),
-                cmocka_unit_test(test_reads_only_n_bytes),
-                cmocka_unit_test(test_getters),
-                cmocka_unit_test(test_building),
-                cmocka_unit_test(test_replaces_first_and_last),
+                cmocka_unit_test(test_values_survive_the_round_trip),
+                cmocka_unit_test(test_invalid_text_is_refused),
+                cmocka_unit_test(test_only_the_given_bytes_are_read),
+                cmocka_unit_test(test_getters_find_members_by_path),
+                cmocka_unit_test(test_values_are_built_in_order),
+                cmocka_unit_test(test_first_and_last_members_are_replaced),
                 cmocka_unit_test(test_members_are_moved_and_replaced_by_position),
-                cmocka_unit_test(test_equality),
-                cmocka_unit_test(test_pretty),
-                cmocka_unit_test(test_equal_unordered),
-                cmocka_unit_test(test_equal_is_not_quadratic),
-                cmocka_unit_test(test_depth),
-                cmocka_unit_test(test_unique),
+                cmocka_unit_test(test_equality_ignores_the_order_of_members),
+                cmocka_unit_test(test_pretty_printing_indents),
+                cmocka_unit_test(test_equality_with_duplicate_keys_is_exact),
+                cmocka_unit_test(test_comparing_many_members_is_fast),
+                cmocka_unit_test(test_too_deep_text_is_refused),
+                cmocka_unit_test(test_duplicate_keys_are_found),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void *add_many(void *ctx) {
 }
 static void set_gauge(void *ctx) { hf_metric_set(ctx, 2.5); }
 
-static void test_text(void **state) {
+static void test_metrics_are_written_as_prometheus_text(void **state) {
         struct hf_metrics *metrics;
         struct hf__strbuf out = {0};
         pthread_t thread[2];
@@ -71,7 +71,7 @@ static void see(void *ctx, const char *name, bool healthy, const char *reason) {
         hf__strbuf_printf(ctx, "%s=%d%s;", name, healthy, reason);
 }
 
-static void test_health(void **state) {
+static void test_health_checks_are_enumerated(void **state) {
         struct hf_health *health;
         struct hf__strbuf out = {0};
         int good = 1, bad = 0;
@@ -91,7 +91,8 @@ static void test_health(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),
-                                           cmocka_unit_test(test_health)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(
+                                                   test_metrics_are_written_as_prometheus_text),
+                                           cmocka_unit_test(test_health_checks_are_enumerated)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static int decode(const char *text, bool plus, char *ret_text, size_t max) {
         return hf__percent_decode(text, strlen(text), plus, ret_text, max);
 }
 
-static void test_decodes(void **state) {
+static void test_escapes_are_decoded(void **state) {
         static const struct {
                 const char *text;
                 bool plus;
@@ -54,7 +54,7 @@ static void test_refuses_bad_encodings(void **state) {
                 assert_int_equal(decode(bad[i], false, out, sizeof out), -1);
                 assert_int_equal(decode(bad[i], true, out, sizeof out), -1);
         }
-        /* Only the given bytes count: an escape may not end behind them. */
+        /* Only the given bytes count, so an escape must not continue behind them. */
         assert_int_equal(hf__percent_decode("%41", 2, false, out, sizeof out), -1);
         assert_int_equal(hf__percent_decode("a\0b", 3, false, out, sizeof out), -1);
         assert_int_equal(hf__percent_decode("a\0b", 3, true, out, sizeof out), -1);
@@ -75,7 +75,7 @@ static void test_refuses_what_does_not_fit(void **state) {
         }
 }
 
-/* Each text of up to six characters gives the same in place as into another buffer. */
+/* Every text of up to six characters gives the same result in place as in another buffer. */
 static void test_decodes_in_place(void **state) {
         static const char alphabet[] = "%04+a\xc3\xa9";
         const unsigned base = sizeof alphabet - 1;
@@ -100,7 +100,7 @@ static void test_decodes_in_place(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_decodes),
+                cmocka_unit_test(test_escapes_are_decoded),
                 cmocka_unit_test(test_refuses_bad_encodings),
                 cmocka_unit_test(test_refuses_what_does_not_fit),
                 cmocka_unit_test(test_decodes_in_place),

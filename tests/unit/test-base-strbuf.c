@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/strbuf.h"
 
-static void test_appends(void **state) {
+static void test_text_is_appended(void **state) {
         struct hf__strbuf s = {0};
         hf__strbuf_puts(&s, "a");
         hf__strbuf_putc(&s, 'b');
@@ -38,7 +38,7 @@ static void test_appends(void **state) {
         hf__strbuf_done(&s);
 }
 
-static void test_arrays(void **state) {
+static void test_numbers_and_joined_text_fit_their_arrays(void **state) {
         char digits[HF__U64_TEXT_MAX], text[8];
         assert_int_equal(hf__u64_text(UINT64_MAX, digits), 20);
         assert_string_equal(digits, "18446744073709551615");
@@ -52,7 +52,7 @@ static void test_arrays(void **state) {
         assert_string_equal(text, "");
 }
 
-static void test_limit_sticks(void **state) {
+static void test_a_reached_limit_refuses_further_text(void **state) {
         struct hf__strbuf s = {.max = 4};
         hf__strbuf_puts(&s, "1234");
         assert_int_equal(s.error, 0);
@@ -65,8 +65,10 @@ static void test_limit_sticks(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_appends),
-                                           cmocka_unit_test(test_arrays),
-                                           cmocka_unit_test(test_limit_sticks)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_text_is_appended),
+                                           cmocka_unit_test(
+                                                   test_numbers_and_joined_text_fit_their_arrays),
+                                           cmocka_unit_test(
+                                                   test_a_reached_limit_refuses_further_text)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

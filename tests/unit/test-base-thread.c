@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads as the library starts them, and what hf__mutex_assert_held sees. */
+/* How the library starts threads, and what hf__mutex_assert_held detects. */
 #ifdef NDEBUG
 #define LIBRARY_ASSERTS false /* the library is built with the same flags */
 #else
@@ -33,7 +33,7 @@ static void *look_around(void *ctx) {
         return seen;
 }
 
-static void test_thread(void **state) {
+static void test_a_thread_has_a_name_and_blocks_all_signals(void **state) {
         struct seen seen = {0};
         pthread_t thread;
         sigset_t mask;
@@ -50,25 +50,25 @@ static void test_thread(void **state) {
         assert_int_equal(sigismember(&mask, SIGTERM), 0);
 }
 
-static void test_small_stack(void **state) {
+static void test_a_stack_that_is_too_small_is_refused(void **state) {
         const struct hf_host small = {.size = sizeof small, .thread_stack_bytes = 4096};
         pthread_t thread;
 
         assert_int_equal(hf__thread_start(&small, "t", look_around, NULL, &thread), -EINVAL);
 }
 
-static void *ask(void *mutex) { return hf__mutex_is_held(mutex) ? mutex : NULL; }
+static void *is_held_main(void *mutex) { return hf__mutex_is_held(mutex) ? mutex : NULL; }
 
-static void *ask_on_another_thread(pthread_mutex_t *mutex) {
+static void *is_held_on_another_thread(pthread_mutex_t *mutex) {
         pthread_t thread;
         void *result;
 
-        assert_int_equal(hf__thread_start(&host, "asks", ask, mutex, &thread), 0);
+        assert_int_equal(hf__thread_start(&host, "asks", is_held_main, mutex, &thread), 0);
         assert_int_equal(pthread_join(thread, &result), 0);
         return result;
 }
 
-static void test_mutex_held(void **state) {
+static void test_a_mutex_knows_whether_it_is_held(void **state) {
         pthread_mutex_t mutex;
 
         assert_int_equal(hf__mutex_init(&mutex), 0);
@@ -76,12 +76,12 @@ static void test_mutex_held(void **state) {
         assert_true(hf__mutex_is_held(&mutex));
         hf__mutex_assert_held(&mutex);
         if (LIBRARY_ASSERTS)
-                assert_null(ask_on_another_thread(&mutex));
+                assert_null(is_held_on_another_thread(&mutex));
         assert_int_equal(pthread_mutex_unlock(&mutex), 0);
         if (LIBRARY_ASSERTS) {
                 assert_false(hf__mutex_is_held(&mutex));
-                assert_null(ask_on_another_thread(&mutex));
-                /* Asking has not changed it. */
+                assert_null(is_held_on_another_thread(&mutex));
+                /* The check has not changed the mutex. */
                 assert_int_equal(pthread_mutex_trylock(&mutex), 0);
                 assert_int_equal(pthread_mutex_unlock(&mutex), 0);
         }
@@ -90,9 +90,9 @@ static void test_mutex_held(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_thread),
-                cmocka_unit_test(test_small_stack),
-                cmocka_unit_test(test_mutex_held),
+                cmocka_unit_test(test_a_thread_has_a_name_and_blocks_all_signals),
+                cmocka_unit_test(test_a_stack_that_is_too_small_is_refused),
+                cmocka_unit_test(test_a_mutex_knows_whether_it_is_held),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include "base/time_format.h"
 
-static void test_microtime(void **state) {
+static void test_times_with_microseconds_round_trip(void **state) {
         static const struct {
                 int64_t usec;
                 const char *text;
@@ -46,7 +46,7 @@ static void test_every_day_round_trips(void **state) {
         }
 }
 
-static void test_zones(void **state) {
+static void test_time_zones_are_converted(void **state) {
         int64_t usec, sec;
         assert_int_equal(hf__microtime_parse("2026-11-21T03:36:00.000000+01:00", &usec), 0);
         assert_int_equal(usec, INT64_C(1795228560000000));
@@ -54,7 +54,7 @@ static void test_zones(void **state) {
         assert_int_equal(sec, INT64_C(1795228560));
 }
 
-static void test_refused_times(void **state) {
+static void test_invalid_times_are_refused(void **state) {
         static const char *const texts[] = {
                 "",
                 "2026-11-21T02:36:00Z",
@@ -86,7 +86,7 @@ static void test_refused_times(void **state) {
         assert_int_equal(sec, INT64_C(1795228560));
 }
 
-static void test_durations(void **state) {
+static void test_durations_are_parsed_and_formatted(void **state) {
         static const struct {
                 const char *text;
                 hf_nsec value;
@@ -122,7 +122,7 @@ static void test_durations(void **state) {
         }
 }
 
-static void test_longest_duration_fits(void **state) {
+static void test_the_longest_duration_fits_its_buffer(void **state) {
         char text[32];
         hf_nsec value;
         hf__duration_format(INT64_MAX, text);
@@ -131,7 +131,7 @@ static void test_longest_duration_fits(void **state) {
         assert_int_equal(value, INT64_MAX);
 }
 
-static void test_refused_durations(void **state) {
+static void test_invalid_durations_are_refused(void **state) {
         static const char *const texts[] = {"",         "s",
                                             "5",        "-5s",
                                             "5 s",      "5x",
@@ -148,13 +148,13 @@ static void test_refused_durations(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_microtime),
+                cmocka_unit_test(test_times_with_microseconds_round_trip),
                 cmocka_unit_test(test_every_day_round_trips),
-                cmocka_unit_test(test_zones),
-                cmocka_unit_test(test_refused_times),
-                cmocka_unit_test(test_durations),
-                cmocka_unit_test(test_longest_duration_fits),
-                cmocka_unit_test(test_refused_durations),
+                cmocka_unit_test(test_time_zones_are_converted),
+                cmocka_unit_test(test_invalid_times_are_refused),
+                cmocka_unit_test(test_durations_are_parsed_and_formatted),
+                cmocka_unit_test(test_the_longest_duration_fits_its_buffer),
+                cmocka_unit_test(test_invalid_durations_are_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

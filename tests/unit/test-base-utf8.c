@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 
-static void test_valid(void **state) {
+static void test_valid_and_invalid_text_is_told_apart(void **state) {
         static const char *const good[] = {"",
                                            "plain",
                                            "\xc3\xa9\xe2\x98\x83",
@@ -35,8 +35,8 @@ static void test_valid(void **state) {
                 assert_false(hf__utf8_valid(bad[i], strlen(bad[i])));
 }
 
-/* Text is checked eight bytes at a time while it is ASCII: an error may be at any place of them. */
-static void test_every_offset(void **state) {
+/* ASCII text is checked eight bytes at a time, so an error may be at any offset in them. */
+static void test_errors_are_found_at_every_offset(void **state) {
         char text[64];
 
         for (size_t at = 0; at < sizeof text; at++) {
@@ -54,7 +54,7 @@ static void test_every_offset(void **state) {
         }
 }
 
-static void test_length(void **state) {
+static void test_the_length_of_a_character_is_known(void **state) {
         assert_int_equal(hf__utf8_length("a", 1), 1);
         assert_int_equal(hf__utf8_length("\xc3\xa9z", 3), 2);
         assert_int_equal(hf__utf8_length("\xe2\x82\xac", 3), 3);
@@ -66,9 +66,9 @@ static void test_length(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_valid),
-                cmocka_unit_test(test_every_offset),
-                cmocka_unit_test(test_length),
+                cmocka_unit_test(test_valid_and_invalid_text_is_told_apart),
+                cmocka_unit_test(test_errors_are_found_at_every_offset),
+                cmocka_unit_test(test_the_length_of_a_character_is_known),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

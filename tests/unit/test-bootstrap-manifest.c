@@ -130,7 +130,7 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
  * A long file name does not hide the place in the file, nor does a file name with a line break make
  * two lines of the message.
  */
-static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
+static void test_a_long_file_name_keeps_document_and_line(void **state) {
         static const char *const texts[] = {"a: 1\n---\nb: 1\n", "a: 1\n---\n b: [\n", "{\n]"};
         static const char fine[] =
                 "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}";
@@ -251,7 +251,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_documents_become_steps_in_order),
                 cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
-                cmocka_unit_test(test_a_long_name_of_a_file_keeps_document_and_line),
+                cmocka_unit_test(test_a_long_file_name_keeps_document_and_line),
                 cmocka_unit_test(test_a_duplicate_step_is_refused),
                 cmocka_unit_test(test_the_number_of_steps_is_limited),
                 cmocka_unit_test(test_files_are_read_by_name),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core of bootstrap, in a simulation without time: a store with objects and a ledger, and
- * instances that do what the core decides, one action per tick. They die at any tick, before or
- * after the store has got the write. Every tick of every scenario is tried.
+ * The core of bootstrap, in a simulation without time. A store has objects and a ledger, and
+ * instances do what the core decides, one action per tick. An instance dies at any tick, before or
+ * after the store has applied its write. Every tick of every scenario is tried.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -50,7 +50,7 @@ static void made_of(const char *hash, hf__hash made) {
         made[0] = '0';
 }
 
-/* contents: one letter per object; '.' = this version does not have it. */
+/* contents: one letter per object; '.' = this version does not have the object. */
 static struct instance *instance(struct instance *instance, const char *version,
                                  const char *contents) {
         *instance = (struct instance){.version = version, .list = {.list = instance->steps}};
@@ -90,7 +90,7 @@ static void replace(struct object *object, const struct hf__step *step, bool dry
         *seen = (struct hf__seen){.state = HF__SEEN_NOTHING};
         if (!object->exists)
                 return;
-        seen->state = dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED;
+        seen->state = dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED;
         made_of(step->hash, seen->result);
         if (dry_run)
                 return;
@@ -121,7 +121,7 @@ static void act(struct fixture *f, const struct instance *instance, const struct
         switch (plan->action) {
         case HF__PLAN_CREATE: create(object, step, seen); break;
         case HF__PLAN_READ: look(object, seen); break;
-        case HF__PLAN_TRY: replace(object, step, true, seen); break;
+        case HF__PLAN_DRY_RUN: replace(object, step, true, seen); break;
         case HF__PLAN_REPLACE: replace(object, step, false, seen); break;
         case HF__PLAN_RECORD:
                 write_record(f, instance, plan);
@@ -136,8 +136,8 @@ static void act(struct fixture *f, const struct instance *instance, const struct
 }
 
 /*
- * Leads until there is nothing left to do, or dies at tick die_at, before or after the store has
- * got the write. True: finished.
+ * Leads until nothing is left to do, or dies at tick die_at, before or after the store has applied
+ * the write. Returns whether it finished.
  */
 static bool lead(struct fixture *f, const struct instance *instance, unsigned die_at, bool heard) {
         struct hf__seen seen = {0};
@@ -182,7 +182,7 @@ static enum hf__outcome outcome(const struct fixture *f, unsigned i) {
         return entry->outcome;
 }
 
-/* This instance writes nothing when it leads. */
+/* Asserts that this instance writes nothing while it leads. */
 static void assert_quiet(struct fixture *f, const struct instance *instance) {
         struct fixture before = *f;
         finish(f, instance);
@@ -225,8 +225,8 @@ static void test_each_step_is_applied_once(void **state) {
 }
 
 /*
- * The leader dies at every tick, and its successor at every tick of its own, each before and after
- * the store has got the write.
+ * The leader dies at every tick, and its successor at every tick too, each before and after the
+ * store has applied the write.
  */
 static void test_each_step_is_applied_once_with_crashes_anywhere(void **state) {
         struct instance v1;
@@ -324,7 +324,7 @@ static void test_an_edit_before_the_write_is_recorded_is_detected(void **state) 
         assert_int_equal(outcome(&f, 0), HF__OUTCOME_KEPT);
         /* The same with a replacement. */
         edit(&f, 0, 'a');
-        /* the user restored what was applied: it is ours again */
+        /* the user has restored the applied content: it belongs to the bootstrap again */
         f.objects[0].present[0] = '0';
         assert_false(lead(&f, &v3, 1, true));
         assert_present(&f, 0, 'c', true);
@@ -385,8 +385,8 @@ static void test_an_older_version_takes_over_during_a_newer_ones_first_run(void 
                         assert_quiet(&f, &v2);
                         assert_int_equal(f.n_completes, newer_completed ? 1 : 2);
                         /*
-                         * To the older version, an object that the newer one wrote but did not
-                         * record belongs to somebody else, and stays.
+                         * For the older version, an object that the newer one wrote but did not
+                         * record is foreign, and stays.
                          */
                         assert_present(&f, 0, 'e', true);
                         assert_present(&f, 1, 'f', true);
@@ -416,7 +416,7 @@ static void test_equal_versions_with_different_contents_do_not_fight(void **stat
         done(&f);
 }
 
-static void test_history_of_contents_is_bounded(void **state) {
+static void test_the_history_of_contents_is_bounded(void **state) {
         struct instance one;
         struct fixture f = {0};
         const char *const contents[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c"};
@@ -459,7 +459,7 @@ int main(void) {
                 cmocka_unit_test(test_an_older_version_skips_a_phase_that_a_newer_one_completed),
                 cmocka_unit_test(test_an_older_version_takes_over_during_a_newer_ones_first_run),
                 cmocka_unit_test(test_equal_versions_with_different_contents_do_not_fight),
-                cmocka_unit_test(test_history_of_contents_is_bounded),
+                cmocka_unit_test(test_the_history_of_contents_is_bounded),
                 cmocka_unit_test(test_steps_added_later_are_applied),
                 cmocka_unit_test(test_a_completion_of_an_unknown_version_blocks_nothing),
         };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shell of bootstrap over the fake API server: every write fails once, or its reply is lost;
- * the hook; releasing after failures.
+ * The parts of bootstrap around its core, over the fake API server: each write fails once or loses
+ * its reply; the hook; the release after failures.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -28,14 +28,14 @@
 enum fault { FAULT_NONE, FAULT_REPLY_LOST, FAULT_NOT_SENT, FAULT_REFUSED };
 
 /*
- * The elector's client: requests for Leases pass, other writes have the fault. It serves dry runs
- * itself, because the fake server has none.
+ * The client of the elector: requests for Leases are forwarded, other writes meet the fault. It
+ * handles dry runs itself, because the fake server has none.
  */
 struct split {
         struct hf_client base; /* first */
         struct fake_api_client *inner;
         enum fault fault;
-        /* to the write that has the fault; < 0: none has it. FAULT_REFUSED: all have it */
+        /* writes until the one that meets the fault; < 0: none does. FAULT_REFUSED: all do */
         atomic_int countdown;
         atomic_bool hit;
 };
@@ -258,7 +258,7 @@ static void assert_fenced(struct fixture *f) {
 
 /* ---- faults ---- */
 
-/* True: a request met the fault. */
+/* Returns whether a request met the fault. */
 static bool once(enum fault fault, int countdown) {
         struct fixture *f = fixture_new(fault, countdown, 0, 0);
         struct hf_bootstrap_info info;
@@ -280,7 +280,7 @@ static bool once(enum fault fault, int countdown) {
         return hit;
 }
 
-static void test_each_write_may_fail_once(void **state) {
+static void test_bootstrap_completes_when_any_write_fails_once(void **state) {
         int n = 0;
 
         while (once(FAULT_NOT_SENT, n))
@@ -288,7 +288,7 @@ static void test_each_write_may_fail_once(void **state) {
         assert_int_equal(n, 6); /* two objects, the ledger four times */
 }
 
-static void test_each_reply_may_be_lost_once(void **state) {
+static void test_bootstrap_completes_when_any_reply_is_lost_once(void **state) {
         int n = 0;
 
         while (once(FAULT_REPLY_LOST, n))
@@ -334,7 +334,10 @@ static void *complete(void *ctx) {
         return NULL;
 }
 
-/* A process that does not contend becomes ready by the work of others, of whatever version. */
+/*
+ * A process that does not contend becomes ready when another process, of any version, completes the
+ * phase.
+ */
 static void test_a_hook_is_done_when_another_process_completes_the_phase(void **state) {
         struct fixture *f = fixture_new(FAULT_NONE, -1, 0, 0);
         pthread_t thread;
@@ -449,8 +452,8 @@ static void test_bad_configurations_are_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_write_may_fail_once),
-                cmocka_unit_test(test_each_reply_may_be_lost_once),
+                cmocka_unit_test(test_bootstrap_completes_when_any_write_fails_once),
+                cmocka_unit_test(test_bootstrap_completes_when_any_reply_is_lost_once),
                 cmocka_unit_test(test_a_hook_waits_until_the_shutdown),
                 cmocka_unit_test(test_a_hook_is_done_when_another_process_completes_the_phase),
                 cmocka_unit_test(test_a_hook_with_a_time_limit_lets_the_start_go_on),

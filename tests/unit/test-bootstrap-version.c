@@ -10,7 +10,7 @@
 
 #include "bootstrap/version.h"
 
-static void test_valid_and_invalid_versions(void **state) {
+static void test_invalid_versions_are_refused(void **state) {
         static const char *const good[] = {"0",          "1.2",
                                            "1.2.3",      "0.1.0",
                                            "1.0.0-rc.1", "1.0.0-alpha-2.x+build.5",
@@ -53,7 +53,7 @@ static void test_versions_are_ordered(void **state) {
                 }
 }
 
-static void test_versions_that_are_equal(void **state) {
+static void test_equal_versions_compare_as_equal(void **state) {
         assert_int_equal(hf__version_compare("1", "1.0.0"), 0);
         assert_int_equal(hf__version_compare("1.0", "1.0.0+7"), 0);
         assert_int_equal(hf__version_compare("1.0.0-rc.01", "1.0.0-rc.1"), 0);
@@ -63,9 +63,9 @@ static void test_versions_that_are_equal(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_valid_and_invalid_versions),
+                cmocka_unit_test(test_invalid_versions_are_refused),
                 cmocka_unit_test(test_versions_are_ordered),
-                cmocka_unit_test(test_versions_that_are_equal),
+                cmocka_unit_test(test_equal_versions_compare_as_equal),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

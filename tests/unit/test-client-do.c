@@ -73,7 +73,7 @@ static void test_a_token_ends_the_wait(void **state) {
         struct hf_status status = {0};
 
         fake_api_client_hold_requests(fake, true);
-        /* the late response and the returning caller meet in every order */
+        /* the late response and the return of the caller race in every order */
         for (int i = 0; i < 50; i++) {
                 struct hf_cancel *token = NULL;
                 pthread_t thread;

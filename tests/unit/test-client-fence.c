@@ -116,7 +116,7 @@ static void test_bad_values_are_refused(void **state) {
         assert_true(fence.term == UINT64_MAX);
 }
 
-static void test_sizes_end_at_their_limits(void **state) {
+static void test_names_and_identities_are_limited_in_size(void **state) {
         char text[HF_NAME_MAX + HF_IDENTITY_MAX + 16];
         struct hf_fence fence;
 
@@ -139,7 +139,7 @@ int main(void) {
                 cmocka_unit_test(test_a_fence_of_two_leases_survives_the_round_trip),
                 cmocka_unit_test(test_values_that_would_break_a_header_are_refused),
                 cmocka_unit_test(test_bad_values_are_refused),
-                cmocka_unit_test(test_sizes_end_at_their_limits),
+                cmocka_unit_test(test_names_and_identities_are_limited_in_size),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random bytes, and valid texts with random damage, for the parsers of foreign input: fences,
- * Status bodies, watch lines, kubeconfigs. Nothing may crash or read outside (the sanitizers
- * check), and the invariants hold.
+ * Status bodies, watch lines, kubeconfigs. No parser may crash or read outside its input (the
+ * sanitizers check this), and the invariants hold.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -27,7 +27,9 @@
 
 static unsigned seed;
 
-/* Memory of exactly n bytes, so that a read past its end is seen. */
+/*
+ * A damaged copy in memory of exactly n bytes, so that the sanitizers detect a read past its end.
+ */
 static char *damage(const char *good, size_t *ret_n) {
         static const char spice[] = "\"\\{}[]:,;/\n\r\t -&*!|>%#'\0=";
         size_t n = good && rand_r(&seed) % 8 ? strlen(good) : (size_t)rand_r(&seed) % MAX;
@@ -54,7 +56,7 @@ static void fuzz_fence(const char *data, size_t n) {
 
         if (hf_fence_parse(data, n, &fence) != 0)
                 return;
-        /* A value that is accepted has one spelling. */
+        /* An accepted value has only one spelling. */
         assert_int_equal(hf_fence_format(&fence, text, sizeof text), (int)n);
         assert_memory_equal(text, data, n);
 }
@@ -112,11 +114,11 @@ static void run(const char *good, void (*fuzz)(const char *data, size_t n), int 
         }
 }
 
-static void test_fences(void **state) {
+static void test_damaged_fences_do_no_harm(void **state) {
         run("kube-system/lease-1;1234567;host_0;x", fuzz_fence, ROUNDS);
 }
 
-static void test_statuses(void **state) {
+static void test_damaged_status_bodies_do_no_harm(void **state) {
         run("{\"kind\":\"Status\",\"message\":\"m "
             "\\u00e4\",\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":"
             "\"StaleLeaderTerm\"}]"
@@ -124,12 +126,12 @@ static void test_statuses(void **state) {
             fuzz_status, ROUNDS);
 }
 
-static void test_spans(void **state) {
+static void test_damaged_json_does_no_harm(void **state) {
         run("{\"metadata\":{\"a\":\"\\\"\"},\"items\":[{\"metadata\":{}},[1,2],\"x\",true]}",
             fuzz_span, ROUNDS);
 }
 
-static void test_kubeconfigs(void **state) {
+static void test_damaged_kubeconfigs_do_no_harm(void **state) {
         run("current-context: m\ncontexts:\n- name: m\n  context: {cluster: c, user: "
             "u}\nclusters:\n- name: c\n  cluster:\n"
             "    server: https://h\n    certificate-authority-data: QQ==\nusers:\n- name: u\n  "
@@ -137,16 +139,20 @@ static void test_kubeconfigs(void **state) {
             fuzz_kubeconfig, ROUNDS / 2);
 }
 
-static void test_base64(void **state) { run("QUJDREVGRw==\n", fuzz_base64, ROUNDS); }
+static void test_damaged_base64_does_no_harm(void **state) {
+        run("QUJDREVGRw==\n", fuzz_base64, ROUNDS);
+}
 
 int main(void) {
         const char *given = getenv("HF_SEED");
         seed = given ? (unsigned)strtoul(given, NULL, 10) : 20261121u;
         print_message("HF_SEED=%u\n", seed);
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fences), cmocka_unit_test(test_statuses),
-                cmocka_unit_test(test_spans),  cmocka_unit_test(test_kubeconfigs),
-                cmocka_unit_test(test_base64),
+                cmocka_unit_test(test_damaged_fences_do_no_harm),
+                cmocka_unit_test(test_damaged_status_bodies_do_no_harm),
+                cmocka_unit_test(test_damaged_json_does_no_harm),
+                cmocka_unit_test(test_damaged_kubeconfigs_do_no_harm),
+                cmocka_unit_test(test_damaged_base64_does_no_harm),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cache keeps of an object, by which values objects are found, and resyncs. */
+/* What an informer keeps of an object, lookups by indexed values, and resyncs. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -171,8 +171,8 @@ static bool has_message(const struct fake_object *object, char message) {
         return memchr(value, message, strcspn(value, "\"")) != NULL;
 }
 
-/* Compared with a plain search of all objects, over many changes. */
-static void test_an_index_stays_equal_to_a_search(void **state) {
+/* Compares the index with a search of all objects, during many changes. */
+static void test_an_index_equals_a_full_search(void **state) {
         static const char *const values[] = {"", "x", "y", "xy", "yx", "xyz", "zzz", "z"};
         unsigned seed = 11;
 
@@ -232,7 +232,7 @@ static void assert_cut(const char *object, const char *expected) {
         hf__buf_unref(cut);
 }
 
-static void test_metadata_is_cut_out(void **state) {
+static void test_the_metadata_is_cut_out_of_an_object(void **state) {
         assert_cut("{\"spec\":{\"a\":[1,{\"}\":\"]\"}]},\"kind\":\"T\", \"metadata\" : { "
                    "\"name\":\"n\" , \"managedFields\":[{\"x\":1}],"
                    "\"labels\":{\"managedFields\":\"stays\"}},\"apiVersion\":\"v1\",\"status\":7}",
@@ -279,16 +279,16 @@ static struct {
         pthread_mutex_t mu;
         pthread_cond_t changed;
         unsigned n_added, n_modified, n_others;
-} told = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} recorded = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void count(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                   const char *object, size_t n) {
-        pthread_mutex_lock(&told.mu);
-        told.n_added += type == HF_EVENT_ADDED;
-        told.n_modified += type == HF_EVENT_MODIFIED;
-        told.n_others += type != HF_EVENT_ADDED && type != HF_EVENT_MODIFIED;
-        pthread_cond_broadcast(&told.changed);
-        pthread_mutex_unlock(&told.mu);
+        pthread_mutex_lock(&recorded.mu);
+        recorded.n_added += type == HF_EVENT_ADDED;
+        recorded.n_modified += type == HF_EVENT_MODIFIED;
+        recorded.n_others += type != HF_EVENT_ADDED && type != HF_EVENT_MODIFIED;
+        pthread_cond_broadcast(&recorded.changed);
+        pthread_mutex_unlock(&recorded.mu);
 }
 
 static void test_a_resync_calls_handlers_again(void **state) {
@@ -299,21 +299,21 @@ static void test_a_resync_calls_handlers_again(void **state) {
         fake_api_put_thing(f.api, "a", "two", "1");
         start();
         assert_int_equal(hf_informer_add_handler(f.informer, count, NULL, &handler), 0);
-        pthread_mutex_lock(&told.mu);
-        while (told.n_modified < 10)
-                pthread_cond_wait(&told.changed, &told.mu);
-        assert_int_equal(told.n_added, 2);
-        assert_int_equal(told.n_others, 0);
-        pthread_mutex_unlock(&told.mu);
+        pthread_mutex_lock(&recorded.mu);
+        while (recorded.n_modified < 10)
+                pthread_cond_wait(&recorded.changed, &recorded.mu);
+        assert_int_equal(recorded.n_added, 2);
+        assert_int_equal(recorded.n_others, 0);
+        pthread_mutex_unlock(&recorded.mu);
         wait_for(fake_api_delete_thing(f.api, "a", "one")); /* events come in between */
         assert_int_equal(hf_informer_count(f.informer), 1);
         hf_informer_remove_handler(f.informer, handler);
-        assert_int_equal(told.n_others, 1);
+        assert_int_equal(recorded.n_others, 1);
         assert_int_equal(fake_api_n_watches(f.api), 1);
         teardown();
 }
 
-static void test_fields_behind_the_size_are_ignored(void **state) {
+static void test_members_beyond_the_size_are_ignored(void **state) {
         struct hf_informer_config config = {.size = offsetof(struct hf_informer_config,
                                                              metadata_only),
                                             .resync = -1,
@@ -337,11 +337,11 @@ int main(void) {
                 cmocka_unit_test(test_indexed_values_follow_changes),
                 cmocka_unit_test(test_a_new_list_updates_the_indexes),
                 cmocka_unit_test(test_indexes_are_added_before_the_start),
-                cmocka_unit_test(test_an_index_stays_equal_to_a_search),
-                cmocka_unit_test(test_metadata_is_cut_out),
+                cmocka_unit_test(test_an_index_equals_a_full_search),
+                cmocka_unit_test(test_the_metadata_is_cut_out_of_an_object),
                 cmocka_unit_test(test_only_metadata_is_kept),
                 cmocka_unit_test(test_a_resync_calls_handlers_again),
-                cmocka_unit_test(test_fields_behind_the_size_are_ignored),
+                cmocka_unit_test(test_members_beyond_the_size_are_ignored),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

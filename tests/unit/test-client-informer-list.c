@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the cache lists: in pages, when a list counts as a revision, and when it must list again. */
+/*
+ * How an informer lists: in pages, when a list counts as a revision, and when it must list again.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -28,12 +30,12 @@ static struct {
         struct hf_informer *informer;
         struct hf_informer_handler *handler;
         pthread_mutex_t mu;
-        char text[4096]; /* what the handler was called with */
+        char text[4096]; /* the events that the handler got */
         size_t n;
 } f = {.mu = PTHREAD_MUTEX_INITIALIZER};
 
-static void told(void *ctx, enum hf_event_type type, const char *ns, const char *name,
-                 const char *object, size_t n) {
+static void record_event(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                         const char *object, size_t n) {
         pthread_mutex_lock(&f.mu);
         f.n += (size_t)snprintf(f.text + f.n, sizeof f.text - f.n, "%c%s ", "+~-"[type], name);
         assert(f.n < sizeof f.text);
@@ -58,7 +60,7 @@ static void setup(bool one_revision) {
                 .one_revision = one_revision,
         };
         assert_int_equal(hf_informer_new(&host, &config, &f.informer), 0);
-        assert_int_equal(hf_informer_add_handler(f.informer, told, NULL, &f.handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, NULL, &f.handler), 0);
 }
 
 static void teardown(void) {
@@ -115,7 +117,7 @@ static void test_what_happens_between_pages_is_seen(void **state) {
         put_many(0, 3);
         assert_int_equal(hf_informer_start(f.informer), 0);
         fake_api_await_list(f.api, 2);
-        assert_false(hf_informer_synced(f.informer)); /* half a list is not enough */
+        assert_false(hf_informer_synced(f.informer)); /* a part of a list is not enough */
         fake_api_delete_thing(f.api, "a", "n0");
         fake_api_put_thing(f.api, "a", "n2", "2");
         uint64_t last = put_many(3, 4);
@@ -183,8 +185,8 @@ static void test_a_list_in_pages_reports_deletions(void **state) {
 }
 
 /*
- * Deleted and recreated while nobody watched: a handler that knew the old object is called for its
- * deletion.
+ * The object was deleted and recreated while no watch was open: the handler is called for the
+ * deletion of the old object.
  */
 static void test_a_recreated_object_is_reported_as_deleted_and_added(void **state) {
         setup(false);
@@ -242,7 +244,7 @@ static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         fake_api_client_hold_events(f.client, true);
         put_many(2, 3);
         wait_for(1000000);
-        /* what was written before the wait began is in the list */
+        /* the list has everything that was written before the wait began */
         assert_int_equal(hf_informer_count(f.informer), 3);
         assert_int_equal(fake_api_n_lists(f.api), 2);
         wait_for(1000000); /* each wait needs a list that began after it */
@@ -255,8 +257,8 @@ static void *wait_far(void *ctx) {
 }
 
 /*
- * A list that was under way when the wait began does not count: it may have been served before the
- * write that the caller waits for.
+ * A list that was under way when the wait began does not count: the server may have served it
+ * before the write that the caller waits for.
  */
 static void test_a_list_begun_earlier_does_not_count(void **state) {
         pthread_t first, second;
@@ -285,10 +287,10 @@ static void test_a_list_begun_earlier_does_not_count(void **state) {
 }
 
 /*
- * Where all collections share one revision, only the number counts, and a list that has not reached
- * it does not.
+ * If all collections share one revision, only the revision counts. A list that has not reached it
+ * does not count.
  */
-static void test_with_one_revision_only_the_number_counts(void **state) {
+static void test_with_one_revision_only_the_revision_counts(void **state) {
         pthread_t thread;
         void *r = NULL;
 
@@ -300,7 +302,7 @@ static void test_with_one_revision_only_the_number_counts(void **state) {
         pthread_mutex_lock(&f.informer->mu);
         assert_non_null(f.informer->waiters);
         pthread_mutex_unlock(&f.informer->mu);
-        fake_api_write_elsewhere(f.api, 2000);
+        fake_api_raise_revision(f.api, 2000);
         assert_int_equal(pthread_join(thread, &r), 0);
         assert_ptr_equal(r, hf_cancel_never());
         teardown();
@@ -331,7 +333,7 @@ static void test_a_lost_watch_does_not_wait_for_a_probe(void **state) {
         teardown();
 }
 
-static void test_several_caches_are_waited_for_together(void **state) {
+static void test_several_informers_are_waited_for_together(void **state) {
         struct hf_informer *informers[2] = {NULL, NULL};
 
         setup(true);
@@ -353,17 +355,17 @@ static void test_several_caches_are_waited_for_together(void **state) {
         teardown();
 }
 
-/* ---- servers that were set back ---- */
+/* ---- servers that were rolled back ---- */
 
-static void test_a_server_set_back_is_listed_again(void **state) {
+static void test_a_server_rolled_back_is_listed_again(void **state) {
         setup(false);
         put_many(0, 2);
-        fake_api_write_elsewhere(f.api, 100);
+        fake_api_raise_revision(f.api, 100);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(0);
         fake_api_await_watch(f.api, 1);
-        fake_api_set_back(f.api, 50);
-        put_many(2, 3); /* an event with a revision that the cache has seen long ago */
+        fake_api_roll_back(f.api, 50);
+        put_many(2, 3); /* an event with a revision that the informer has already seen */
         fake_api_await_watch(f.api, 2);
         wait_for(put_many(3, 4));
         assert_told("+n0 +n1 +n2 +n3 ");
@@ -371,7 +373,7 @@ static void test_a_server_set_back_is_listed_again(void **state) {
 }
 
 /*
- * Before the server was set back n1 had this revision; afterwards it is given the same revision for
+ * n1 had this revision before the server was rolled back. Afterwards the same revision is used for
  * other content.
  */
 static void test_a_revision_that_is_used_again_is_noticed(void **state) {
@@ -379,11 +381,11 @@ static void test_a_revision_that_is_used_again_is_noticed(void **state) {
 
         setup(false);
         uint64_t revision = put_many(0, 2);
-        fake_api_write_elsewhere(f.api, 100);
+        fake_api_raise_revision(f.api, 100);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(0);
         fake_api_await_watch(f.api, 1);
-        fake_api_set_back(f.api, revision - 1);
+        fake_api_roll_back(f.api, revision - 1);
         assert_int_equal(fake_api_put_thing(f.api, "a", "n1", "another"), revision);
         fake_api_await_watch(f.api, 2);
         wait_for(put_many(2, 3));
@@ -419,10 +421,10 @@ int main(void) {
                 cmocka_unit_test(test_a_probe_with_several_pages_becomes_the_list),
                 cmocka_unit_test(test_a_consistent_list_is_as_good_as_a_revision),
                 cmocka_unit_test(test_a_list_begun_earlier_does_not_count),
-                cmocka_unit_test(test_with_one_revision_only_the_number_counts),
+                cmocka_unit_test(test_with_one_revision_only_the_revision_counts),
                 cmocka_unit_test(test_a_lost_watch_does_not_wait_for_a_probe),
-                cmocka_unit_test(test_several_caches_are_waited_for_together),
-                cmocka_unit_test(test_a_server_set_back_is_listed_again),
+                cmocka_unit_test(test_several_informers_are_waited_for_together),
+                cmocka_unit_test(test_a_server_rolled_back_is_listed_again),
                 cmocka_unit_test(test_a_revision_that_is_used_again_is_noticed),
                 cmocka_unit_test(test_a_server_that_is_behind_is_listed_again),
         };

@@ -23,8 +23,8 @@
 
 static const struct hf_host host = {.size = sizeof host};
 
-/* What a handler was called with: the events as one text, and the state that results from them. */
-struct told {
+/* The events that a handler got, as text, and the resulting state. */
+struct recorded {
         pthread_mutex_t mu;
         char text[1 << 16];
         size_t n;
@@ -34,53 +34,54 @@ struct told {
         bool wrong;
 };
 
-static void told_handler(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+static void record_event(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                          const char *object, size_t n) {
         static const char signs[] =
                 {[HF_EVENT_ADDED] = '+', [HF_EVENT_MODIFIED] = '~', [HF_EVENT_DELETED] = '-'};
-        struct told *told = ctx;
+        struct recorded *recorded = ctx;
         char key[80];
         size_t place = 64;
 
         snprintf(key, sizeof key, "%s/%s", ns, name);
-        pthread_mutex_lock(&told->mu);
+        pthread_mutex_lock(&recorded->mu);
         for (size_t i = 0; i < 64; i++)
-                if (strcmp(told->state[i], key) == 0)
+                if (strcmp(recorded->state[i], key) == 0)
                         place = i;
-        told->wrong = told->wrong || (type == HF_EVENT_ADDED) != (place == 64) ||
-                      !memmem(object, n, name, strlen(name));
+        recorded->wrong = recorded->wrong || (type == HF_EVENT_ADDED) != (place == 64) ||
+                          !memmem(object, n, name, strlen(name));
         for (size_t i = 0; place == 64 && i < 64; i++)
-                if (!told->state[i][0])
+                if (!recorded->state[i][0])
                         place = i;
         assert(place < 64);
         if (type == HF_EVENT_DELETED)
-                told->state[place][0] = '\0';
+                recorded->state[place][0] = '\0';
         else
-                strcpy(told->state[place], key);
-        told->n_events++;
-        if (told->n + sizeof key + 4 < sizeof told->text)
-                told->n += (size_t)snprintf(told->text + told->n, sizeof told->text - told->n,
-                                            "%c%s ", signs[type], key);
-        pthread_mutex_unlock(&told->mu);
+                strcpy(recorded->state[place], key);
+        recorded->n_events++;
+        if (recorded->n + sizeof key + 4 < sizeof recorded->text)
+                recorded->n += (size_t)snprintf(recorded->text + recorded->n,
+                                                sizeof recorded->text - recorded->n, "%c%s ",
+                                                signs[type], key);
+        pthread_mutex_unlock(&recorded->mu);
 }
 
-static void assert_told(struct told *told, const char *text) {
-        pthread_mutex_lock(&told->mu);
-        assert_string_equal(told->text, text);
-        assert_false(told->wrong);
-        pthread_mutex_unlock(&told->mu);
+static void assert_recorded(struct recorded *recorded, const char *text) {
+        pthread_mutex_lock(&recorded->mu);
+        assert_string_equal(recorded->text, text);
+        assert_false(recorded->wrong);
+        pthread_mutex_unlock(&recorded->mu);
 }
 
 struct fixture {
         struct fake_api *api;
         struct fake_api_client *client;
         struct hf_informer *informer;
-        struct told told;
+        struct recorded recorded;
 };
 
 static void setup_with(struct fixture *f, bool one_revision) {
         memset(f, 0, sizeof *f);
-        pthread_mutex_init(&f->told.mu, NULL);
+        pthread_mutex_init(&f->recorded.mu, NULL);
         f->api = fake_api_new();
         f->client = fake_api_client_new(f->api);
         const struct hf_informer_config config = {
@@ -99,7 +100,7 @@ static void teardown(struct fixture *f) {
         hf_informer_free(f->informer);
         hf_client_free(&f->client->base);
         fake_api_free(f->api);
-        pthread_mutex_destroy(&f->told.mu);
+        pthread_mutex_destroy(&f->recorded.mu);
 }
 
 static void wait_for(struct fixture *f, uint64_t revision) {
@@ -120,7 +121,8 @@ static void test_it_lists_then_watches(void **state) {
         fake_api_put_thing(f.api, "a", "one", "1");
         fake_api_put_thing(f.api, "", "cluster", "1");
         assert_false(hf_informer_synced(f.informer));
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &handler),
+                         0);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
         assert_true(hf_informer_synced(f.informer));
@@ -135,7 +137,7 @@ static void test_it_lists_then_watches(void **state) {
         free(object);
         wait_for(&f, fake_api_delete_thing(f.api, "a", "one"));
         assert_int_equal(hf_informer_get(f.informer, "a", "one", &object, &n), HF_E_NOT_FOUND);
-        assert_told(&f.told, "+a/one +/cluster +b/two ~a/one -a/one ");
+        assert_recorded(&f.recorded, "+a/one +/cluster +b/two ~a/one -a/one ");
         hf_informer_remove_handler(f.informer, handler);
         teardown(&f);
 }
@@ -151,14 +153,15 @@ static void test_a_new_handler_gets_the_present_objects(void **state) {
         }
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &handler),
+                         0);
         assert_int_equal(hf_informer_n_handlers(f.informer), 1);
         wait_for(&f, fake_api_delete_thing(f.api, "a", "n1")); /* called after the replay */
-        assert_told(&f.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
+        assert_recorded(&f.recorded, "+a/n0 +a/n1 +a/n2 -a/n1 ");
         hf_informer_remove_handler(f.informer, handler);
         assert_int_equal(hf_informer_n_handlers(f.informer), 0);
         wait_for(&f, fake_api_put_thing(f.api, "a", "later", "1"));
-        assert_told(&f.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
+        assert_recorded(&f.recorded, "+a/n0 +a/n1 +a/n2 -a/n1 ");
         teardown(&f);
 }
 
@@ -166,7 +169,7 @@ static void test_a_quiet_collection_learns_its_revision(void **state) {
         setup(&f);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
-        wait_for(&f, fake_api_write_elsewhere(f.api, 10));
+        wait_for(&f, fake_api_raise_revision(f.api, 10));
         assert_int_equal(fake_api_n_lists(f.api), 2);
         fake_api_await_watch(f.api, 1);
         assert_int_equal(fake_api_n_watches(f.api), 1); /* the watch goes on */
@@ -174,7 +177,7 @@ static void test_a_quiet_collection_learns_its_revision(void **state) {
 }
 
 /*
- * A probe for a caller that waits names the revision if the server's collections share one. The
+ * A probe for a waiting caller requests the revision, if the server's collections share one. The
  * first list, and a list after a failure, do not.
  */
 static void test_a_probe_names_a_shared_revision(void **state) {
@@ -186,7 +189,7 @@ static void test_a_probe_names_a_shared_revision(void **state) {
         fake_api_last_list_query(f.api, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
         fake_api_await_watch(f.api, 1);
-        uint64_t revision = fake_api_write_elsewhere(f.api, 10);
+        uint64_t revision = fake_api_raise_revision(f.api, 10);
         wait_for(&f, revision);
         fake_api_last_list_query(f.api, query);
         snprintf(expected, sizeof expected,
@@ -194,7 +197,7 @@ static void test_a_probe_names_a_shared_revision(void **state) {
                  (unsigned long long)revision);
         assert_string_equal(query, expected);
         fake_api_client_refuse(f.client, HF_E_TIMEOUT, 1);
-        wait_for(&f, fake_api_write_elsewhere(f.api, 10));
+        wait_for(&f, fake_api_raise_revision(f.api, 10));
         fake_api_last_list_query(f.api, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
         teardown(&f);
@@ -205,7 +208,8 @@ static void test_a_probe_overtakes_a_slow_watch(void **state) {
 
         setup(&f);
         fake_api_put_thing(f.api, "a", "old", "1");
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &handler),
+                         0);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
         fake_api_await_watch(f.api, 1);
@@ -213,11 +217,11 @@ static void test_a_probe_overtakes_a_slow_watch(void **state) {
         fake_api_put_thing(f.api, "a", "new", "1");
         fake_api_put_thing(f.api, "a", "new", "2");
         wait_for(&f, fake_api_delete_thing(f.api, "a", "old"));
-        assert_told(&f.told, "+a/old +a/new -a/old ");
+        assert_recorded(&f.recorded, "+a/old +a/new -a/old ");
         /* the late events of these writes change nothing */
         fake_api_client_hold_events(f.client, false);
         wait_for(&f, fake_api_put_thing(f.api, "a", "new", "3"));
-        assert_told(&f.told, "+a/old +a/new -a/old ~a/new ");
+        assert_recorded(&f.recorded, "+a/old +a/new -a/old ~a/new ");
         teardown(&f);
 }
 
@@ -225,11 +229,12 @@ static void test_an_ended_watch_is_resumed_where_it_was(void **state) {
         struct hf_informer_handler *handler = NULL;
 
         setup(&f);
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &handler),
+                         0);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
         fake_api_await_watch(f.api, 1);
-        fake_api_write_elsewhere(f.api, 5);
+        fake_api_raise_revision(f.api, 5);
         fake_api_send_bookmarks(f.api);
         fake_api_put_thing(f.api, "a", "one", "1");
         fake_api_end_watches(f.api, 0, NULL);
@@ -238,15 +243,15 @@ static void test_an_ended_watch_is_resumed_where_it_was(void **state) {
         fake_api_end_watches(f.api, HF_E_TIMEOUT, NULL);
         fake_api_await_watch(f.api, 3);
         fake_api_put_thing(f.api, "a", "three", "1");
-        struct told *told = &f.told;
+        struct recorded *recorded = &f.recorded;
         for (bool done = false; !done;) { /* without hf_informer_wait, which may list */
-                pthread_mutex_lock(&told->mu);
-                done = told->n_events == 3;
-                pthread_mutex_unlock(&told->mu);
+                pthread_mutex_lock(&recorded->mu);
+                done = recorded->n_events == 3;
+                pthread_mutex_unlock(&recorded->mu);
                 if (!done)
                         sched_yield();
         }
-        assert_told(&f.told, "+a/one +a/two +a/three ");
+        assert_recorded(&f.recorded, "+a/one +a/two +a/three ");
         assert_int_equal(fake_api_n_lists(f.api), 1);
         teardown(&f);
 }
@@ -258,7 +263,8 @@ static void test_lost_history_is_listed_again(void **state) {
         fake_api_put_thing(f.api, "a", "changes", "1");
         fake_api_put_thing(f.api, "a", "goes", "1");
         fake_api_put_thing(f.api, "a", "stays", "1");
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &handler),
+                         0);
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
         fake_api_await_watch(f.api, 1);
@@ -270,11 +276,11 @@ static void test_lost_history_is_listed_again(void **state) {
         fake_api_client_hold_events(f.client, false);
         wait_for(&f, last);
         assert_int_equal(hf_informer_count(f.informer), 3);
-        assert_int_equal(f.told.n_events, 6);
-        assert_false(f.told.wrong);
-        assert_non_null(strstr(f.told.text, "~a/changes"));
-        assert_non_null(strstr(f.told.text, "-a/goes"));
-        assert_non_null(strstr(f.told.text, "+a/comes"));
+        assert_int_equal(f.recorded.n_events, 6);
+        assert_false(f.recorded.wrong);
+        assert_non_null(strstr(f.recorded.text, "~a/changes"));
+        assert_non_null(strstr(f.recorded.text, "-a/goes"));
+        assert_non_null(strstr(f.recorded.text, "+a/comes"));
         teardown(&f);
 }
 
@@ -358,7 +364,9 @@ static void *remove_it(void *ctx) {
         return left ? ctx : NULL;
 }
 
-/* After the remover has marked it, a running handler must still be in the list. */
+/*
+ * Waits until the remover has marked the handler. A running handler must still be in the list then.
+ */
 static void await_removal_begun(const struct hf_informer_handler *handler) {
         for (bool begun = false; !begun; sched_yield()) {
                 const struct hf_informer_handler *h;
@@ -382,7 +390,7 @@ static void test_removing_waits_for_a_running_handler(void **state) {
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(&f, 0);
         assert_int_equal(hf_informer_add_handler(f.informer, gated_handler, NULL, &handler), 0);
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &other), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &other), 0);
         pthread_mutex_lock(&gate.mu);
         while (!gate.inside)
                 pthread_cond_wait(&gate.cond, &gate.mu);
@@ -406,19 +414,19 @@ static void test_removing_waits_for_a_running_handler(void **state) {
 #define N_WRITES 400
 
 /*
- * As often as the other thread writes, and not more: endless compactions would look like a failing
- * server, and lead to a backoff.
+ * It makes as many compactions as the other thread makes writes, not more: endless compactions
+ * would look like a failing server and cause a backoff.
  */
 static void *disturb(void *ctx) {
         unsigned seed = 7;
 
         for (int i = 0; i < N_WRITES; i++) {
-                struct told *told = calloc(1, sizeof *told);
+                struct recorded *recorded = calloc(1, sizeof *recorded);
                 struct hf_informer_handler *handler = NULL;
                 while (sem_wait(ctx) != 0)
                         ;
-                pthread_mutex_init(&told->mu, NULL);
-                assert(hf_informer_add_handler(f.informer, told_handler, told, &handler) == 0);
+                pthread_mutex_init(&recorded->mu, NULL);
+                assert(hf_informer_add_handler(f.informer, record_event, recorded, &handler) == 0);
                 switch (rand_r(&seed) % 4) {
                 case 0: fake_api_end_watches(f.api, 0, NULL); break;
                 case 1: fake_api_send_bookmarks(f.api); break;
@@ -426,9 +434,9 @@ static void *disturb(void *ctx) {
                 default: (void)hf_informer_count(f.informer); break;
                 }
                 hf_informer_remove_handler(f.informer, handler);
-                assert(!told->wrong);
-                pthread_mutex_destroy(&told->mu);
-                free(told);
+                assert(!recorded->wrong);
+                pthread_mutex_destroy(&recorded->mu);
+                free(recorded);
         }
         return NULL;
 }
@@ -447,7 +455,8 @@ static void test_it_stays_equal_to_the_server(void **state) {
 
         setup(&f);
         assert_int_equal(sem_init(&written, 0, 0), 0);
-        assert_int_equal(hf_informer_add_handler(f.informer, told_handler, &f.told, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(f.informer, record_event, &f.recorded, &handler),
+                         0);
         assert_int_equal(hf_informer_start(f.informer), 0);
         assert_int_equal(pthread_create(&thread, NULL, disturb, &written), 0);
         for (int i = 0; i < N_WRITES; i++) {
@@ -462,12 +471,12 @@ static void test_it_stays_equal_to_the_server(void **state) {
         }
         pthread_join(thread, NULL);
         wait_for(&f, last);
-        assert_false(f.told.wrong);
+        assert_false(f.recorded.wrong);
         assert_int_equal(hf_informer_count(f.informer), f.api->store.n_objects);
         hf_informer_each(f.informer, count_each, &n_each);
         assert_int_equal(n_each, f.api->store.n_objects);
         for (size_t i = 0; i < 64; i++)
-                n_told += f.told.state[i][0] ? 1 : 0;
+                n_told += f.recorded.state[i][0] ? 1 : 0;
         assert_int_equal(n_told, f.api->store.n_objects);
         for (size_t i = 0; i < f.api->store.n_objects; i++) {
                 const struct fake_object *there = f.api->store.objects[i];

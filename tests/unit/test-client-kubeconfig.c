@@ -31,7 +31,7 @@ static int parse(const char *text, struct hf__kubeconfig *ret_config,
                                     reterr_status);
 }
 
-static void test_inline_credentials(void **state) {
+static void test_inline_credentials_are_read(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status;
         const char *text = HEAD CLUSTER
@@ -52,7 +52,7 @@ static void test_inline_credentials(void **state) {
         hf__kubeconfig_done(&config);
 }
 
-static void test_json_and_anonymous(void **state) {
+static void test_json_without_credentials_is_read(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status;
         const char *text = "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{"
@@ -74,7 +74,7 @@ static void test_bad_files_are_refused_by_name(void **state) {
                 const char *text, *words;
                 int error;
         } cases[] = {
-                {"", "nothing in it", HF_E_INVALID},
+                {"", "the text is empty", HF_E_INVALID},
                 {"just text", "not a kubeconfig", HF_E_INVALID},
                 {"a: [1, 2", "line", HF_E_INVALID},
                 {"{\"a\": ", "line", HF_E_INVALID},
@@ -191,7 +191,10 @@ static void test_several_files_are_merged(void **state) {
                         "tls-server-name: x\n" USER "    token: third\n");
         write_file(dir, "4", "current-context: nowhere\n");
         snprintf(list, sizeof list, "%s/1:%s/gone::%s/2:%s/3:", dir, dir, dir, dir);
-        /* its whole cluster: the third file's tls-server-name is not mixed in */
+        /*
+         * the whole cluster comes from this file: the tls-server-name of the third file is not
+         * mixed in
+         */
         expect_server(list, "https://second", "second");
         snprintf(list, sizeof list, "%s/3:%s/2", dir, dir);
         expect_server(list, "https://third", "third");
@@ -223,7 +226,7 @@ static void expect_json(const char *yaml, const char *json) {
         hf__strbuf_done(&out);
 }
 
-static void test_yaml_values(void **state) {
+static void test_yaml_scalars_become_json(void **state) {
         expect_json("a: 1\nb: -2.5e3\nc: 007\nd: 1.\ne: .5\n",
                     "{\"a\":1,\"b\":-2.5e3,\"c\":\"007\",\"d\":\"1.\",\"e\":\".5\"}");
         expect_json("a: true\nb: 'true'\nc: ~\nd:\ne: yes\nf: !!str 1\n",
@@ -234,7 +237,7 @@ static void test_yaml_values(void **state) {
                     "[[\"a\",{\"b\":\"c\"}],{},[],\"l1\\nl2\\n\"]");
 }
 
-static void test_yaml_limits(void **state) {
+static void test_yaml_depth_and_size_are_limited(void **state) {
         struct hf__strbuf out = {0}, limited = {.max = 8};
         struct hf_status status = {0};
         char deep[256];
@@ -249,13 +252,13 @@ static void test_yaml_limits(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_inline_credentials),
-                cmocka_unit_test(test_json_and_anonymous),
+                cmocka_unit_test(test_inline_credentials_are_read),
+                cmocka_unit_test(test_json_without_credentials_is_read),
                 cmocka_unit_test(test_bad_files_are_refused_by_name),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
                 cmocka_unit_test(test_several_files_are_merged),
-                cmocka_unit_test(test_yaml_values),
-                cmocka_unit_test(test_yaml_limits),
+                cmocka_unit_test(test_yaml_scalars_become_json),
+                cmocka_unit_test(test_yaml_depth_and_size_are_limited),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

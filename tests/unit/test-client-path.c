@@ -29,7 +29,7 @@ static void expect_path(const struct hf_resource *resource, const char *ns, cons
         hf__strbuf_done(&out);
 }
 
-static void test_paths_of_calls(void **state) {
+static void test_request_paths_are_escaped(void **state) {
         expect_path(&core, NULL, NULL, NULL, "/api/v1/configmaps");
         expect_path(&core, "", "", "", "/api/v1/configmaps");
         expect_path(&core, "a", "b", NULL, "/api/v1/namespaces/a/configmaps/b");
@@ -39,7 +39,7 @@ static void test_paths_of_calls(void **state) {
                     "/apis/coordination.k8s.io/v1/namespaces/a/leases/..%2Fx%3Fy%20z");
 }
 
-static void test_paths_of_subresources(void **state) {
+static void test_subresource_paths_are_built(void **state) {
         struct hf__strbuf out = {0};
         struct hf_request request = {.resource = {"", "v1", "namespaces"},
                                      .name = "a",
@@ -54,7 +54,7 @@ static void test_paths_of_subresources(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_paths_of_watches(void **state) {
+static void test_watch_paths_are_built(void **state) {
         struct hf__strbuf out = {0};
         struct hf_watch_spec spec = {.resource = leases, .ns = "a"};
 
@@ -130,9 +130,9 @@ static void test_elements_are_iterated(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_paths_of_calls),
-                cmocka_unit_test(test_paths_of_subresources),
-                cmocka_unit_test(test_paths_of_watches),
+                cmocka_unit_test(test_request_paths_are_escaped),
+                cmocka_unit_test(test_subresource_paths_are_built),
+                cmocka_unit_test(test_watch_paths_are_built),
                 cmocka_unit_test(test_members_are_found_in_a_text),
                 cmocka_unit_test(test_elements_are_iterated),
         };

@@ -61,7 +61,7 @@ static struct hf_client *connect_with(hf_nsec timeout) {
         return client;
 }
 
-/* The outcome of an asynchronous call or watch. */
+/* The outcome of an asynchronous request or watch. */
 struct outcome {
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -233,7 +233,7 @@ static void test_failures_are_distinguished(void **state) {
 
         scripted_server_set_response(&server, "429 Too Many Requests", "Retry-After: 4\r\n",
                                      "busy");
-        /* before the server could take it again */
+        /* The deadline comes before the next attempt is allowed. */
         get.deadline = hf_now(hf_clock_system()) + 3 * HF_NSEC_PER_SEC;
         assert_int_equal(request(client, &get, &o), HF_E_TOO_MANY);
         get.deadline = 0;

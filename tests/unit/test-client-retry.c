@@ -34,7 +34,7 @@ static int stop_server(void **state) {
         return 0;
 }
 
-/* Boot time that the test sets ahead. */
+/* The offset of the boot clock, which the test increases. */
 static _Atomic int64_t pushed;
 static hf_nsec pushed_boot(void *ctx) {
         return hf_clock_system()->boot(NULL) + atomic_load(&pushed);
@@ -120,7 +120,7 @@ static void test_retry_after_is_honoured(void **state) {
         hf_nsec begun = pushed_boot(NULL);
         assert_int_equal(run(&put, &status), 0);
         assert_int_equal(scripted_server_n_requests(&server), 3);
-        /* never earlier than it was asked to */
+        /* the retry is never earlier than Retry-After */
         assert_true(pushed_boot(NULL) - begun >= 2 * HF_NSEC_PER_SEC);
         assert_true(
                 scripted_server_got(&server, "PUT /api/v1/namespaces/a/configmaps/b HTTP/1.1\r\n"));
@@ -143,14 +143,14 @@ static void test_some_requests_are_not_sent_again(void **state) {
                 {BUSY, "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", &get, HF_E_TOO_MANY},
                 {"503 Service Unavailable", "", &get, HF_E_UNAVAILABLE},
                 {"500 Internal Server Error", AFTER_1, &put,
-                 HF_E_TIMEOUT}, /* it may have been done */
+                 HF_E_TIMEOUT}, /* the write may have been applied */
                 {"504 Gateway Timeout", AFTER_1, &put, HF_E_TIMEOUT},
                 {"504 Gateway Timeout", AFTER_1, &get,
                  HF_E_TIMEOUT}, /* the server has waited already */
                 {"409 Conflict", AFTER_1, &put, HF_E_CONFLICT},
                 {BUSY, AFTER_100, &get, HF_E_TOO_MANY}, /* beyond the default timeout */
                 {BUSY, AFTER_1, &late, HF_E_TOO_MANY},
-                {BUSY, AFTER_1, &lease, HF_E_TOO_MANY}, /* the elector has its own pace */
+                {BUSY, AFTER_1, &lease, HF_E_TOO_MANY}, /* the elector has its own schedule */
         };
         lease.lane = HF_LANE_LEASE;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -228,10 +228,10 @@ static void test_there_are_at_most_ten_retries(void **state) {
 }
 
 /*
- * A call that waits for its next attempt is under way: a cancellation ends it, and so does freeing
- * the client.
+ * A request that waits for its next attempt is still under way: a cancellation ends it, and so does
+ * freeing the client.
  */
-static void test_waiting_calls_can_be_ended(void **state) {
+static void test_waiting_requests_can_be_canceled(void **state) {
         struct outcome canceled = OUTCOME, freed = OUTCOME;
         struct hf_request patient = put;
         uint64_t id = 0;
@@ -251,7 +251,7 @@ static void test_waiting_calls_can_be_ended(void **state) {
         assert_int_equal(scripted_server_n_requests(&server), 2);
 }
 
-/* A process that slept past the deadline sends nothing more, whatever Retry-After allows. */
+/* After a sleep beyond the deadline nothing is sent again, whatever Retry-After permits. */
 static void test_the_deadline_comes_before_the_next_try(void **state) {
         struct outcome o = OUTCOME;
         struct hf_request patient = put;
@@ -307,7 +307,7 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
         assert_int_equal(run(&put, &status), 0);
         assert_int_equal(scripted_server_n_requests(&server), 2);
         assert_true(scripted_server_got(&server, "Bearer second\r\n"));
-        /* The same token is not tried again, nor is a third one within one call. */
+        /* The same token is not tried again, and a request never uses a third token. */
         push(2 * HF_NSEC_PER_SEC);
         scripted_server_set_response(&server, WHO, "", "{\"message\":\"who?\"}");
         assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
@@ -330,10 +330,10 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
 }
 
 /*
- * Many calls with the old token: each is sent once more, whichever of them caused the file to be
- * read.
+ * Many requests with the old token: each is sent once more, whichever of them caused the file to be
+ * read again.
  */
-static void test_a_burst_of_401_is_survived(void **state) {
+static void test_many_401_responses_at_once_are_retried(void **state) {
         static struct outcome o[8];
 
         push(2 * HF_NSEC_PER_SEC);
@@ -367,10 +367,10 @@ static void test_a_token_file_must_be_there_at_first(void **state) {
 }
 
 /*
- * A caller that was built with the first version of the struct does not know token_file: fields
- * behind its struct are ignored.
+ * A program built with the first version of the struct does not know token_file. Members beyond its
+ * struct are ignored.
  */
-static void test_configurations_of_other_sizes(void **state) {
+static void test_older_and_newer_configurations_work(void **state) {
         struct {
                 struct hf_rest_config config;
                 char more[8];
@@ -397,13 +397,13 @@ int main(void) {
                 TEST(test_retry_after_is_honoured),
                 TEST(test_some_requests_are_not_sent_again),
                 TEST(test_there_are_at_most_ten_retries),
-                TEST(test_waiting_calls_can_be_ended),
+                TEST(test_waiting_requests_can_be_canceled),
                 TEST(test_the_deadline_comes_before_the_next_try),
                 TEST(test_a_token_file_is_read_again_after_a_minute),
                 TEST(test_a_401_makes_the_client_read_the_token_again),
-                TEST(test_a_burst_of_401_is_survived),
+                TEST(test_many_401_responses_at_once_are_retried),
                 TEST(test_a_token_file_must_be_there_at_first),
-                TEST(test_configurations_of_other_sizes),
+                TEST(test_older_and_newer_configurations_work),
         };
         the_clock = *hf_clock_system();
         the_clock.boot = pushed_boot;

@@ -19,8 +19,8 @@
 #include <holdfast/workqueue.h>
 
 /*
- * A clock that the test sets. Tests with real waiting use the system's clock. With this one nothing
- * may wait: a take that would have to fails the test.
+ * A clock that the test sets; tests that really wait use the system's clock. With this clock no
+ * function may wait: a take that would have to wait fails the test.
  */
 static hf_nsec fake_now;
 static hf_nsec fake_time(void *ctx) { return fake_now; }
@@ -81,7 +81,7 @@ static void test_a_key_added_while_worked_on_comes_back_after_done(void **state)
         hf_workqueue_free(queue);
 }
 
-static void test_delayed_keys_come_by_time(void **state) {
+static void test_delayed_keys_come_in_order_of_time(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         static const char *const names[] = {"e", "c", "a", "d", "b"};
         static const int delays[] = {50, 30, 10, 40, 20};
@@ -154,10 +154,10 @@ static void test_a_busy_key_does_not_starve_others(void **state) {
 }
 
 /*
- * Three at once, then one every 100 ms. Ten seconds later there are three at once again, and not
- * more.
+ * Three retries at once, then one every 100 ms. Ten seconds later three are allowed at once again,
+ * and no more.
  */
-static void test_retries_share_a_bucket(void **state) {
+static void test_retries_share_a_rate_limit(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         char name[8];
 
@@ -206,7 +206,7 @@ static void test_drain_finishes_waiting_keys(void **state) {
         hf_workqueue_add(queue, "b");
         hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
         key = take(queue);
-        hf_workqueue_add(queue, "a"); /* from before the drain: it is still to be worked on */
+        hf_workqueue_add(queue, "a"); /* added before the drain, so it must still be handled */
         hf_workqueue_drain(queue);
         hf_workqueue_add(queue, "c");
         hf_workqueue_retry(queue, "d");
@@ -222,7 +222,7 @@ static void test_drain_finishes_waiting_keys(void **state) {
         hf_workqueue_free(queue);
 }
 
-static void test_drop_forgets_keys_and_a_fired_token_ends_waiting(void **state) {
+static void test_a_drop_discards_keys_and_a_token_ends_waits(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         struct hf_cancel *token = NULL;
         const char *key, *none;
@@ -302,7 +302,7 @@ static void test_metrics_count_keys(void **state) {
         hf_metrics_free(metrics);
 }
 
-static void test_keys_of_objects(void **state) {
+static void test_object_keys_are_made_and_split(void **state) {
         char key[HF_KEY_MAX], ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], longest[HF_NAME_MAX + 2];
 
         memset(longest, 'x', sizeof longest - 1);
@@ -333,9 +333,9 @@ static void test_keys_of_objects(void **state) {
 static struct {
         struct hf_workqueue *queue;
         struct hf_cancel *abort;
-        atomic_int in_hand[N_KEYS]; /* never above one: a key is with one worker at a time */
+        atomic_int in_hand[N_KEYS]; /* never above one: one worker handles a key at a time */
         atomic_int seen[N_KEYS];
-        atomic_int latest[N_KEYS]; /* what the adder wrote before it added */
+        atomic_int latest[N_KEYS]; /* what the producer wrote before it added the key */
         int end[N_WORKERS];
 } crowd;
 
@@ -389,7 +389,7 @@ static void test_every_add_is_seen_by_a_later_take(void **state) {
                 assert_int_equal(crowd.seen[i], crowd.latest[i]);
 }
 
-static void test_waiting_takers_leave_at_once(void **state) {
+static void test_waiting_workers_return_at_once(void **state) {
         run_crowd(end_by_abort, HF_E_CANCELED);
         run_crowd(end_by_drop, HF_E_CANCELED);
 }
@@ -398,16 +398,16 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_keys_are_taken_once_and_in_order),
                 cmocka_unit_test(test_a_key_added_while_worked_on_comes_back_after_done),
-                cmocka_unit_test(test_delayed_keys_come_by_time),
+                cmocka_unit_test(test_delayed_keys_come_in_order_of_time),
                 cmocka_unit_test(test_retries_wait_ever_longer_until_forgotten),
                 cmocka_unit_test(test_a_busy_key_does_not_starve_others),
-                cmocka_unit_test(test_retries_share_a_bucket),
-                cmocka_unit_test(test_keys_of_objects),
+                cmocka_unit_test(test_retries_share_a_rate_limit),
+                cmocka_unit_test(test_object_keys_are_made_and_split),
                 cmocka_unit_test(test_drain_finishes_waiting_keys),
-                cmocka_unit_test(test_drop_forgets_keys_and_a_fired_token_ends_waiting),
+                cmocka_unit_test(test_a_drop_discards_keys_and_a_token_ends_waits),
                 cmocka_unit_test(test_metrics_count_keys),
                 cmocka_unit_test(test_every_add_is_seen_by_a_later_take),
-                cmocka_unit_test(test_waiting_takers_leave_at_once),
+                cmocka_unit_test(test_waiting_workers_return_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

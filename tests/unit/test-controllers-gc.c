@@ -80,7 +80,7 @@ static void test_the_deletion_policy_follows_owners_and_finalizers(void **state)
                HFD_GC_DELETE_FOREGROUND);
 }
 
-static void test_owner_references(void **state) {
+static void test_owner_references_are_removed(void **state) {
         (void)state;
         struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{"
                                          "\"uid\":\"x\",\"blockOwnerDeletion\":true},"
@@ -98,7 +98,7 @@ static void test_owner_references(void **state) {
         hf__json_free(uids);
 }
 
-static void test_which_objects_wait_for_their_dependents(void **state) {
+static void test_objects_deleted_in_the_foreground_wait_for_dependents(void **state) {
         static const char *const no[] =
                 {"{}", "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}",
                  "{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"orphan\",7]}}"};
@@ -114,19 +114,19 @@ static void test_which_objects_wait_for_their_dependents(void **state) {
         hf__json_free(object);
 }
 
-static void test_which_objects_concern_the_collector(void **state) {
+static void test_objects_with_owners_or_deletion_marks_are_collected(void **state) {
         static const char owned[] = "{\"metadata\":{\"ownerReferences\":[]}}",
                           marked[] = "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
                           plain[] = "{\"metadata\":{\"name\":\"ownerReferences\"}}";
         (void)state;
-        assert_true(hfd_gc_concerns(owned, sizeof owned - 1));
-        assert_true(hfd_gc_concerns(marked, sizeof marked - 1));
-        assert_false(hfd_gc_concerns(marked, 20));
-        /* A name with these letters costs a useless look, nothing more. */
-        assert_true(hfd_gc_concerns(plain, sizeof plain - 1));
+        assert_true(hfd_gc_may_concern(owned, sizeof owned - 1));
+        assert_true(hfd_gc_may_concern(marked, sizeof marked - 1));
+        assert_false(hfd_gc_may_concern(marked, 20));
+        /* A name that contains these letters only costs a useless check. */
+        assert_true(hfd_gc_may_concern(plain, sizeof plain - 1));
 }
 
-static void test_lists(void **state) {
+static void test_string_lists_have_no_duplicates(void **state) {
         (void)state;
         struct hf__json *object = parsed("{}");
         assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "a/b"), 0);
@@ -144,10 +144,10 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_existing_owner_keeps_its_dependents),
                 cmocka_unit_test(test_the_deletion_policy_follows_owners_and_finalizers),
-                cmocka_unit_test(test_owner_references),
-                cmocka_unit_test(test_which_objects_wait_for_their_dependents),
-                cmocka_unit_test(test_which_objects_concern_the_collector),
-                cmocka_unit_test(test_lists),
+                cmocka_unit_test(test_owner_references_are_removed),
+                cmocka_unit_test(test_objects_deleted_in_the_foreground_wait_for_dependents),
+                cmocka_unit_test(test_objects_with_owners_or_deletion_marks_are_collected),
+                cmocka_unit_test(test_string_lists_have_no_duplicates),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

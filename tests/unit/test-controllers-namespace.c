@@ -36,7 +36,7 @@ static void expect(const struct hf__json *ns, const char *type, const char *stat
         assert_string_equal(hf__json_string(found, "lastTransitionTime"), since);
 }
 
-static void test_conditions(void **state) {
+static void test_conditions_say_what_remains_in_the_namespace(void **state) {
         struct hf__json *ns = parsed("{\"metadata\":{\"name\":\"n\"}}"),
                         *held = parsed("{\"metadata\":{\"finalizers\":[\"x/y\",\"z\"]}}");
         struct hfd_namespace_report report = {0};
@@ -88,7 +88,7 @@ static void test_conditions(void **state) {
         hf__json_free(ns);
 }
 
-static void test_a_flood_of_finalizers_is_counted_with_the_last(void **state) {
+static void test_the_list_of_finalizers_is_bounded(void **state) {
         struct hfd_namespace_report report = {0};
 
         (void)state;
@@ -105,7 +105,7 @@ static void test_a_flood_of_finalizers_is_counted_with_the_last(void **state) {
         hfd_namespace_report_done(&report);
 }
 
-static void test_which_namespaces_are_to_be_finalized(void **state) {
+static void test_only_deleted_namespaces_with_the_kubernetes_finalizer_are_finalized(void **state) {
         static const struct {
                 const char *text;
                 bool wants;
@@ -129,9 +129,10 @@ static void test_which_namespaces_are_to_be_finalized(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_conditions),
-                cmocka_unit_test(test_a_flood_of_finalizers_is_counted_with_the_last),
-                cmocka_unit_test(test_which_namespaces_are_to_be_finalized),
+                cmocka_unit_test(test_conditions_say_what_remains_in_the_namespace),
+                cmocka_unit_test(test_the_list_of_finalizers_is_bounded),
+                cmocka_unit_test(
+                        test_only_deleted_namespaces_with_the_kubernetes_finalizer_are_finalized),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,15 +35,16 @@ static void expect(const char *metadata, const char *status, enum hfd_ws_step st
         hf__json_free(workspace);
 }
 
-static void test_steps(void **state) {
+static void test_the_state_of_a_workspace_determines_the_next_step(void **state) {
         (void)state;
         expect("", "", HFD_WS_ADD_FINALIZER);
-        expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* from before the first write */
+        expect("", "\"phase\":\"Ready\"",
+               HFD_WS_ADD_FINALIZER); /* set by a client before the first write of the controller */
         expect(HELD, "", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"x\"]",
-               HFD_WS_MAKE_NAMESPACE);
+               HFD_WS_CREATE_NAMESPACE);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"x\"]", HFD_WS_NOTHING);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[]", HFD_WS_READY);
         expect(HELD, "\"phase\":\"Initializing\"", HFD_WS_READY);
@@ -52,7 +53,7 @@ static void test_steps(void **state) {
         for (size_t i = 0; i < 3; i++) {
                 static const char *const phases[] = {"", "\"phase\":\"Initializing\"",
                                                      "\"phase\":\"Ready\""};
-                expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_END_NAMESPACE);
+                expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_DELETE_NAMESPACE);
                 expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"other\"]", phases[i],
                        HFD_WS_NOTHING);
                 expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"tenancy.holdfast.dev/"
@@ -80,8 +81,8 @@ static void test_a_workspace_from_creation_to_deletion(void **state) {
         assert_string_equal(out.data, "{\"phase\":\"Initializing\",\"initializers\":[\"system:"
                                       "namespace\",\"own\",\"own2\",\"reg-a\",\"reg-b\"]}");
         hf__strbuf_done(&out);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
-        assert_int_equal(hfd_ws_namespace_made(workspace), 0);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_CREATE_NAMESPACE);
+        assert_int_equal(hfd_ws_namespace_created(workspace), 0);
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
         assert_string_equal(hf__json_string(workspace, "status.phase"), "Initializing");
         static const char *const others[] = {"own", "own2", "reg-a", "reg-b"};
@@ -99,13 +100,13 @@ static void test_without_initializers_a_workspace_becomes_ready(void **state) {
 
         (void)state;
         assert_int_equal(hfd_ws_initialize(workspace, NULL, 0), 0);
-        assert_int_equal(hfd_ws_namespace_made(workspace), 0);
+        assert_int_equal(hfd_ws_namespace_created(workspace), 0);
         assert_string_equal(hf__json_string(workspace, "status.phase"), "Ready");
         assert_null(hf__json_path(workspace, HFD_WS_INITIALIZERS));
         hf__json_free(workspace);
 }
 
-static void test_the_list_has_a_limit(void **state) {
+static void test_the_number_of_initializers_is_limited(void **state) {
         struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
         static char names[200][8];
         const char *registered[200];
@@ -118,11 +119,11 @@ static void test_the_list_has_a_limit(void **state) {
         assert_int_equal(hfd_ws_initialize(workspace, registered, 200), 0);
         assert_int_equal(hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)),
                          HFD_WS_MAX_INITIALIZERS);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_CREATE_NAMESPACE);
         hf__json_free(workspace);
 }
 
-/* ---- the end, where the cache and the server know different things of the namespace ---- */
+/* ---- deletion, when cache and server have different versions of the namespace ---- */
 
 static struct {
         const char *cached, *served; /* NULL = there is none */
@@ -130,7 +131,9 @@ static struct {
         bool deleted;
 } fixture;
 
-/* The linker sends the initializer's calls of hfd_object_client_* here (--wrap). */
+/*
+ * The linker redirects the controller's calls of hfd_object_client_* to these functions (--wrap).
+ */
 
 int __wrap_hfd_object_client_get_cached(struct hf_informer *cache, const char *ns, const char *name,
                                         struct hf__json **ret_object);
@@ -175,7 +178,7 @@ static int end(const char *cached, const char *served, const char *revision, boo
         fixture.served = served;
         fixture.served_revision = revision;
         fixture.deleted = false;
-        return hfd_workspace_initializer_end_namespace(&context, NULL, "ws-x", "w", ret_gone);
+        return hfd_workspace_initializer_delete_namespace(&context, NULL, "ws-x", "w", ret_gone);
 }
 
 static void test_an_orphaned_namespace_is_not_deleted(void **state) {
@@ -198,10 +201,10 @@ static void test_an_orphaned_namespace_is_not_deleted(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_steps),
+                cmocka_unit_test(test_the_state_of_a_workspace_determines_the_next_step),
                 cmocka_unit_test(test_a_workspace_from_creation_to_deletion),
                 cmocka_unit_test(test_without_initializers_a_workspace_becomes_ready),
-                cmocka_unit_test(test_the_list_has_a_limit),
+                cmocka_unit_test(test_the_number_of_initializers_is_limited),
                 cmocka_unit_test(test_an_orphaned_namespace_is_not_deleted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

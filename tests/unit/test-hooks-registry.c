@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registration: what is refused, and that the message says what is wrong and who was first. */
+/*
+ * Registration: what is refused, and whether the message names the problem and the first
+ * registration.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

@@ -25,13 +25,13 @@
 
 static const struct hf_host host = {.size = sizeof host};
 
-/* What happened, in order: "a+ b+ b- a- ". Hooks write to it from their own threads. */
+/* The order of events: "a+ b+ b- a- ". Hooks append to it from their own threads. */
 static struct {
         pthread_mutex_t mu;
         char text[512];
 } diary = {.mu = PTHREAD_MUTEX_INITIALIZER};
 
-static void note(const char *name, const char *what) {
+static void record(const char *name, const char *what) {
         pthread_mutex_lock(&diary.mu);
         strcat(diary.text, name);
         strcat(diary.text, what);
@@ -44,17 +44,17 @@ static const char *read_diary(void) { return diary.text; } /* while no hook runs
 static void assert_before(const char *first, const char *then) {
         const char *a = strstr(diary.text, first), *b = strstr(diary.text, then);
         if (!a || !b || a > b)
-                fail_msg("in \"%s\" %s does not come before %s", diary.text, first, then);
+                fail_msg("\"%s\": %s is not before %s", diary.text, first, then);
 }
 
 static int noting_start(struct hf_hook_context *context, void *ctx,
                         struct hf_status *reterr_status) {
-        note(ctx, "+");
+        record(ctx, "+");
         return 0;
 }
 static int noting_stop(struct hf_hook_context *context, void *ctx,
                        struct hf_status *reterr_status) {
-        note(ctx, "-");
+        record(ctx, "-");
         return 0;
 }
 static int failing_start(struct hf_hook_context *context, void *ctx,
@@ -63,15 +63,15 @@ static int failing_start(struct hf_hook_context *context, void *ctx,
 }
 static int failing_stop(struct hf_hook_context *context, void *ctx,
                         struct hf_status *reterr_status) {
-        note(ctx, "-");
+        record(ctx, "-");
         return hf_fail(reterr_status, HF_E_BUSY, "%s would not", (const char *)ctx);
 }
-/* Returns only when the shutdown is requested. */
+/* Returns only after the shutdown was requested. */
 static int patient_start(struct hf_hook_context *context, void *ctx,
                          struct hf_status *reterr_status) {
-        note(ctx, "+");
+        record(ctx, "+");
         assert(hf_cancel_wait(hf_hook_shutting_down(context), HF_NSEC_NEVER) == HF_E_CANCELED);
-        note(ctx, "=");
+        record(ctx, "=");
         return HF_E_CANCELED;
 }
 
@@ -187,7 +187,7 @@ static void *shut_down_main(void *ctx) {
 static struct hf_hooks *to_shut_down;
 static int shutting_start(struct hf_hook_context *context, void *ctx,
                           struct hf_status *reterr_status) {
-        note(ctx, "+");
+        record(ctx, "+");
         hf_hooks_shut_down(to_shut_down);
         return 0;
 }
@@ -262,7 +262,7 @@ static sem_t freedom;
 static int stubborn_stop(struct hf_hook_context *context, void *ctx,
                          struct hf_status *reterr_status) {
         sem_wait(&freedom);
-        note(ctx, "!");
+        record(ctx, "!");
         sem_post(&freedom);
         return 0;
 }
@@ -280,7 +280,7 @@ static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_othe
         };
         struct hf_status status;
         sem_init(&freedom, 0, 0);
-        /* referenced from here, because it is never freed */
+        /* referenced here, because it is never freed */
         struct hf_hooks *hooks = to_shut_down = SETUP(list);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
@@ -288,7 +288,7 @@ static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_othe
         assert_string_equal(read_diary(), "a+ b+ a- ");
         assert_null(hf_hooks_free(hooks)); /* frees nothing: the thread still runs in it */
         sem_post(&freedom);
-        sem_wait(&freedom); /* the thread has gone on; the memory that it uses still exists */
+        sem_wait(&freedom); /* the thread has continued, and the memory that it uses still exists */
 }
 
 struct spawn_test {
@@ -314,7 +314,7 @@ static int spawning_stop(struct hf_hook_context *context, void *ctx,
         test->late = hf_hook_spawn(context, "late", supervised, test);
         return 0;
 }
-static void test_spawned_threads_are_cancelled_and_joined(void **state) {
+static void test_spawned_threads_are_canceled_and_joined(void **state) {
         struct spawn_test test = {0};
         struct hf_hook list[] = {
                 {.name = "a", .start = spawning_start, .stop = spawning_stop, .ctx = &test}};
@@ -378,10 +378,10 @@ static void test_threads_that_have_returned_are_not_kept(void **state) {
 
 static int token_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         /* While hooks stop, the API still serves: only the first token has fired. */
-        note(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) &&
-                                  !hf_cancel_fired(hf_hook_stopped(context))
-                          ? "-"
-                          : "?");
+        record(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) &&
+                                    !hf_cancel_fired(hf_hook_stopped(context))
+                            ? "-"
+                            : "?");
         return 0;
 }
 static void test_the_two_tokens_fire_one_after_the_other(void **state) {
@@ -478,7 +478,7 @@ static void test_a_stop_waits_for_its_start(void **state) {
         assert_true(!read_diary()[0] || strcmp(read_diary(), "a+ a= a- ") == 0);
 }
 
-/* A stuck thread is left alone on purpose, so it is no error here that it is never joined. */
+/* The test leaves a stuck thread alone on purpose, so the sanitizer must not report it. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
 
@@ -494,7 +494,7 @@ int main(void) {
                 cmocka_unit_test(test_the_errors_of_all_stops_are_reported),
                 cmocka_unit_test(
                         test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
-                cmocka_unit_test(test_spawned_threads_are_cancelled_and_joined),
+                cmocka_unit_test(test_spawned_threads_are_canceled_and_joined),
                 cmocka_unit_test(test_threads_that_have_returned_are_not_kept),
                 cmocka_unit_test(test_a_hook_without_a_stop_still_joins_its_threads),
                 cmocka_unit_test(test_the_two_tokens_fire_one_after_the_other),

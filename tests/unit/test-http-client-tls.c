@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP client engine over TLS, against the real server: which server is trusted, which
- * certificate the client sends, which name is checked, and a handshake that hangs. A relay between
- * them counts connections, and lets the first ones hang if the test says so.
+ * The HTTP client engine over TLS with the real server: which server it trusts, which certificate
+ * it sends, which name it checks, and a handshake that hangs. A relay in between counts
+ * connections, and makes the first ones hang if the test wants that.
  */
 #undef NDEBUG
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ struct relay {
         int fd;
         uint16_t port, to;
         pthread_t thread;
-        /* on this many connections, from the first one on, nothing is forwarded */
+        /* the first n_hanging connections are accepted, but nothing is forwarded on them */
         atomic_uint n_accepted, n_hanging;
         struct {
                 int a, b;
@@ -284,8 +284,8 @@ static void test_the_client_certificate_is_sent(void **state) {
         config.key_pem = me.key_pem;
         assert_string_equal(get(&config, "/peer").body, "verified me us");
         /*
-         * with the key of another certificate: our own mistake, which is refused before anything is
-         * sent
+         * The key belongs to another certificate. The client detects this mistake before it sends
+         * anything.
          */
         config.cert_pem = stranger.cert_pem;
         assert_int_equal(get(&config, "/peer").outcome, HF_E_UNAUTHORIZED);
@@ -328,8 +328,8 @@ static void test_requests_share_a_connection(void **state) {
 }
 
 /*
- * The handshake of a stream hangs (a dead backend behind a load balancer). A renewal must not hang
- * with it until it times out.
+ * The handshake of a stream hangs, as with a dead backend behind a load balancer. A Lease renewal
+ * must not wait until that times out.
  */
 static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         struct hf__http_tls *tls = NULL;
@@ -360,7 +360,7 @@ static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         fixture_stop();
 }
 
-/* Many streams at once: as many connections as their number needs, not one each. */
+/* Many streams share as few connections as their number permits. */
 static void test_many_streams_share_few_connections(void **state) {
         enum { N = 150 };
         static struct response a[N];
@@ -456,8 +456,8 @@ static uint16_t old_start(const struct x509_identity *me) {
 }
 
 /*
- * There each stream needs a connection of its own, and gets it: a lane's limit applies to shared
- * connections.
+ * With HTTP/1.1 each stream needs its own connection and gets it: the limit of a lane applies only
+ * to shared connections.
  */
 static void test_streams_that_cannot_share_have_a_connection_each(void **state) {
         struct hf__http_tls *tls = NULL;

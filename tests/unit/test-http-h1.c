@@ -16,8 +16,11 @@
 
 static struct http_fixture f;
 
-/* One response: its code, or 0 when the connection has ended. Its body is written to body. */
-static int read_answer(struct tls_client *c, char *body, size_t space) {
+/*
+ * Reads one response and copies its body to body. Returns the status, or 0 when the connection has
+ * ended.
+ */
+static int read_response(struct tls_client *c, char *body, size_t space) {
         char *end = tls_client_await(c, "\r\n\r\n"), *length;
         size_t head, n = 0;
         int code;
@@ -45,43 +48,43 @@ static void open_h1(struct tls_client *c) {
 }
 
 /* Sends raw bytes. Returns the code of the first response; 0 = closed. */
-static int ask_raw(const char *data, size_t n) {
+static int send_bytes(const char *data, size_t n) {
         struct tls_client c;
         int code;
 
         open_h1(&c);
         tls_client_send(&c, data, n);
-        code = read_answer(&c, NULL, 0);
+        code = read_response(&c, NULL, 0);
         tls_client_close(&c);
         return code;
 }
 
-static int ask(const char *text) { return ask_raw(text, strlen(text)); }
+static int send_request(const char *text) { return send_bytes(text, strlen(text)); }
 
-static void test_get_post_and_keep_alive(void **state) {
+static void test_get_and_post_share_a_connection(void **state) {
         struct tls_client c;
         char body[64];
 
         open_h1(&c);
         tls_client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_string_equal(body, "hello");
         tls_client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_string_equal(body, "abc");
         tls_client_puts(&c, "GET /query?a=b&c HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_string_equal(body, "a=b&c");
         tls_client_puts(&c, "GET /header HTTP/1.1\r\nHost: a\r\nX-Test: 1\r\nx-TEST:  2 \r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_string_equal(body, "1, 2");
         tls_client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_true(tls_client_is_closed(&c));
         tls_client_close(&c);
 }
 
-static void test_head_has_no_body(void **state) {
+static void test_a_response_to_head_has_no_body(void **state) {
         struct tls_client c;
 
         open_h1(&c);
@@ -94,7 +97,7 @@ static void test_head_has_no_body(void **state) {
         tls_client_close(&c);
 }
 
-static void test_head_split_at_each_byte(void **state) {
+static void test_a_head_may_be_split_at_each_byte(void **state) {
         static const char text[] =
                 "POST /echo HTTP/1.1\r\nHost: a\r\nX-Test: v\r\nTransfer-Encoding: "
                 "chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nt: u\r\n\r\n";
@@ -104,7 +107,7 @@ static void test_head_split_at_each_byte(void **state) {
         open_h1(&c);
         for (size_t i = 0; i < sizeof text - 1; i++)
                 tls_client_send(&c, text + i, 1);
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_string_equal(body, "abc");
         tls_client_close(&c);
 }
@@ -122,7 +125,7 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
         http_fixture_respond(held, 200, "1");
         hfd_http_request_unref(held);
         for (int i = 1; i <= 3; i++) {
-                assert_int_equal(read_answer(&c, body, sizeof body), 200);
+                assert_int_equal(read_response(&c, body, sizeof body), 200);
                 assert_int_equal(body[0], '0' + i);
         }
         tls_client_close(&c);
@@ -131,73 +134,79 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
 static void test_smuggling_is_refused(void **state) {
         static const char nul[] = "GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: a\0b\r\n\r\n";
 
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                             "3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                      "3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
                          400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                             "chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                                      "chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
                          400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                             "3\r\nContent-Length: 4\r\n\r\nabcd"),
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                      "3\r\nContent-Length: 4\r\n\r\nabcd"),
                          400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                             "3\r\nContent-Length: 3\r\n\r\nabc"),
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                      "3\r\nContent-Length: 3\r\n\r\nabc"),
                          400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\nabc"),
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3, "
+                                      "3\r\n\r\nabc"),
                          400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc"),
+        assert_int_equal(send_request(
+                                 "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc"),
                          400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\nHost: a\n\n"), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\nX-Test: b\r\n\r\n"), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\rX: b\r\n\r\n"), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test : b\r\n\r\n"), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: b\r\n c\r\n\r\n"), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: b\r\n\tc\r\n\r\n"), 400);
-        assert_int_equal(ask_raw(nul, sizeof nul - 1), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nX-Test: b\r\n\r\n"), 400);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                        "chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") >= 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, "
-                        "chunked\r\n\r\n0\r\n\r\n") >= 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                        "xchunked\r\n\r\n0\r\n\r\n") >= 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                        "chunked\r\n\r\n1\nab\r\n0\r\n\r\n") >= 400);
-        assert_true(ask("GET /hello HTTP/2.0\r\nHost: a\r\n\r\n") >= 400);
-        assert_int_equal(ask("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
-        assert_int_equal(ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
-        assert_int_equal(ask("GET http://a/hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
-        assert_int_equal(ask("GET /hello HTTP/1.0\r\n\r\n"), 200);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "
-                             "websocket\r\n\r\n"),
+        assert_int_equal(send_request("GET /hello HTTP/1.1\nHost: a\n\n"), 400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\nX-Test: b\r\n\r\n"), 400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\rX: b\r\n\r\n"), 400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test : b\r\n\r\n"), 400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: b\r\n c\r\n\r\n"),
+                         400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: b\r\n\tc\r\n\r\n"),
+                         400);
+        assert_int_equal(send_bytes(nul, sizeof nul - 1), 400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nX-Test: b\r\n\r\n"), 400);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
+        assert_true(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                                 "chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") >= 400);
+        assert_true(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, "
+                                 "chunked\r\n\r\n0\r\n\r\n") >= 400);
+        assert_true(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                                 "xchunked\r\n\r\n0\r\n\r\n") >= 400);
+        assert_true(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                                 "chunked\r\n\r\n1\nab\r\n0\r\n\r\n") >= 400);
+        assert_true(send_request("GET /hello HTTP/2.0\r\nHost: a\r\n\r\n") >= 400);
+        assert_int_equal(send_request("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+        assert_int_equal(send_request("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+        assert_int_equal(send_request("GET http://a/hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+        assert_int_equal(send_request("GET /hello HTTP/1.0\r\n\r\n"), 200);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: "
+                                      "Upgrade\r\nUpgrade: "
+                                      "websocket\r\n\r\n"),
                          200);
-        assert_int_equal(ask("\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
-        assert_true(ask("\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n") >= 400);
+        assert_int_equal(send_request("\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+        assert_true(send_request("\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n") >= 400);
 }
 
-static void test_limits(void **state) {
+static void test_requests_beyond_the_limits_are_refused(void **state) {
         const size_t n = 70000;
         static char big[70100];
         char *end;
 
         end = stpcpy(big, "GET /hello HTTP/1.1\r\nHost: a\r\nX: ");
         memset(end, 'x', n);
-        assert_int_equal(ask_raw(big, n), 431);
+        assert_int_equal(send_bytes(big, n), 431);
         end = stpcpy(big, "GET /hello HTTP/1.1\r\nHost: a\r\n");
         for (int i = 0; i < 300; i++)
                 end = stpcpy(end, "a:b\r\n");
         strcpy(end, "\r\n");
-        assert_int_equal(ask(big), 431);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3145729\r\n\r\n"),
+        assert_int_equal(send_request(big), 431);
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                      "3145729\r\n\r\n"),
                          413);
         /* An endless chunk extension is framing, not body. */
         end = stpcpy(big, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;");
         memset(end, 'x', 40000);
-        assert_int_equal(ask_raw(big, 40000), 413);
+        assert_int_equal(send_bytes(big, 40000), 413);
 }
 
-static void test_chunked_body_beyond_the_limit(void **state) {
+static void test_a_chunked_body_beyond_the_limit_is_refused(void **state) {
         static char chunk[65536 + 16];
         struct tls_client c;
         int n = sprintf(chunk, "10000\r\n");
@@ -208,27 +217,29 @@ static void test_chunked_body_beyond_the_limit(void **state) {
         tls_client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
         for (int i = 0; i < 50; i++)
                 tls_client_send(&c, chunk, (size_t)n + 65536 + 2);
-        assert_int_equal(read_answer(&c, NULL, 0), 413);
+        assert_int_equal(read_response(&c, NULL, 0), 413);
         tls_client_close(&c);
 }
 
-static void test_expect_continue(void **state) {
+static void test_expect_100_continue_is_served(void **state) {
         struct tls_client c;
         char body[16];
 
         open_h1(&c);
         tls_client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
                             "100-continue\r\n\r\n");
-        assert_int_equal(read_answer(&c, NULL, 0), 100);
+        assert_int_equal(read_response(&c, NULL, 0), 100);
         tls_client_puts(&c, "ok");
-        assert_int_equal(read_answer(&c, body, sizeof body), 200);
+        assert_int_equal(read_response(&c, body, sizeof body), 200);
         assert_string_equal(body, "ok");
         tls_client_close(&c);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
-                             "wonders\r\n\r\n"),
+        assert_int_equal(send_request(
+                                 "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
+                                 "wonders\r\n\r\n"),
                          417);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\nExpect: "
-                             "100-continue\r\n\r\n"),
+        assert_int_equal(send_request("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                      "4000000\r\nExpect: "
+                                      "100-continue\r\n\r\n"),
                          413);
 }
 
@@ -239,13 +250,13 @@ static void test_a_slow_head_times_out(void **state) {
         open_h1(&c);
         tls_client_puts(&c, "GET /hello HTTP/1.1\r\nHo");
         /*
-         * When another connection of the same worker gets a response, the server has seen the
+         * When another connection of the same worker has a response, the server has also read this
          * beginning. Two connections cover both workers.
          */
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         http_fixture_skip_time(&f, 33 * HF_NSEC_PER_SEC);
-        assert_int_equal(read_answer(&c, NULL, 0), 408);
+        assert_int_equal(read_response(&c, NULL, 0), 408);
         tls_client_close(&c);
         http_fixture_skip_time(&f, 60 * HF_NSEC_PER_SEC);
         assert_true(tls_client_is_closed(&idle));
@@ -318,7 +329,7 @@ static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
 static void test_a_handler_learns_that_the_response_is_sent(void **state) {
         unsigned finished = f.n_finished, gone = f.n_gone;
 
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+        assert_int_equal(send_request("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         http_fixture_await(&f, &f.n_finished, finished + 1);
         assert_int_equal(f.last_code, 200);
         assert_int_equal(f.last_bytes, 5);
@@ -378,14 +389,14 @@ static int teardown(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_get_post_and_keep_alive),
-                cmocka_unit_test(test_head_has_no_body),
-                cmocka_unit_test(test_head_split_at_each_byte),
+                cmocka_unit_test(test_get_and_post_share_a_connection),
+                cmocka_unit_test(test_a_response_to_head_has_no_body),
+                cmocka_unit_test(test_a_head_may_be_split_at_each_byte),
                 cmocka_unit_test(test_pipelined_requests_are_answered_in_order),
                 cmocka_unit_test(test_smuggling_is_refused),
-                cmocka_unit_test(test_limits),
-                cmocka_unit_test(test_chunked_body_beyond_the_limit),
-                cmocka_unit_test(test_expect_continue),
+                cmocka_unit_test(test_requests_beyond_the_limits_are_refused),
+                cmocka_unit_test(test_a_chunked_body_beyond_the_limit_is_refused),
+                cmocka_unit_test(test_expect_100_continue_is_served),
                 cmocka_unit_test(test_a_stream_is_chunked_and_flushed_at_once),
                 cmocka_unit_test(test_a_slow_reader_is_disconnected),
                 cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),

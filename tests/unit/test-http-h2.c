@@ -27,6 +27,7 @@ struct stream {
         size_t n;
         const char *upload;
         size_t n_upload;
+        bool upload_stalls; /* the body never comes */
         bool closed;
         uint32_t error_code;
 };
@@ -84,6 +85,8 @@ static ssize_t cl_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t n,
                          nghttp2_data_source *src, void *ctx) {
         struct stream *st = stream_of(ctx, id);
 
+        if (st->upload_stalls)
+                return NGHTTP2_ERR_DEFERRED;
         n = n < st->n_upload ? n : st->n_upload;
         memcpy(buf, st->upload, n);
         st->upload += n;
@@ -134,7 +137,7 @@ static void h2_close(struct h2 *h) {
         free(h);
 }
 
-/* Reads once and feeds the session. False at the end of the connection. */
+/* Reads once and passes the input to the session. Returns false at the end of the connection. */
 static bool h2_iteration(struct h2 *h) {
         ssize_t used;
 
@@ -187,7 +190,7 @@ static struct stream *h2_await(struct h2 *h, int32_t id) {
 
 /* ---- tests ---- */
 
-static void test_get_post_and_many_streams(void **state) {
+static void test_get_and_post_share_a_connection_with_many_streams(void **state) {
         struct h2 *h = h2_open(0, 0);
         nghttp2_nv more[] = {nv("x-test", "1"), nv("x-test", "2")};
         int32_t ids[100];
@@ -240,7 +243,7 @@ static void test_a_large_body_is_sent_without_a_copy(void **state) {
         h2_close(h);
 }
 
-static void test_body_beyond_the_limit(void **state) {
+static void test_a_body_beyond_the_limit_is_refused(void **state) {
         struct h2 *h = h2_open(0, 0);
         size_t n = 4000000;
         char *data = calloc(1, n + 1);
@@ -253,7 +256,7 @@ static void test_body_beyond_the_limit(void **state) {
         h2_close(h);
 }
 
-static void test_header_limits(void **state) {
+static void test_headers_beyond_the_limits_are_refused(void **state) {
         struct h2 *h = h2_open(0, 0);
         char *big = malloc(16001);
         nghttp2_nv more[301];
@@ -285,7 +288,7 @@ static void test_authority_and_host_must_agree(void **state) {
         h2_close(h);
 }
 
-static void test_watch_streams(void **state) {
+static void test_many_watch_streams_deliver_events(void **state) {
         struct h2 *h = h2_open(0, 0);
         struct hfd_http_request *held[50];
         struct hf__buf *event = hf__buf_copy("event\n", 6);
@@ -315,7 +318,7 @@ static void test_watch_streams(void **state) {
         h2_close(h);
 }
 
-/* A window that stays shut: the ring takes what it may, then only that stream is reset. */
+/* The window stays shut: the response queue fills, then only that stream is reset. */
 static void test_a_slow_reader_is_disconnected(void **state) {
         struct h2 *h = h2_open(100, 0);
         struct hf__buf *event = hf__buf_new(1000);
@@ -357,7 +360,7 @@ static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
         hfd_http_request_unref(b);
 }
 
-static void test_unfinished_upload_is_reset(void **state) {
+static void test_an_unfinished_upload_is_reset(void **state) {
         struct h2 *h = h2_open(0, 0);
         int32_t id;
 
@@ -394,13 +397,13 @@ static void flood_ends(struct h2 *h, const uint8_t *frames, size_t n, int times)
                 tls_client_send(&h->c, frames, n);
         assert_true(tls_client_is_closed(&h->c));
         h2_close(h);
-        /* and the server still serves */
+        /* The server still works. */
         h = h2_open(0, 0);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
         h2_close(h);
 }
 
-static void test_rapid_reset_flood_is_closed(void **state) {
+static void test_a_rapid_reset_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *frames = malloc(5000 * 64), *at = frames;
 
@@ -417,7 +420,7 @@ static void test_rapid_reset_flood_is_closed(void **state) {
         free(frames);
 }
 
-static void test_ping_flood_is_closed(void **state) {
+static void test_a_ping_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *frames = calloc(1000, 17), *at = frames;
 
@@ -427,7 +430,7 @@ static void test_ping_flood_is_closed(void **state) {
         free(frames);
 }
 
-static void test_settings_flood_is_closed(void **state) {
+static void test_a_settings_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *frames = calloc(1000, 9), *at = frames;
 
@@ -437,7 +440,7 @@ static void test_settings_flood_is_closed(void **state) {
         free(frames);
 }
 
-static void test_settings_with_many_entries_is_closed(void **state) {
+static void test_settings_with_many_entries_end_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t frame[9 + 6 * 100] = {0};
 
@@ -447,7 +450,7 @@ static void test_settings_with_many_entries_is_closed(void **state) {
         flood_ends(h, frame, sizeof frame, 1);
 }
 
-static void test_continuation_flood_is_closed(void **state) {
+static void test_a_continuation_flood_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t first[9 + sizeof hello_block], more[9];
 
@@ -462,7 +465,7 @@ static void test_continuation_flood_is_closed(void **state) {
  * One large entry in the dynamic table, then a block that refers to it thousands of times with one
  * byte each.
  */
-static void test_hpack_bomb_is_closed(void **state) {
+static void test_an_hpack_bomb_ends_the_connection(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *block = malloc(20000), *at = block + 9;
         unsigned handled = f.n_handled;
@@ -496,24 +499,105 @@ static int teardown(void **state) {
         return 0;
 }
 
+/* ---- strangers ---- */
+
+static enum hfd_http_verdict treat_as_stranger(void *ctx, struct hfd_http_request *request) {
+        if (strcmp(hfd_http_request_path(request), "/forbidden") != 0)
+                return HFD_HTTP_IGNORE_BODY;
+        hfd_http_request_reply(request, 403, "text/plain", NULL, 0, NULL);
+        return HFD_HTTP_REFUSED;
+}
+
+static struct hfd_http *start_for_strangers(void) {
+        struct hfd_http_config config = http_fixture_config(&f);
+        struct hf_status status = {0};
+        struct hfd_http *known = f.http;
+
+        config.on_head = treat_as_stranger;
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http), 0);
+        return known;
+}
+
+/* The responses come although the bodies never do, and the streams end without an error. */
+static void test_a_strangers_body_is_not_awaited(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2 *h = h2_open(0, 0);
+        int32_t ids[2];
+
+        for (int i = 0; i < 2; i++) {
+                int32_t next = (int32_t)nghttp2_session_get_next_stream_id(h->session);
+
+                stream_of(h, next)->upload_stalls = true;
+                ids[i] = h2_ask(h, "POST", i == 0 ? "/forbidden" : "/echo", "x");
+        }
+        assert_int_equal(h2_await(h, ids[0])->code, 403);
+        assert_int_equal(h2_await(h, ids[1])->code, 200);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(stream_of(h, ids[i])->error_code, NGHTTP2_NO_ERROR);
+                assert_int_equal(stream_of(h, ids[i])->n, 0);
+        }
+        h2_close(h);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
+/* Many requests with large heads at once: most are refused, because their memory is counted. */
+static void test_a_strangers_heads_are_counted(void **state) {
+        struct hfd_http *known = start_for_strangers();
+        struct h2 *h = h2_open(0, 0);
+        char *big = malloc(48001);
+        nghttp2_nv more = nv("x-big", big);
+        struct hfd_http_request *held;
+        int32_t ids[60];
+        int n_refused = 0;
+
+        memset(big, 'x', 48000);
+        big[48000] = '\0';
+        more = nv("x-big", big);
+        for (int i = 0; i < 60; i++)
+                ids[i] = h2_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
+        /* The last ones are certainly beyond the limit. */
+        assert_int_equal(h2_await(h, ids[59])->code, 503);
+        for (int i = 0; i < 60; i++)
+                n_refused += stream_of(h, ids[i])->closed && stream_of(h, ids[i])->code == 503;
+        assert_true(n_refused >= 40);
+        for (int i = 0; i < 60 - n_refused; i++) {
+                held = http_fixture_take_held(&f);
+                http_fixture_respond(held, 200, "ok");
+                hfd_http_request_unref(held);
+        }
+        /* What was counted is uncounted when the responses are sent. */
+        for (int i = 0; i < 60; i++)
+                (void)h2_await(h, ids[i]);
+        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", &more, 1, NULL, 0))->code,
+                         200);
+        free(big);
+        h2_close(h);
+        hfd_http_free(f.http);
+        f.http = known;
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_get_post_and_many_streams),
+                cmocka_unit_test(test_get_and_post_share_a_connection_with_many_streams),
                 cmocka_unit_test(test_responses_may_come_later_and_in_any_order),
                 cmocka_unit_test(test_a_large_body_is_sent_without_a_copy),
-                cmocka_unit_test(test_body_beyond_the_limit),
-                cmocka_unit_test(test_header_limits),
+                cmocka_unit_test(test_a_body_beyond_the_limit_is_refused),
+                cmocka_unit_test(test_headers_beyond_the_limits_are_refused),
                 cmocka_unit_test(test_authority_and_host_must_agree),
-                cmocka_unit_test(test_watch_streams),
+                cmocka_unit_test(test_many_watch_streams_deliver_events),
                 cmocka_unit_test(test_a_slow_reader_is_disconnected),
                 cmocka_unit_test(test_a_handler_learns_that_the_peer_is_gone),
-                cmocka_unit_test(test_unfinished_upload_is_reset),
-                cmocka_unit_test(test_rapid_reset_flood_is_closed),
-                cmocka_unit_test(test_ping_flood_is_closed),
-                cmocka_unit_test(test_settings_flood_is_closed),
-                cmocka_unit_test(test_settings_with_many_entries_is_closed),
-                cmocka_unit_test(test_continuation_flood_is_closed),
-                cmocka_unit_test(test_hpack_bomb_is_closed),
+                cmocka_unit_test(test_an_unfinished_upload_is_reset),
+                cmocka_unit_test(test_a_rapid_reset_flood_ends_the_connection),
+                cmocka_unit_test(test_a_ping_flood_ends_the_connection),
+                cmocka_unit_test(test_a_settings_flood_ends_the_connection),
+                cmocka_unit_test(test_settings_with_many_entries_end_the_connection),
+                cmocka_unit_test(test_a_continuation_flood_ends_the_connection),
+                cmocka_unit_test(test_an_hpack_bomb_ends_the_connection),
+                cmocka_unit_test(test_a_strangers_body_is_not_awaited),
+                cmocka_unit_test(test_a_strangers_heads_are_counted),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

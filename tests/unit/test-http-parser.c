@@ -80,7 +80,7 @@ static void test_bytes_after_the_request_are_left(void **state) {
         hfd_h1_parser_free(parser);
 }
 
-static void test_ring_limits(void **state) {
+static void test_a_response_queue_has_limits(void **state) {
         struct hf__buf *small = hf__buf_copy("x", 1),
                        *big = hf__buf_new(HFD_RESPONSE_MAX_BYTES + 1);
         struct hfd_http_request *request;
@@ -96,13 +96,13 @@ static void test_ring_limits(void **state) {
 
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
-        /* an entry that is too big is accepted as the first one, and does not count */
+        /* one too large piece is accepted as the first one, and does not count */
         assert_int_equal(hfd_http_request_push(request, big), 0);
         assert_int_equal(hfd_http_request_push(request, small), 0);
         assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);
         hfd_http_request_unref(request);
 
-        /* When it has been read, the count of the next ones begins at zero. */
+        /* When the queue has been read, counting begins at zero again. */
         char *out = malloc(HFD_RESPONSE_MAX_BYTES + 1);
         assert_non_null(out);
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
@@ -118,7 +118,7 @@ static void test_ring_limits(void **state) {
         hf__buf_unref(big);
 }
 
-static void test_ring_order_over_growth(void **state) {
+static void test_a_response_queue_keeps_its_order_while_it_grows(void **state) {
         struct hfd_http_request *request;
         char out[3];
         unsigned next = 0, want = 0;
@@ -174,8 +174,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_any_split_gives_the_same_request),
                 cmocka_unit_test(test_bytes_after_the_request_are_left),
-                cmocka_unit_test(test_ring_limits),
-                cmocka_unit_test(test_ring_order_over_growth),
+                cmocka_unit_test(test_a_response_queue_has_limits),
+                cmocka_unit_test(test_a_response_queue_keeps_its_order_while_it_grows),
                 cmocka_unit_test(test_the_router_prefers_the_longest_path),
         };
 

@@ -50,7 +50,7 @@ static void expect_peer(const struct x509_identity *id, const char *text) {
         tls_client_close(&c);
 }
 
-static void test_client_certificates(void **state) {
+static void test_client_certificates_are_verified(void **state) {
         struct x509_identity good = x509_identity_make("alice", "ops", &f.ca, false, 3600);
         struct x509_identity expired = x509_identity_make("bob", "ops", &f.ca, false, -60);
         struct x509_identity other_ca = x509_identity_make("test-ca", NULL, NULL, true, 3600);
@@ -70,7 +70,7 @@ static void test_client_certificates(void **state) {
         x509_identity_deinit(&self);
 }
 
-static void test_tls_1_2_and_below(void **state) {
+static void test_tls_below_1_2_is_refused(void **state) {
         static const int versions[] = {TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
 
         for (int i = 0; i < 3; i++) {
@@ -92,7 +92,7 @@ static void test_tls_1_2_and_below(void **state) {
         }
 }
 
-static void test_garbage_instead_of_tls(void **state) {
+static void test_garbage_instead_of_tls_ends_the_connection(void **state) {
         int fd = tls_client_dial(hfd_http_port(f.http), 0);
         char in[256];
 
@@ -155,7 +155,7 @@ static void test_reload_changes_new_handshakes(void **state) {
         x509_identity_deinit(&client2);
 }
 
-static void test_stop_accepting_h1(void **state) {
+static void test_http1_requests_finish_after_accepting_stops(void **state) {
         struct tls_client idle, busy, streaming;
         struct hfd_http_request *held, *stream;
         int fd;
@@ -247,7 +247,7 @@ static void h2_exchange(nghttp2_session *session, struct tls_client *c, const bo
         }
 }
 
-static void test_stop_accepting_h2(void **state) {
+static void test_http2_requests_finish_after_accepting_stops(void **state) {
         static const char *const fields[][2] = {{":method", "GET"},
                                                 {":scheme", "https"},
                                                 {":authority", "a"},
@@ -289,7 +289,7 @@ static void test_stop_accepting_h2(void **state) {
         tls_client_close(&c);
 }
 
-static void test_free_with_requests_under_way(void **state) {
+static void test_the_server_can_be_freed_with_requests_under_way(void **state) {
         struct hf__buf *piece = hf__buf_copy("x", 1);
         struct tls_client c[4];
         struct hfd_http_request *held[4];
@@ -313,8 +313,8 @@ static void test_free_with_requests_under_way(void **state) {
         hf__buf_unref(piece);
 }
 
-static void test_never_started(void **state) {
-        /* setup starts the server that teardown frees; this one is made and freed only */
+static void test_a_server_that_never_started_can_be_freed(void **state) {
+        /* setup() starts the server that teardown() frees. This one is only created and freed. */
         struct hfd_http_config config = http_fixture_config(&f);
         struct hfd_http *http;
         struct hf_status status = {0};
@@ -334,7 +334,7 @@ static void test_never_started(void **state) {
         assert_non_null(strstr(status.message, "certificate"));
 }
 
-static void test_inherited_listener(void **state) {
+static void test_an_inherited_listener_keeps_listening(void **state) {
         struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};
@@ -361,7 +361,7 @@ static void test_inherited_listener(void **state) {
         close(ours);
 }
 
-static void test_connection_limit(void **state) {
+static void test_connections_beyond_the_limit_are_closed(void **state) {
         struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};
         struct hfd_http *mine = f.http;
@@ -372,7 +372,10 @@ static void test_connection_limit(void **state) {
         assert_int_equal(hfd_http_start(f.http), 0);
         assert_int_equal(tls_client_open(&a, hfd_http_port(f.http), NULL, NULL, 0), 0);
         assert_int_equal(tls_client_open(&b, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_true(says(&a, HELLO, "hello"));
+        assert_true(says(&b, HELLO, "hello"));
         assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        a.n_in = b.n_in = 0;
         assert_true(says(&a, HELLO, "hello"));
         assert_true(says(&b, HELLO, "hello"));
         assert_int_equal(hfd_http_n_connections(f.http), 2);
@@ -384,10 +387,10 @@ static void test_connection_limit(void **state) {
 }
 
 /*
- * Unknown clients occupy the places for handshakes. Connected clients are still served, and new
- * ones are again when the unknown clients are gone.
+ * Clients without a completed handshake use all places for handshakes. Connected clients are still
+ * served, and new clients are served again when the others have gone.
  */
-static void test_handshake_limit(void **state) {
+static void test_handshakes_beyond_the_limit_are_closed(void **state) {
         struct hfd_http_config config = http_fixture_config(&f);
         struct hf_status status = {0};
         struct hfd_http *mine = f.http;
@@ -395,7 +398,7 @@ static void test_handshake_limit(void **state) {
         int strangers[4], surplus;
         char in[16];
 
-        config.n_workers = 1; /* it sees the sockets in the order in which they were connected */
+        config.n_workers = 1; /* one worker accepts the sockets in the order of their connections */
         config.max_connections = 16;
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
         assert_int_equal(hfd_http_start(f.http), 0);
@@ -431,8 +434,8 @@ static void test_handshake_limit(void **state) {
 }
 
 /*
- * Threads write to streams whose peers come and go: nothing is lost, or used after its end (the
- * sanitizers check).
+ * Threads write to streams whose peers come and go. Nothing is lost or used after its end (the
+ * sanitizers check this).
  */
 struct pusher {
         pthread_t thread;
@@ -499,22 +502,31 @@ static void test_idle_workers_still_iterate(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_client_certificates, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_tls_1_2_and_below, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_client_certificates_are_verified, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_tls_below_1_2_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls_ends_the_connection,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(test_stop_accepting_h1, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_http1_requests_finish_after_accepting_stops,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_response_may_close_the_connection, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(test_stop_accepting_h2, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_free_with_requests_under_way, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_inherited_listener, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_handshake_limit, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_http2_requests_finish_after_accepting_stops,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_the_server_can_be_freed_with_requests_under_way, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_server_that_never_started_can_be_freed,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_inherited_listener_keeps_listening, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_connections_beyond_the_limit_are_closed, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_handshakes_beyond_the_limit_are_closed, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_streams_are_written_while_peers_leave, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_idle_workers_still_iterate, setup, teardown),

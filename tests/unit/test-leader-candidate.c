@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A candidate of a coordinated election, over the fake API server. The test is the coordinator. It
- * waits for events only.
+ * waits for events, never for times.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -62,7 +62,7 @@ static void fixture_free(struct fixture *f) {
         fake_api_free(f->api);
 }
 
-/* Waits for n commits in all: those of the candidate, deletions, and the test's own. */
+/* Waits until there are n commits, which include deletions and the test's own writes. */
 static void await_commits(struct fixture *f, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
@@ -93,7 +93,7 @@ static int64_t time_at(const struct hf__json *object, const char *path) {
 }
 
 /* CG26 */
-static void test_it_creates_its_object(void **state) {
+static void test_a_candidate_creates_its_object(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
@@ -109,7 +109,7 @@ static void test_it_creates_its_object(void **state) {
         fixture_free(&f);
 }
 
-/* A ping of the coordinator, whose clock is ahead of ours by `ahead`. */
+/* Pings the candidate. The clock of the coordinator is ahead by `ahead`. */
 static int64_t ping(struct fixture *f, int64_t ahead) {
         struct hf__json *object = object_of(f);
         struct hf__strbuf text = {0};
@@ -126,24 +126,24 @@ static int64_t ping(struct fixture *f, int64_t ahead) {
 }
 
 /* CG27 */
-static void test_it_answers_pings(void **state) {
+static void test_a_candidate_responds_to_pings(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
         await_commits(&f, 1);
         for (size_t i = 0; i < 3; i++) {
                 int64_t pinged = ping(&f, i == 2 ? INT64_C(3600000000) : 1);
-                await_commits(&f, 3 + 2 * i); /* ours, and the response to it */
+                await_commits(&f, 3 + 2 * i); /* the ping and the response to it */
                 struct hf__json *object = object_of(&f);
                 assert_true(time_at(object, "spec.renewTime") > pinged);
-                /* it belongs to the coordinator */
+                /* the coordinator owns this field */
                 assert_int_equal(time_at(object, "spec.pingTime"), pinged);
                 hf__json_free(object);
         }
         fixture_free(&f);
 }
 
-static void test_it_recreates_a_deleted_object(void **state) {
+static void test_a_candidate_recreates_its_deleted_object(void **state) {
         struct fixture f = fixture_new();
 
         fixture_start(&f);
@@ -154,7 +154,7 @@ static void test_it_recreates_a_deleted_object(void **state) {
         fixture_free(&f);
 }
 
-static void test_it_tries_again_after_refusals(void **state) {
+static void test_a_candidate_tries_again_after_refusals(void **state) {
         struct fixture f = fixture_new();
 
         fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 2);
@@ -164,7 +164,7 @@ static void test_it_tries_again_after_refusals(void **state) {
 }
 
 /* A server that does not respond does not delay the stop. */
-static void test_it_stops_while_the_server_hangs(void **state) {
+static void test_a_candidate_stops_while_the_server_hangs(void **state) {
         struct fixture f = fixture_new();
 
         fake_api_client_set_mode(f.client, FAKE_API_HANGS);
@@ -198,11 +198,11 @@ static void test_missing_fields_are_named(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_it_creates_its_object),
-                cmocka_unit_test(test_it_answers_pings),
-                cmocka_unit_test(test_it_recreates_a_deleted_object),
-                cmocka_unit_test(test_it_tries_again_after_refusals),
-                cmocka_unit_test(test_it_stops_while_the_server_hangs),
+                cmocka_unit_test(test_a_candidate_creates_its_object),
+                cmocka_unit_test(test_a_candidate_responds_to_pings),
+                cmocka_unit_test(test_a_candidate_recreates_its_deleted_object),
+                cmocka_unit_test(test_a_candidate_tries_again_after_refusals),
+                cmocka_unit_test(test_a_candidate_stops_while_the_server_hangs),
                 cmocka_unit_test(test_missing_fields_are_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gated and fenced client, over an inner client that notes its requests and completes them when
- * the test says so.
+ * The gated and fenced client, over an inner client that records its requests and completes them
+ * when the test wants.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -31,7 +31,7 @@ static struct {
         struct hf_fence fence;
         hf_response_fn done;
         void *ctx;
-        int fail, answer_at_once; /* answer_at_once: the error + 1 */
+        int fail, respond_at_once; /* respond_at_once: the error + 1 */
         bool echo;
 } inner;
 
@@ -52,8 +52,8 @@ static int inner_call(struct hf_client *self, const struct hf_request *request, 
         inner.done = done;
         inner.ctx = ctx;
         *ret_id = 70 + inner.n_calls;
-        if (inner.answer_at_once)
-                response(inner.answer_at_once - 1);
+        if (inner.respond_at_once)
+                response(inner.respond_at_once - 1);
         return 0;
 }
 static void inner_cancel(struct hf_client *self, uint64_t id) {
@@ -106,7 +106,7 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
         return client;
 }
 
-static int ask(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
+static int send_request(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
         struct hf_request request = {.verb = verb,
                                      .resource = {"", "v1", "configmaps"},
                                      .ns = "n",
@@ -123,17 +123,17 @@ static int ask(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
 static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) {
         struct hf_client *client = make(false, false);
         for (int verb = HF_VERB_CREATE; verb <= HF_VERB_DELETE; verb++) {
-                assert_int_equal(ask(client, (enum hf_verb)verb, 0), 0);
+                assert_int_equal(send_request(client, (enum hf_verb)verb, 0), 0);
                 assert_non_null(inner.request.fence);
                 assert_int_equal(inner.fence.term, 17);
                 assert_string_equal(inner.fence.identity, "me");
                 assert_int_equal(inner.request.deadline, 2000);
                 response(0);
         }
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 9999), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 9999), 0);
         assert_int_equal(inner.request.deadline, 2000);
         response(0);
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 1500), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 1500), 0);
         assert_int_equal(inner.request.deadline, 1500);
         response(HF_E_CONFLICT);
         assert_int_equal(n_replies, 5);
@@ -143,23 +143,23 @@ static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) 
 }
 
 /* PN03 */
-static void test_the_gate_is_asked_for_each_write(void **state) {
+static void test_the_gate_is_checked_for_each_write(void **state) {
         struct hf_client *client = make(false, false);
-        now = 2000; /* the validity ends at this very instant */
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        now = 2000; /* the validity ends exactly now */
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(n_replies, 1);
         assert_int_equal(reply_error, HF_E_NOT_LEADER);
         assert_int_equal(inner.n_calls, 0);
-        assert_int_equal(ask(client, HF_VERB_GET, 0), 0); /* reads pass */
+        assert_int_equal(send_request(client, HF_VERB_GET, 0), 0); /* reads are allowed */
         assert_int_equal(inner.n_calls, 1);
         assert_null(inner.request.fence);
         response(0);
         hf__gate_extend(&gate, 3000);
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(inner.n_calls, 2);
         response(0);
         hf__gate_shut(&gate);
-        assert_int_equal(ask(client, HF_VERB_DELETE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_DELETE, 0), 0);
         assert_int_equal(inner.n_calls, 2);
         assert_int_equal(reply_error, HF_E_NOT_LEADER);
         hf__leader_client_release(client);
@@ -168,15 +168,17 @@ static void test_the_gate_is_asked_for_each_write(void **state) {
 static void test_with_the_gate_off_only_the_fence_remains(void **state) {
         struct hf_client *client = make(false, true);
         now = 5000;
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(inner.n_calls, 1);
         assert_int_equal(inner.fence.term, 17);
         response(HF_E_STALE_TERM);
         assert_int_equal(reply_error, HF_E_STALE_TERM);
         assert_int_equal(n_stale, 1);
         hf__leader_client_abort(client);
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        /* a proof's writer goes on after the abort: the server refuses it */
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+        /*
+         * without the gate the request is sent even after the abort, and the server must reject it
+         */
         assert_int_equal(inner.n_calls, 2);
         response(HF_E_STALE_TERM);
         hf__leader_client_release(client);
@@ -184,7 +186,7 @@ static void test_with_the_gate_off_only_the_fence_remains(void **state) {
 
 static void test_a_stale_term_is_reported(void **state) {
         struct hf_client *client = make(false, false);
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(HF_E_STALE_TERM);
         assert_int_equal(n_stale, 1);
         assert_int_equal(stale_error, HF_E_STALE_TERM);
@@ -194,18 +196,18 @@ static void test_a_stale_term_is_reported(void **state) {
 static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         struct hf_client *client = make(false, false);
         inner.echo = false;
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(0);
         assert_int_equal(reply_error, HF_E_UNFENCED);
         assert_int_equal(stale_error, HF_E_UNFENCED);
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(HF_E_CONFLICT); /* nothing was written, so nothing is reported */
         assert_int_equal(reply_error, HF_E_CONFLICT);
         assert_int_equal(n_stale, 1);
         hf__leader_client_release(client);
         client = make(true, false);
         inner.echo = false;
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(0);
         assert_int_equal(reply_error, 0);
         assert_int_equal(n_stale, 0);
@@ -213,8 +215,8 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
 }
 
 /*
- * A dry run commits nothing, so the server compares no fence and echoes none. The fence is sent
- * nevertheless, and the gate is asked.
+ * A dry run commits nothing, so the server compares no fence and echoes none. The client still
+ * sends the fence and checks the gate.
  */
 static void test_a_dry_run_needs_no_echo(void **state) {
         static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
@@ -244,7 +246,7 @@ static void test_a_dry_run_needs_no_echo(void **state) {
         }
 }
 
-/* A delete has the dry run in its options too. */
+/* A delete may have dryRun in its options too. */
 static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
         static const struct {
                 enum hf_verb verb;
@@ -276,38 +278,39 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
 static void test_an_abort_cancels_requests_and_refuses_later_ones(void **state) {
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_abort(client);
         hf__leader_client_abort(client);
         assert_int_equal(inner.n_cancels, 1);
         response(HF_E_CANCELED);
         assert_int_equal(reply_error, HF_E_CANCELED);
-        assert_int_equal(ask(client, HF_VERB_CREATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_CREATE, 0), 0);
         assert_int_equal(reply_error, HF_E_NOT_LEADER);
-        assert_int_equal(ask(client, HF_VERB_LIST, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_LIST, 0), 0);
         assert_int_equal(reply_error, HF_E_CANCELED);
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, NULL, NULL), HF_E_CLOSED);
         assert_int_equal(inner.n_calls, 1);
         assert_int_equal(inner.n_watches, 0);
-        hf_client_cancel(client, 0); /* the id of a refused call */
+        hf_client_cancel(client, 0); /* the id of a refused request */
         assert_int_equal(inner.n_cancels, 1);
         hf__leader_client_release(client);
 }
 
 static void test_a_response_after_the_release_is_harmless(void **state) {
         struct hf_client *client = make(false, false);
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_release(client);
         assert_int_equal(n_replies, 0);
         response(HF_E_STALE_TERM);
         assert_int_equal(n_replies, 1); /* every caller gets a reply, exactly once */
-        assert_int_equal(n_stale, 0);   /* a term that is gone is not reported to the elector */
+        assert_int_equal(n_stale,
+                         0); /* nothing is reported to the elector for a term that has ended */
 }
 
 static void test_a_response_before_the_call_returns_counts_once(void **state) {
         struct hf_client *client = make(false, false);
-        inner.answer_at_once = 1;
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        inner.respond_at_once = 1;
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(n_replies, 1);
         hf__leader_client_abort(client);
         assert_int_equal(inner.n_cancels, 0);
@@ -317,7 +320,7 @@ static void test_a_response_before_the_call_returns_counts_once(void **state) {
 static void test_a_request_that_cannot_start_gets_no_response(void **state) {
         struct hf_client *client = make(false, false);
         inner.fail = HF_E_CLOSED;
-        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);
         assert_int_equal(n_replies, 0);
         hf__leader_client_release(client);
 }
@@ -325,7 +328,7 @@ static void test_a_request_that_cannot_start_gets_no_response(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_write_carries_the_fence_and_ends_with_validity),
-                cmocka_unit_test(test_the_gate_is_asked_for_each_write),
+                cmocka_unit_test(test_the_gate_is_checked_for_each_write),
                 cmocka_unit_test(test_with_the_gate_off_only_the_fence_remains),
                 cmocka_unit_test(test_a_stale_term_is_reported),
                 cmocka_unit_test(test_a_missing_echo_ends_the_term_unless_accepted),

@@ -57,7 +57,7 @@ static void test_names_and_functions_are_required(void **state) {
                 HF_E_EXISTS, "elector ns/lead: controller \"a\" is registered twice");
 }
 
-static void test_after_names_one_of_the_set_once(void **state) {
+static void test_after_must_name_controllers_of_the_set_once(void **state) {
         refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("nobody")}}, 1,
                 HF_E_INVALID,
                 "elector ns/lead: controller \"a\" is after \"nobody\", which is not in its set");
@@ -93,7 +93,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_set_is_copied),
                 cmocka_unit_test(test_names_and_functions_are_required),
-                cmocka_unit_test(test_after_names_one_of_the_set_once),
+                cmocka_unit_test(test_after_must_name_controllers_of_the_set_once),
                 cmocka_unit_test(test_a_circle_is_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,31 +17,28 @@
 #include "core_fixture.h"
 
 /* CG01 */
-static void test_creates_an_absent_lease(void **state) {
+static void test_an_absent_lease_is_created(void **state) {
         struct core_fixture f;
 
         core_fixture_start(&f);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
-        assert_non_null(core_fixture_did(&f, HF__ACT_WATCH));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WATCH));
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_false(f.sent.exists);
         assert_string_equal(f.sent.holder, "baz");
         assert_int_equal(f.sent.transitions, 0);
         assert_int_equal(f.sent.duration_s, 15);
         f.now += 30 * MSEC; /* the latency of the write counts against the validity */
         core_fixture_write_done(&f, 0);
-        assert_int_equal(core_fixture_did(&f, HF__ACT_TERM_START)->term, f.revision);
-        assert_int_equal(core_fixture_did(&f, HF__ACT_TERM_START)->valid_until,
+        assert_int_equal(core_fixture_find_action(&f, HF__ACT_TERM_START)->term, f.revision);
+        assert_int_equal(core_fixture_find_action(&f, HF__ACT_TERM_START)->valid_until,
                          f.now - 30 * MSEC + 10 * SEC);
         assert_int_equal(f.core.state, HF_LEADING);
 }
 
-/*
- * Kubernetes' field has 32 bits. A process that leaves it at its maximum does not block the Lease
- * forever.
- */
-static void test_a_full_count_of_transitions_does_not_overflow(void **state) {
+/* The field has 32 bits in Kubernetes. A Lease with the maximum in it can still be acquired. */
+static void test_the_count_of_transitions_does_not_overflow(void **state) {
         struct core_fixture f;
         struct hf__record record, gone = {0};
 
@@ -49,7 +46,7 @@ static void test_a_full_count_of_transitions_does_not_overflow(void **state) {
         record = core_fixture_held_by(&f, "", 1);
         record.transitions = 0x7fffffff;
         core_fixture_read_done(&f, 0, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_int_equal(f.sent.transitions, 0x7fffffff);
         core_fixture_write_done(&f, 0);
         core_fixture_set_revision(&f, &gone);
@@ -61,20 +58,20 @@ static void test_a_full_count_of_transitions_does_not_overflow(void **state) {
 }
 
 /* CG02, CG04, CG06 */
-static void test_takes_a_free_lease_at_once(void **state) {
+static void test_a_free_lease_is_acquired_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
         core_fixture_start(&f);
         record = core_fixture_held_by(&f, "", 1);
         core_fixture_read_done(&f, 0, &record);
-        assert_true(core_fixture_did(&f, HF__ACT_WRITE) && f.sent.exists);
+        assert_true(core_fixture_find_action(&f, HF__ACT_WRITE) && f.sent.exists);
         assert_string_equal(f.sent.rv, record.rv);
         assert_int_equal(f.sent.transitions, 1);
 }
 
 /* CG03, CG05, CG07 */
-static void test_waits_for_the_recorded_duration(void **state) {
+static void test_a_standby_waits_for_the_recorded_duration(void **state) {
         struct core_fixture f;
         struct hf__record record;
         hf_nsec seen;
@@ -83,9 +80,9 @@ static void test_waits_for_the_recorded_duration(void **state) {
         record = core_fixture_held_by(&f, "bing", 3);
         core_fixture_read_done(&f, 0, &record);
         seen = f.now;
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
-        assert_int_equal(f.now, seen + 3 * SEC); /* to the nanosecond, and without reading first */
+        assert_int_equal(f.now, seen + 3 * SEC); /* exactly, and without a read before */
         assert_int_equal(f.sent.transitions, 1);
 }
 
@@ -114,7 +111,7 @@ static void test_an_old_watch_event_is_ignored(void **state) {
         record = core_fixture_held_by(&f, "bing", 15);
         core_fixture_read_done(&f, 0, &record);
         core_fixture_watched(&f, &old);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 static void test_a_release_wakes_the_standby(void **state) {
@@ -126,23 +123,22 @@ static void test_a_release_wakes_the_standby(void **state) {
         core_fixture_read_done(&f, 0, &record);
         record = core_fixture_held_by(&f, "", 1);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 /*
- * Follows a Lease that another process holds and whose watch is silent, up to the last read.
- * Returns the expiry.
+ * Follows a Lease whose watch is silent, up to the last read before the expiry. Returns the time of
+ * the expiry.
  */
-static hf_nsec until_the_last_look(struct core_fixture *f) {
+static hf_nsec advance_to_last_read(struct core_fixture *f) {
         core_fixture_start(f);
         f->now += 8 * MSEC; /* a read takes this long */
         f->lease = core_fixture_held_by(f, "bing", 15);
         hf_nsec expiry = f->now + 15 * SEC;
         core_fixture_read_done(f, 0, &f->lease);
         core_fixture_watched(f, &f->lease);
-        assert_non_null(
-                core_fixture_wait_for(f, HF__ACT_READ,
-                                      8 * SEC)); /* halfway, because the watch may be dead */
+        /* At half of the duration, because the watch may be dead. */
+        assert_non_null(core_fixture_wait_for(f, HF__ACT_READ, 8 * SEC));
         f->now += 8 * MSEC;
         core_fixture_read_done(f, 0, &f->lease);
         assert_non_null(core_fixture_wait_for(f, HF__ACT_READ, 8 * SEC));
@@ -154,7 +150,7 @@ static void test_a_last_read_sees_a_renewal_that_the_watch_missed(void **state) 
         struct core_fixture f;
         struct hf__record renewed;
 
-        hf_nsec expiry = until_the_last_look(&f);
+        hf_nsec expiry = advance_to_last_read(&f);
         renewed = f.lease;
         renewed.renew_us++;
         core_fixture_set_revision(&f, &renewed);
@@ -165,12 +161,12 @@ static void test_a_last_read_sees_a_renewal_that_the_watch_missed(void **state) 
         assert_int_equal(f.now, expiry - 2 * MSEC + 15 * SEC);
 }
 
-static void test_a_last_read_delays_nothing(void **state) {
+static void test_a_last_read_does_not_delay_the_acquire(void **state) {
         struct core_fixture f;
         enum { ANSWERED, LATE, FAILED, HEARD };
 
         for (int how = ANSWERED; how <= HEARD; how++) {
-                hf_nsec expiry = until_the_last_look(&f);
+                hf_nsec expiry = advance_to_last_read(&f);
                 uint32_t look = f.core.op_id;
                 f.now += 8 * MSEC;
                 if (how == ANSWERED)
@@ -179,15 +175,16 @@ static void test_a_last_read_delays_nothing(void **state) {
                         core_fixture_read_done(&f, HF_E_UNAVAILABLE, NULL);
                 else if (how == HEARD)
                         core_fixture_watched(&f, &f.lease);
-                assert_true(how == LATE ||
-                            !core_fixture_did(&f, HF__ACT_READ)); /* it was the last one */
+                assert_true(
+                        how == LATE ||
+                        !core_fixture_find_action(&f, HF__ACT_READ)); /* that was the last read */
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * MSEC));
                 assert_int_equal(f.now, expiry);
                 f.event.op_id = look;
                 core_fixture_step(&f, HF__EV_READ_DONE);
                 assert_int_equal(f.actions.n, 0);
                 core_fixture_write_done(&f, 0);
-                assert_non_null(core_fixture_did(&f, HF__ACT_TERM_START));
+                assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
         }
 }
 
@@ -208,11 +205,11 @@ static void test_a_named_successor_goes_first(void **state) {
         record = core_fixture_held_by(&f, "", 1);
         snprintf(record.successor, sizeof record.successor, "baz");
         core_fixture_read_done(&f, 0, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.successor, "");
 }
 
-static void test_polls_without_a_watch(void **state) {
+static void test_a_standby_polls_without_a_watch(void **state) {
         struct core_fixture f;
         struct hf__record record;
         hf_nsec from;
@@ -225,14 +222,14 @@ static void test_polls_without_a_watch(void **state) {
         core_fixture_step(&f, HF__EV_WATCH_LOST);
         for (int i = 0; i < 5; i++) {
                 assert_true(core_fixture_wait_for(&f, HF__ACT_READ, 2400 * MSEC) ||
-                            core_fixture_did(&f, HF__ACT_WATCH));
+                            core_fixture_find_action(&f, HF__ACT_WATCH));
                 core_fixture_read_done(&f, 0, &record);
                 assert_true(f.now >= from + 2 * SEC && f.now <= from + 2400 * MSEC);
                 from = f.now;
-                /* the watch is opened again and breaks again: that causes no other read */
+                /* Reopening the watch, which breaks again, causes no additional read. */
                 if (f.core.watching)
                         core_fixture_step(&f, HF__EV_WATCH_LOST);
-                assert_null(core_fixture_did(&f, HF__ACT_READ));
+                assert_null(core_fixture_find_action(&f, HF__ACT_READ));
         }
 }
 
@@ -244,23 +241,26 @@ static void test_a_process_with_the_same_identity_is_another_holder(void **state
         core_fixture_start(&f);
         record = core_fixture_held_by(&f, "baz", 15);
         core_fixture_read_done(&f, 0, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
-        assert_non_null(core_fixture_did(&f, HF__ACT_REPORT));
-        assert_non_null(core_fixture_did(&f, HF__ACT_REPORT)->text);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
 
-        core_fixture_lead(&f); /* a process with the same identity takes it from me: the holder's
-                                  name does not change */
+        /*
+         * A process with the same identity acquires the Lease: the name of the holder does not
+         * change.
+         */
+        core_fixture_lead(&f);
         record = f.lease;
         record.acquire_us += 5;
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_ABORT));
-        assert_non_null(core_fixture_did(&f, HF__ACT_REPORT)->text);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_REPORT)->text);
         assert_true(f.core.collision);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_null(
-                core_fixture_did(&f, HF__ACT_WRITE)); /* its record is waited out like any other */
+        /* Its record must expire like any other. */
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         record.holder[0] = '\0';
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
@@ -275,17 +275,17 @@ static void test_after_a_lost_reply_the_lease_is_acquired_again(void **state) {
         core_fixture_start(&f);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
         core_fixture_write_done(&f, HF_E_TIMEOUT);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         first = f.sent;
         first.exists = true;
         core_fixture_set_revision(&f, &first);
         core_fixture_read_done(&f, 0, &first);
-        assert_null(core_fixture_did(&f, HF__ACT_TERM_START)); /* a read starts no term */
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_TERM_START)); /* a read starts no term */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_true(f.sent.acquire_us > first.acquire_us);
         assert_string_equal(f.sent.rv, first.rv);
         core_fixture_write_done(&f, 0);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
 static void test_an_acquire_with_a_late_reply_starts_no_term(void **state) {
@@ -295,7 +295,7 @@ static void test_an_acquire_with_a_late_reply_starts_no_term(void **state) {
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
         f.now += 10 * SEC; /* the process was paused with the reply in its queue */
         core_fixture_write_done(&f, 0);
-        assert_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
         assert_int_equal(f.core.state, HF_FOLLOWING);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
 }
@@ -314,22 +314,22 @@ static void test_an_acquire_overwritten_before_its_reply_starts_no_term(void **s
         f.event.op_id = f.core.op_id;
         f.event.record = mine;
         core_fixture_step(&f, HF__EV_WRITE_DONE);
-        assert_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_creates_an_absent_lease),
-                cmocka_unit_test(test_a_full_count_of_transitions_does_not_overflow),
-                cmocka_unit_test(test_takes_a_free_lease_at_once),
-                cmocka_unit_test(test_waits_for_the_recorded_duration),
+                cmocka_unit_test(test_an_absent_lease_is_created),
+                cmocka_unit_test(test_the_count_of_transitions_does_not_overflow),
+                cmocka_unit_test(test_a_free_lease_is_acquired_at_once),
+                cmocka_unit_test(test_a_standby_waits_for_the_recorded_duration),
                 cmocka_unit_test(test_a_renewal_restarts_the_wait),
                 cmocka_unit_test(test_an_old_watch_event_is_ignored),
                 cmocka_unit_test(test_a_release_wakes_the_standby),
                 cmocka_unit_test(test_a_last_read_sees_a_renewal_that_the_watch_missed),
-                cmocka_unit_test(test_a_last_read_delays_nothing),
+                cmocka_unit_test(test_a_last_read_does_not_delay_the_acquire),
                 cmocka_unit_test(test_a_named_successor_goes_first),
-                cmocka_unit_test(test_polls_without_a_watch),
+                cmocka_unit_test(test_a_standby_polls_without_a_watch),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_another_holder),
                 cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),
                 cmocka_unit_test(test_an_acquire_with_a_late_reply_starts_no_term),

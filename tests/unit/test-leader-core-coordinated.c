@@ -22,7 +22,7 @@ static void start_coordinated(struct core_fixture *f) {
 }
 
 /* CG09: It does not create the Lease either, and does not take a free or expired one. */
-static void test_coordinated_waits_to_be_named(void **state) {
+static void test_a_coordinated_elector_waits_to_be_named(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -33,26 +33,24 @@ static void test_coordinated_waits_to_be_named(void **state) {
         for (int i = 0; i < 3; i++) {
                 record = core_fixture_held_by(&f, holders[i], 3);
                 if (i == 2)
-                        record.preferred = true; /* named, but another is preferred */
+                        record.preferred =
+                                true; /* named by the Lease, but another candidate is preferred */
                 core_fixture_watched(&f, &record);
                 for (int k = 0; k < 20; k++) { /* far beyond the recorded duration */
-                        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+                        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
                         f.now += SEC;
                         core_fixture_step(&f, HF__EV_TICK);
-                        if (core_fixture_did(&f, HF__ACT_READ))
+                        if (core_fixture_find_action(&f, HF__ACT_READ))
                                 core_fixture_read_done(&f, 0, &f.lease);
                 }
         }
         assert_int_equal(f.core.n_terms, 0);
-        /*
-         * Named long ago: a Lease that nobody has renewed since then is expired, and must not be
-         * renewed.
-         */
+        /* Named, but not renewed for long: an expired Lease must not be renewed. */
         f.now += 100 * SEC;
         record = core_fixture_held_by(&f, "baz", 3);
         record.renew_us = 9;
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 static void lead_coordinated(struct core_fixture *f) {
@@ -63,16 +61,16 @@ static void lead_coordinated(struct core_fixture *f) {
         record.transitions = 3;
         record.acquire_us = 0; /* as a coordinator leaves it */
         core_fixture_read_done(f, 0, &record);
-        assert_non_null(core_fixture_did(f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(f, HF__ACT_WRITE));
         assert_true(f->sent.exists && f->sent.acquire_us != 0);
         assert_int_equal(f->sent.transitions, 3);
         assert_int_equal(f->sent.cause, HF__CAUSE_CHOSEN);
         core_fixture_write_done(f, 0);
-        assert_int_equal(core_fixture_did(f, HF__ACT_TERM_START)->term, f->revision);
+        assert_int_equal(core_fixture_find_action(f, HF__ACT_TERM_START)->term, f->revision);
 }
 
 /* CG10 */
-static void test_coordinated_leads_when_named_and_renews(void **state) {
+static void test_a_coordinated_elector_leads_when_named_and_renews(void **state) {
         struct core_fixture f;
 
         lead_coordinated(&f);
@@ -80,10 +78,10 @@ static void test_coordinated_leads_when_named_and_renews(void **state) {
         assert_int_equal(f.sent.transitions, 3);
         assert_int_equal(f.sent.acquire_us, f.lease.acquire_us);
         core_fixture_write_done(&f, 0);
-        assert_non_null(core_fixture_did(&f, HF__ACT_EXTEND));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
 }
 
-static void test_coordinated_releases_when_another_is_preferred(void **state) {
+static void test_a_coordinated_leader_releases_when_another_is_preferred(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -92,12 +90,12 @@ static void test_coordinated_releases_when_another_is_preferred(void **state) {
         record.preferred = true;
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         assert_null(
                 core_fixture_wait_for(&f, HF__ACT_WRITE,
                                       3 * SEC)); /* no renewal: the coordinator waits for the end */
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
         core_fixture_write_done(&f, 0);
         assert_int_equal(f.core.state, HF_FOLLOWING);
@@ -108,13 +106,11 @@ static void test_coordinated_releases_when_another_is_preferred(void **state) {
         f.now += 20 * SEC;
         record = core_fixture_held_by(&f, "baz", 5);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-/*
- * No other process can take a Lease with my name. Not to take it would leave it without a leader.
- */
-static void test_coordinated_leads_at_once_when_named_again(void **state) {
+/* Only this process can lead under its name. If it did not, the Lease would have no leader. */
+static void test_a_coordinated_elector_leads_at_once_when_named_again(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -127,11 +123,11 @@ static void test_coordinated_leads_at_once_when_named_again(void **state) {
         core_fixture_write_done(&f, 0);
         record = core_fixture_held_by(&f, "baz", 5); /* the preferred holder is gone meanwhile */
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "baz");
 }
 
-static void test_coordinated_ends_with_its_validity_while_draining(void **state) {
+static void test_a_coordinated_drain_ends_with_the_validity(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -142,17 +138,18 @@ static void test_coordinated_ends_with_its_validity_while_draining(void **state)
         core_fixture_watched(&f, &record);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_TERM_ABORT, 10 * SEC));
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE)); /* the release: it is still mine */
+        /* The release: the Lease still belongs to this process. */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_coordinated_waits_to_be_named),
-                cmocka_unit_test(test_coordinated_leads_when_named_and_renews),
-                cmocka_unit_test(test_coordinated_releases_when_another_is_preferred),
-                cmocka_unit_test(test_coordinated_leads_at_once_when_named_again),
-                cmocka_unit_test(test_coordinated_ends_with_its_validity_while_draining),
+                cmocka_unit_test(test_a_coordinated_elector_waits_to_be_named),
+                cmocka_unit_test(test_a_coordinated_elector_leads_when_named_and_renews),
+                cmocka_unit_test(test_a_coordinated_leader_releases_when_another_is_preferred),
+                cmocka_unit_test(test_a_coordinated_elector_leads_at_once_when_named_again),
+                cmocka_unit_test(test_a_coordinated_drain_ends_with_the_validity),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 
 static void assert_cause(const struct core_fixture *f, enum hf__cause cause, const char *previous,
                          int64_t gap_us) {
-        assert_non_null(core_fixture_did(f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(f, HF__ACT_WRITE));
         assert_int_equal(f->sent.cause, cause);
         assert_string_equal(f->sent.previous, previous);
         assert_int_equal(f->sent.gap_us, gap_us);
@@ -75,18 +75,18 @@ static void test_only_an_acquire_has_a_cause(void **state) {
         core_fixture_write_done(&f, 0);
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
         assert_int_equal(f.sent.cause, HF__CAUSE_NONE);
         assert_string_equal(f.sent.previous, "");
 }
 
 /* ET03 */
-static void test_a_term_lost_and_taken_again_is_regained(void **state) {
+static void test_a_term_lost_and_acquired_again_is_recorded_as_regained(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
-        assert_int_equal(f.core.mine.cause, HF__CAUSE_CREATED);
+        assert_int_equal(f.core.term_record.cause, HF__CAUSE_CREATED);
         core_fixture_step(&f, HF__EV_STALE_TERM);
         core_fixture_step(&f, HF__EV_JOINED);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
@@ -98,7 +98,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_acquire_records_its_cause),
                 cmocka_unit_test(test_only_an_acquire_has_a_cause),
-                cmocka_unit_test(test_a_term_lost_and_taken_again_is_regained),
+                cmocka_unit_test(test_a_term_lost_and_acquired_again_is_recorded_as_regained),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "core_fixture.h"
 
 /* CG08, CG18 */
-static void test_renews_by_one_write_per_period(void **state) {
+static void test_a_renewal_is_one_write_per_period(void **state) {
         struct core_fixture f;
         hf_nsec sent = 0;
 
@@ -29,9 +29,9 @@ static void test_renews_by_one_write_per_period(void **state) {
                 sent = f.now;
                 f.now += 40 * MSEC;
                 core_fixture_write_done(&f, 0);
-                assert_int_equal(core_fixture_did(&f, HF__ACT_EXTEND)->valid_until,
+                assert_int_equal(core_fixture_find_action(&f, HF__ACT_EXTEND)->valid_until,
                                  sent + 10 * SEC);
-                assert_null(core_fixture_did(&f, HF__ACT_READ));
+                assert_null(core_fixture_find_action(&f, HF__ACT_READ));
         }
 }
 
@@ -44,14 +44,14 @@ static void test_after_a_conflict_a_lease_that_is_still_mine_is_kept(void **stat
         record = f.sent;
         core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
         core_fixture_write_done(&f, HF_E_CONFLICT);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_set_revision(&f, &record); /* labels were changed */
         core_fixture_read_done(&f, 0, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_EXTEND)); /* a read extends nothing */
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_EXTEND)); /* a read extends nothing */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, 0);
-        assert_non_null(core_fixture_did(&f, HF__ACT_EXTEND));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
 }
 
 /* A09 */
@@ -69,7 +69,7 @@ static void test_a_lost_reply_is_neither_failure_nor_success(void **state) {
                                               5 * SEC)); /* the core ends the operation itself */
         core_fixture_read_done(&f, 0, &applied);
         assert_int_equal(f.core.valid_until, valid_until);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.rv, applied.rv);
 }
 
@@ -98,7 +98,7 @@ static void test_a_record_of_another_holder_ends_the_term_at_once(void **state) 
 }
 
 /* A10 */
-static void test_deletion_ends_the_term_and_the_next_is_higher(void **state) {
+static void test_a_deletion_ends_the_term_and_the_next_is_higher(void **state) {
         struct core_fixture f;
         struct hf__record gone = {0};
         uint64_t term;
@@ -107,15 +107,16 @@ static void test_deletion_ends_the_term_and_the_next_is_higher(void **state) {
         term = f.core.term;
         core_fixture_set_revision(&f, &gone);
         core_fixture_watched(&f, &gone);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_ABORT));
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE)); /* not before the work has joined */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
+        assert_null(
+                core_fixture_find_action(&f, HF__ACT_WRITE)); /* not before the work has joined */
         core_fixture_step(&f, HF__EV_JOINED);
-        if (!core_fixture_did(&f, HF__ACT_WRITE))
+        if (!core_fixture_find_action(&f, HF__ACT_WRITE))
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 3 * SEC));
         assert_false(f.sent.exists);
         assert_int_equal(f.sent.transitions, 1); /* the count survives the deletion of the Lease */
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_TERM_START)->term > term);
+        assert_true(core_fixture_find_action(&f, HF__ACT_TERM_START)->term > term);
 }
 
 static void test_own_and_older_watch_events_change_nothing(void **state) {
@@ -132,7 +133,7 @@ static void test_own_and_older_watch_events_change_nothing(void **state) {
         assert_int_equal(f.core.state, HF_LEADING);
 }
 
-static void test_opaque_revisions_are_settled_by_a_read(void **state) {
+static void test_a_read_decides_where_revisions_are_opaque(void **state) {
         struct core_fixture f;
         struct hf__record other;
 
@@ -143,9 +144,9 @@ static void test_opaque_revisions_are_settled_by_a_read(void **state) {
         other.holder[0] = '\0';
         core_fixture_watched(&f, &other);
         assert_int_equal(f.core.state, HF_LEADING);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &other);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_ABORT));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_ABORT));
 }
 
 /* A04, A18 */
@@ -164,10 +165,10 @@ static void test_a_hung_store_ends_the_term_on_time(void **state) {
         core_fixture_step(&f, HF__EV_JOINED);
         assert_int_equal(f.core.state, HF_STUCK);
         core_fixture_step(&f, HF__EV_STOP);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-static void test_refused_renewals_are_tried_more_often_towards_the_end(void **state) {
+static void test_refused_renewals_are_retried_faster_before_the_deadline(void **state) {
         struct core_fixture f;
         hf_nsec last = 0, until;
         int n = 0;
@@ -187,7 +188,7 @@ static void test_refused_renewals_are_tried_more_often_towards_the_end(void **st
 }
 
 /* The expiry is handled before the event, even before a good one. */
-static void test_a_paused_leader_has_no_gate_when_it_wakes(void **state) {
+static void test_a_paused_leader_wakes_with_its_gate_shut(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
@@ -195,7 +196,7 @@ static void test_a_paused_leader_has_no_gate_when_it_wakes(void **state) {
         f.now += 20 * SEC;
         core_fixture_write_done(&f, 0);
         assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
-        assert_null(core_fixture_did(&f, HF__ACT_EXTEND));
+        assert_null(core_fixture_find_action(&f, HF__ACT_EXTEND));
         assert_int_equal(f.core.state, HF_ABORTING);
 }
 
@@ -214,7 +215,7 @@ static void set_odd_rv(struct hf__record *record, const char *rv) {
 }
 
 /*
- * Where revisions are not numbers, a watch event during an acquire may be older or newer than its
+ * If revisions are not numbers, a watch event during an acquire may be older or newer than the
  * reply: a read decides.
  */
 static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(void **state) {
@@ -222,7 +223,7 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
 
         core_fixture_start(&f);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         struct hf__record other = core_fixture_held_by(&f, "other", 15);
         set_odd_rv(&other, "x1");
         core_fixture_watched(&f, &other);
@@ -231,15 +232,14 @@ static void test_without_numeric_revisions_an_overtaken_acquire_is_read_again(vo
         f.event.record.exists = true;
         set_odd_rv(&f.event.record, "x0");
         core_fixture_step(&f, HF__EV_WRITE_DONE);
-        assert_non_null(
-                core_fixture_did(&f,
-                                 HF__ACT_READ)); /* at once, whether or not it leads until then */
+        /* At once, even before its outcome is known. */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &other);
         assert_int_not_equal(f.core.state, HF_LEADING);
 }
 
 /* A19 */
-static void test_backoff_grows_and_resets(void **state) {
+static void test_the_backoff_grows_and_resets(void **state) {
         struct core_fixture f;
         hf_nsec ended, pause[3];
 
@@ -260,13 +260,13 @@ static void test_backoff_grows_and_resets(void **state) {
         }
         core_fixture_step(&f, HF__EV_STALE_TERM);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(
-                core_fixture_did(&f, HF__ACT_READ)); /* the known state of the Lease is in doubt */
+        /* The known state of the Lease is in doubt. */
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &f.core.observed);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state) {
+static void test_the_backoff_is_limited_by_the_lease_duration(void **state) {
         struct core_fixture f;
         hf_nsec day = 86400 * SEC;
 
@@ -290,20 +290,20 @@ static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_renews_by_one_write_per_period),
+                cmocka_unit_test(test_a_renewal_is_one_write_per_period),
                 cmocka_unit_test(test_after_a_conflict_a_lease_that_is_still_mine_is_kept),
                 cmocka_unit_test(test_a_lost_reply_is_neither_failure_nor_success),
                 cmocka_unit_test(test_a_record_of_another_holder_ends_the_term_at_once),
-                cmocka_unit_test(test_deletion_ends_the_term_and_the_next_is_higher),
+                cmocka_unit_test(test_a_deletion_ends_the_term_and_the_next_is_higher),
                 cmocka_unit_test(test_own_and_older_watch_events_change_nothing),
-                cmocka_unit_test(test_opaque_revisions_are_settled_by_a_read),
+                cmocka_unit_test(test_a_read_decides_where_revisions_are_opaque),
                 cmocka_unit_test(test_a_hung_store_ends_the_term_on_time),
-                cmocka_unit_test(test_refused_renewals_are_tried_more_often_towards_the_end),
-                cmocka_unit_test(test_a_paused_leader_has_no_gate_when_it_wakes),
+                cmocka_unit_test(test_refused_renewals_are_retried_faster_before_the_deadline),
+                cmocka_unit_test(test_a_paused_leader_wakes_with_its_gate_shut),
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
                 cmocka_unit_test(test_without_numeric_revisions_an_overtaken_acquire_is_read_again),
-                cmocka_unit_test(test_backoff_grows_and_resets),
-                cmocka_unit_test(test_backoff_of_long_periods_ends_at_the_lease_duration),
+                cmocka_unit_test(test_the_backoff_grows_and_resets),
+                cmocka_unit_test(test_the_backoff_is_limited_by_the_lease_duration),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

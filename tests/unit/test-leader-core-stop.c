@@ -17,34 +17,34 @@
 #include "core_fixture.h"
 
 /* PN01, CR01, CR10, CR16, CG12: drain, join, shut the gate, release, in this order. */
-static void test_stop_drains_joins_shuts_releases(void **state) {
+static void test_a_stop_drains_joins_shuts_the_gate_and_releases(void **state) {
         struct core_fixture f;
         struct hf__record held;
 
         core_fixture_lead(&f);
         held = f.sent;
         core_fixture_step(&f, HF__EV_STOP);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
-        assert_null(core_fixture_did(&f, HF__ACT_GATE_SHUT));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
+        assert_null(core_fixture_find_action(&f, HF__ACT_GATE_SHUT));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE,
                                               2 * SEC)); /* it is renewed during the drain */
         assert_string_equal(f.sent.holder, "baz");
         core_fixture_write_done(&f, 0);
         core_fixture_step(&f, HF__EV_JOINED);
         assert_int_equal(f.actions.list[0].type, HF__ACT_GATE_SHUT);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "");
         assert_string_equal(f.sent.successor, "");
         assert_int_equal(f.sent.duration_s, 1);
         assert_int_equal(f.sent.transitions, held.transitions);
         assert_int_equal(atoi(f.sent.rv), f.revision);
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
-        assert_non_null(core_fixture_did(&f, HF__ACT_UNWATCH));
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_UNWATCH));
 }
 
 /* CG13, CG14, A01 */
-static void test_release_meets_a_conflict(void **state) {
+static void test_a_release_after_a_conflict_reads_and_retries(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -53,38 +53,38 @@ static void test_release_meets_a_conflict(void **state) {
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_step(&f, HF__EV_JOINED);
         core_fixture_write_done(&f, HF_E_CONFLICT);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_set_revision(&f, &record);
-        /* still mine: it is released with the new revision */
+        /* The Lease is still held: the release is repeated with the new revision. */
         core_fixture_read_done(&f, 0, &record);
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, HF_E_CONFLICT);
-        if (!core_fixture_did(&f, HF__ACT_READ))
+        if (!core_fixture_find_action(&f, HF__ACT_READ))
                 assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 5 * SEC));
         record = core_fixture_held_by(&f, "bing", 15);
-        /* it belongs to another process and is left alone */
+        /* It belongs to another process and is left alone. */
         core_fixture_read_done(&f, 0, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
 /* CG15 */
-static void test_stop_with_a_renewal_under_way(void **state) {
+static void test_a_stop_with_a_renewal_under_way_releases(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
         core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE)); /* one operation at a time */
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE)); /* one operation at a time */
         core_fixture_write_done(&f, 0);
         assert_string_equal(f.sent.holder, "");
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
 /* CG16 */
-static void test_stop_with_a_read_under_way(void **state) {
+static void test_a_stop_with_a_read_under_way_releases(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -100,7 +100,7 @@ static void test_stop_with_a_read_under_way(void **state) {
         assert_string_equal(f.sent.rv, record.rv);
 }
 
-static void test_release_is_bounded(void **state) {
+static void test_a_release_ends_in_bounded_time(void **state) {
         struct core_fixture f;
         hf_nsec from;
 
@@ -109,48 +109,48 @@ static void test_release_is_bounded(void **state) {
         core_fixture_step(&f, HF__EV_JOINED);
         from = f.now;
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_STOPPED, 10 * SEC));
-        assert_false(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_false(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
         assert_true(f.now <= from + 10 * SEC);
 }
 
 /* CR03, A06, A07, A12 */
-static void test_stop_of_a_follower(void **state) {
+static void test_a_follower_stops_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
         core_fixture_start(&f);
-        /* with a read under way: there is nothing to wait for */
+        /* A read is under way, but there is nothing to wait for. */
         core_fixture_step(&f, HF__EV_STOP);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
         core_fixture_start(&f);
         record = core_fixture_held_by(&f, "bing", 15);
         core_fixture_read_done(&f, 0, &record);
         core_fixture_step(&f, HF__EV_STOP);
-        assert_non_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_STOPPED));
         assert_int_equal(f.actions.wake_at, HF_NSEC_NEVER);
 }
 
 /* A06 */
-static void test_stop_with_an_acquire_under_way(void **state) {
+static void test_a_stop_with_an_acquire_under_way_starts_no_term(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
         core_fixture_start(&f);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
         core_fixture_step(&f, HF__EV_STOP);
-        assert_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        assert_null(core_fixture_find_action(&f, HF__ACT_STOPPED));
         core_fixture_write_done(&f, 0); /* it was acquired: no term starts, it is released */
-        assert_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
         assert_string_equal(f.sent.holder, "");
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
         core_fixture_start(&f);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
         core_fixture_write_done(&f, HF_E_TIMEOUT);
         core_fixture_step(&f, HF__EV_STOP); /* only a read can tell whether it was acquired */
-        assert_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        assert_null(core_fixture_find_action(&f, HF__ACT_STOPPED));
         record = f.sent;
         record.exists = true;
         core_fixture_set_revision(&f, &record);
@@ -172,11 +172,12 @@ static void test_a_stop_settles_an_acquire_with_a_lost_reply(void **state) {
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
         assert_non_null(
-                core_fixture_did(&f, HF__ACT_WRITE)); /* a release is created in its place */
+                core_fixture_find_action(&f,
+                                         HF__ACT_WRITE)); /* a release is created in its place */
         assert_false(f.sent.exists);
         assert_string_equal(f.sent.holder, "");
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
         core_fixture_start(&f); /* an expired Lease: it could be acquired, so it may be released */
         record = core_fixture_held_by(&f, "bing", 15);
@@ -188,14 +189,14 @@ static void test_a_stop_settles_an_acquire_with_a_lost_reply(void **state) {
         assert_string_equal(f.sent.holder, "");
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, HF_E_CONFLICT); /* the acquire was applied in the meantime */
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         strcpy(record.holder, "baz");
         record.acquire_us = f.core.last_acquire_us;
         core_fixture_set_revision(&f, &record);
         core_fixture_read_done(&f, 0, &record);
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
         /* another process holds it again: it is left alone, and the acquire's condition fails */
         core_fixture_start(&f);
@@ -204,15 +205,15 @@ static void test_a_stop_settles_an_acquire_with_a_lost_reply(void **state) {
         core_fixture_step(&f, HF__EV_STOP);
         record = core_fixture_held_by(&f, "bing", 15);
         core_fixture_read_done(&f, 0, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
 /*
- * A backup was restored: a revision that a standby knows may be used again, for a record of another
- * process.
+ * A backup was restored: the revision that a standby knows may be used again for a record of
+ * another process.
  */
-static void test_replaced_history_is_read_before_a_write(void **state) {
+static void test_after_a_replaced_history_a_read_precedes_the_next_write(void **state) {
         struct hf__record record;
         struct core_fixture f;
 
@@ -221,22 +222,22 @@ static void test_replaced_history_is_read_before_a_write(void **state) {
         core_fixture_read_done(&f, 0, &record);
         core_fixture_step(&f, HF__EV_STALE_TERM);
         assert_int_equal(f.core.state, HF_FOLLOWING);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         f.now += 60 * SEC; /* the lease duration has passed long ago */
         core_fixture_read_done(&f, HF_E_UNAVAILABLE, NULL);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_READ, 3 * SEC));
         record = core_fixture_held_by(&f, "bong", 15);
         record.rv_number = 1;
         strcpy(record.rv, "1");
-        core_fixture_read_done(&f, 0, &record); /* older by its revision, but true */
+        core_fixture_read_done(&f, 0, &record); /* an older revision, but the true record */
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC - 1));
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
         assert_string_equal(f.sent.rv, "1");
 }
 
 /* CR17 */
-static void test_the_drain_deadline_aborts(void **state) {
+static void test_the_drain_deadline_aborts_the_term(void **state) {
         struct core_fixture f;
         hf_nsec from;
 
@@ -245,7 +246,7 @@ static void test_the_drain_deadline_aborts(void **state) {
         from = f.now;
         while (f.core.state == HF_DRAINING) {
                 core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC);
-                if (core_fixture_did(&f, HF__ACT_WRITE))
+                if (core_fixture_find_action(&f, HF__ACT_WRITE))
                         core_fixture_write_done(&f, 0);
         }
         assert_int_equal(f.now, from + 10 * SEC);
@@ -254,28 +255,28 @@ static void test_the_drain_deadline_aborts(void **state) {
         assert_int_equal(f.core.state, HF_RELEASING);
 }
 
-static void test_hand_over(void **state) {
+static void test_a_hand_over_names_the_successor(void **state) {
         struct core_fixture f;
 
         core_fixture_lead(&f);
         core_fixture_watched(&f, &f.lease);
         core_fixture_hand_over(&f, "other");
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         core_fixture_step(&f, HF__EV_JOINED);
         assert_string_equal(f.sent.holder, "");
         assert_string_equal(f.sent.successor, "other");
         core_fixture_write_done(&f, 0);
         assert_int_equal(f.core.state, HF_FOLLOWING);
-        assert_null(core_fixture_did(&f, HF__ACT_STOPPED));
+        assert_null(core_fixture_find_action(&f, HF__ACT_STOPPED));
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE,
                                           4 * SEC - 1)); /* let the successor try first */
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1)); /* it has not tried yet */
         core_fixture_write_done(&f, 0);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_START));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
-/* A process that has just released need not wait when the Lease is handed back to it. */
-static void test_hand_over_and_back(void **state) {
+/* A process that has just released leads at once when the Lease is handed back to it. */
+static void test_a_lease_can_be_handed_back_at_once(void **state) {
         struct core_fixture f;
         struct hf__record record;
 
@@ -291,11 +292,11 @@ static void test_hand_over_and_back(void **state) {
         strcpy(record.successor, "baz");
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "baz");
 }
 
-/* It waited for the successor only: when another term has passed, a free Lease is free for all. */
+/* It holds back only for the successor: after another term, a free Lease is free for all. */
 static void test_the_wait_for_a_successor_ends_with_the_next_term(void **state) {
         struct core_fixture f;
         struct hf__record record;
@@ -308,10 +309,10 @@ static void test_the_wait_for_a_successor_ends_with_the_next_term(void **state) 
         record = core_fixture_held_by(&f, "other", 15);
         core_fixture_watched(&f, &record);
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, SEC));
-        record.holder[0] = '\0'; /* it is stopped, and names nobody */
+        record.holder[0] = '\0'; /* released, without a successor */
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
         assert_string_equal(f.sent.holder, "baz");
 }
 
@@ -324,11 +325,11 @@ static void test_an_annotation_may_ask_for_a_hand_over(void **state) {
         strcpy(record.hand_over_to, "baz"); /* itself: nothing to do */
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         strcpy(record.hand_over_to, "other");
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
         core_fixture_step(&f, HF__EV_JOINED);
         assert_string_equal(f.sent.holder, "");
         assert_string_equal(f.sent.successor, "other");
@@ -343,13 +344,13 @@ static void test_an_annotation_may_ask_for_a_hand_over(void **state) {
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * SEC));
         core_fixture_write_done(&f, HF_E_CONFLICT);
         core_fixture_read_done(&f, 0, &record);
-        assert_non_null(core_fixture_did(&f, HF__ACT_TERM_DRAIN));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_DRAIN));
 
         core_fixture_start(&f); /* a request to a follower has no effect, whoever the holder is */
         record = core_fixture_held_by(&f, "bing", 15);
         strcpy(record.hand_over_to, "baz");
         core_fixture_read_done(&f, 0, &record);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
 static void test_a_late_reply_of_a_previous_operation_is_ignored(void **state) {
@@ -376,23 +377,23 @@ static void test_a_stop_ends_an_abort_and_a_hand_over(void **state) {
         core_fixture_step(&f, HF__EV_STOP);
         assert_int_equal(f.core.state, HF_ABORTING);
         core_fixture_step(&f, HF__EV_JOINED);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         core_fixture_read_done(&f, 0, &f.core.observed);
         assert_string_equal(f.sent.holder, ""); /* the Lease is still mine */
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 
         core_fixture_lead(&f);
         core_fixture_hand_over(&f, "other");
         core_fixture_step(&f, HF__EV_JOINED);
         core_fixture_step(&f, HF__EV_STOP);
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
 /*
- * The acquire in doubt was based on a revision that is used again. To make its condition fail would
- * clear the record of a process that has renewed meanwhile.
+ * The outcome of the acquire is unknown, and its revision may be used again. To invalidate it now
+ * would clear the record of a process that has renewed meanwhile.
  */
 static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(void **state) {
         struct hf__record record;
@@ -404,14 +405,14 @@ static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(voi
         core_fixture_read_done(&f, 0, &record);
         assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 15 * SEC));
         core_fixture_step(&f, HF__EV_STALE_TERM);
-        assert_non_null(core_fixture_did(&f, HF__ACT_READ));
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
         record.renew_us++; /* the old revision, and another record */
         core_fixture_read_done(&f, 0, &record);
         seen_at = f.now;
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 14 * SEC));
         core_fixture_step(&f, HF__EV_STOP);
-        assert_null(core_fixture_did(&f, HF__ACT_WRITE));
-        if (core_fixture_did(&f, HF__ACT_READ))
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        if (core_fixture_find_action(&f, HF__ACT_READ))
                 core_fixture_read_done(&f, 0, &record);
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, seen_at + 15 * SEC - 1 - f.now));
         assert_int_equal(f.core.state, HF_RELEASING);
@@ -419,24 +420,24 @@ static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(voi
         assert_string_equal(f.sent.holder, "");
         assert_string_equal(f.sent.rv, record.rv);
         core_fixture_write_done(&f, 0);
-        assert_true(core_fixture_did(&f, HF__ACT_STOPPED)->released);
+        assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history),
-                cmocka_unit_test(test_stop_drains_joins_shuts_releases),
-                cmocka_unit_test(test_release_meets_a_conflict),
-                cmocka_unit_test(test_stop_with_a_renewal_under_way),
-                cmocka_unit_test(test_stop_with_a_read_under_way),
-                cmocka_unit_test(test_release_is_bounded),
-                cmocka_unit_test(test_stop_of_a_follower),
-                cmocka_unit_test(test_stop_with_an_acquire_under_way),
+                cmocka_unit_test(test_a_stop_drains_joins_shuts_the_gate_and_releases),
+                cmocka_unit_test(test_a_release_after_a_conflict_reads_and_retries),
+                cmocka_unit_test(test_a_stop_with_a_renewal_under_way_releases),
+                cmocka_unit_test(test_a_stop_with_a_read_under_way_releases),
+                cmocka_unit_test(test_a_release_ends_in_bounded_time),
+                cmocka_unit_test(test_a_follower_stops_at_once),
+                cmocka_unit_test(test_a_stop_with_an_acquire_under_way_starts_no_term),
                 cmocka_unit_test(test_a_stop_settles_an_acquire_with_a_lost_reply),
-                cmocka_unit_test(test_replaced_history_is_read_before_a_write),
-                cmocka_unit_test(test_the_drain_deadline_aborts),
-                cmocka_unit_test(test_hand_over),
-                cmocka_unit_test(test_hand_over_and_back),
+                cmocka_unit_test(test_after_a_replaced_history_a_read_precedes_the_next_write),
+                cmocka_unit_test(test_the_drain_deadline_aborts_the_term),
+                cmocka_unit_test(test_a_hand_over_names_the_successor),
+                cmocka_unit_test(test_a_lease_can_be_handed_back_at_once),
                 cmocka_unit_test(test_the_wait_for_a_successor_ends_with_the_next_term),
                 cmocka_unit_test(test_an_annotation_may_ask_for_a_hand_over),
                 cmocka_unit_test(test_a_late_reply_of_a_previous_operation_is_ignored),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the library must not do to the process that embeds it; docs/embedding.md has the list.
+ * What the library must not do to the process that embeds it; see the list in docs/embedding.md.
  * tests/lib/check-symbols checks that it imports no exit, abort, fork or signal function.
  */
 #undef NDEBUG
@@ -39,9 +39,9 @@
 #define GUARD (60 * HF_NSEC_PER_SEC)
 #define STACK ((size_t)320 << 10)
 
-/* ---- a host with one of everything that makes threads ---- */
+/* ---- a host that uses every part of the library that starts threads ---- */
 
-struct guest {
+struct embedder {
         struct fake_api *api;
         struct hf_host host;
         struct fake_api_client *client;
@@ -59,7 +59,7 @@ struct guest {
         int n_ended;
 };
 
-static void note_stack(struct guest *g) {
+static void record_stack(struct embedder *g) {
         pthread_attr_t attr;
         void *low;
         size_t n = 0;
@@ -75,9 +75,9 @@ static void note_stack(struct guest *g) {
 }
 
 static int controller(struct hf_term *term, void *ctx) {
-        struct guest *g = ctx;
+        struct embedder *g = ctx;
 
-        note_stack(g);
+        record_stack(g);
         pthread_mutex_lock(&g->mu);
         g->leads = true;
         pthread_cond_broadcast(&g->changed);
@@ -91,12 +91,12 @@ static int controller(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static void on_change(void *ctx, const struct hf_leader_info *info) { note_stack(ctx); }
+static void on_change(void *ctx, const struct hf_leader_info *info) { record_stack(ctx); }
 
 static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                       const char *object, size_t n) {
-        struct guest *g = ctx;
-        note_stack(g);
+        struct embedder *g = ctx;
+        record_stack(g);
         pthread_mutex_lock(&g->mu);
         g->handler_ran = true;
         pthread_mutex_unlock(&g->mu);
@@ -109,7 +109,7 @@ static const struct hf_leader_timing quick = {
         .request_timeout = 300 * HF_NSEC_PER_MSEC,
 };
 
-static struct hf_elector_config config_of(struct guest *g, const struct hf_controller *it) {
+static struct hf_elector_config config_of(struct embedder *g, const struct hf_controller *it) {
         return (struct hf_elector_config){.size = sizeof(struct hf_elector_config),
                                           .ns = "default",
                                           .name = "lead",
@@ -122,8 +122,8 @@ static struct hf_elector_config config_of(struct guest *g, const struct hf_contr
                                           .ctx = g};
 }
 
-static struct guest *guest_new(void) {
-        struct guest *g = calloc(1, sizeof *g);
+static struct embedder *guest_new(void) {
+        struct embedder *g = calloc(1, sizeof *g);
         const struct hf_rest_config rest = {.size = sizeof rest, .server = "http://127.0.0.1:1"};
         struct hf_status status = {0};
 
@@ -144,7 +144,7 @@ static struct guest *guest_new(void) {
         return g;
 }
 
-static void await_leading(struct guest *g) {
+static void await_leading(struct embedder *g) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
 
@@ -154,7 +154,7 @@ static void await_leading(struct guest *g) {
         pthread_mutex_unlock(&g->mu);
 }
 
-static void guest_free(struct guest *g) {
+static void guest_free(struct embedder *g) {
         hf_electors_free(g->electors);
         hf_client_free(g->rest);
         hf_client_free(&g->client->base);
@@ -194,7 +194,10 @@ static uint64_t all_signals(void) {
 
 static bool is_ours(const char *name) { return strncmp(name, "hf-", 3) == 0; }
 
-/* How many threads have a name of ours, and how many do not; each of ours blocks all signals. */
+/*
+ * Counts threads with and without a name of the library, and asserts that each of the former blocks
+ * all signals.
+ */
 static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed) {
         DIR *dir = opendir("/proc/self/task");
         unsigned n = 0, n_unnamed = 0;
@@ -247,7 +250,7 @@ static void test_threads_are_named_and_block_all_signals(void **state) {
         const struct hf_informer_config config = {.size = sizeof config,
                                                   .resource = {"coordination.k8s.io", "v1",
                                                                "leases"}};
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         struct hf_informer_config with_client = config;
         char names[512];
 
@@ -272,7 +275,7 @@ static void test_threads_are_named_and_block_all_signals(void **state) {
 }
 
 static void test_threads_have_the_stack_that_was_asked_for(void **state) {
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
 
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
@@ -309,7 +312,7 @@ static void test_signals_are_left_alone(void **state) {
         for (int i = 1; i <= 64; i++)
                 (void)sigaction(i, NULL, &before[i]);
         assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask_before), 0);
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         for (int i = 1; i <= 64; i++) {
@@ -328,7 +331,7 @@ static void test_signals_are_left_alone(void **state) {
 }
 
 /*
- * This concerns libcurl too: it would ignore SIGPIPE while it closes, and a host that sets a
+ * libcurl must not do it either: it would ignore SIGPIPE while it closes, and a host that sets a
  * handler at that moment would lose it.
  */
 static void test_no_signal_disposition_is_changed_even_briefly(void **state) {
@@ -338,7 +341,7 @@ static void test_no_signal_disposition_is_changed_even_briefly(void **state) {
 
         n_sigactions = 0;
         for (int used = 0; used < 2; used++) {
-                struct guest *g = guest_new();
+                struct embedder *g = guest_new();
                 if (used) /* nothing listens there */
                         assert_int_not_equal(hf_client_do(g->rest, &get, hf_cancel_never(), NULL,
                                                           NULL, NULL),
@@ -349,7 +352,10 @@ static void test_no_signal_disposition_is_changed_even_briefly(void **state) {
         }
 }
 
-/* A term is lost, one is stopped, a server refuses: without a log callback nothing is written. */
+/*
+ * Without a log callback nothing is written, even if a term is lost or stopped, or a server refuses
+ * requests.
+ */
 static void test_nothing_is_printed(void **state) {
         FILE *file = tmpfile();
         int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
@@ -358,7 +364,7 @@ static void test_nothing_is_printed(void **state) {
         assert_true(file && out >= 0 && err >= 0);
         assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0 &&
                     dup2(fileno(file), STDERR_FILENO) >= 0);
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         const struct hf_request get = {.verb = HF_VERB_GET,
                                        .resource = {"", "v1", "configmaps"},
                                        .ns = "a",
@@ -386,7 +392,7 @@ static void test_nothing_is_printed(void **state) {
 }
 
 static void test_a_forked_child_does_not_lead(void **state) {
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         int status = 0;
 
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
@@ -411,16 +417,16 @@ static void test_a_forked_child_does_not_lead(void **state) {
 /* ---- the host's own hooks, health and metrics ---- */
 
 static void *stop_on_another_thread(void *ctx) {
-        struct guest *g = ctx;
+        struct embedder *g = ctx;
         return (void *)(intptr_t)hf_electors_stop(g->electors, NULL);
 }
 
 /*
- * A host with its own hooks does not need ours: start returns at once, and stop may be called from
- * any of its threads.
+ * A host with its own hooks does not need those of the library: start returns at once, and any
+ * thread may call stop.
  */
 static void test_a_hosts_own_hooks_can_drive_it(void **state) {
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         pthread_t thread;
         void *result = NULL;
 
@@ -442,9 +448,9 @@ static int own_start(struct hf_hook_context *context, void *ctx, struct hf_statu
         return 0;
 }
 
-/* A host without hooks: one call registers the pair around all electors, after hooks of its own. */
+/* A host without its own hooks registers one pair of hooks for all electors. */
 static void test_our_hooks_drive_it(void **state) {
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         struct hf_hooks *hooks = NULL;
         struct hf_status status = {0};
         bool own = false;
@@ -471,7 +477,7 @@ static void collect_check(void *ctx, const char *name, bool healthy, const char 
 static void collect_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
 
 static void test_health_and_metrics_are_enumerated(void **state) {
-        struct guest *g = guest_new();
+        struct embedder *g = guest_new();
         char checks[1024] = "";
         struct hf__strbuf text = {0};
 
@@ -491,11 +497,11 @@ static void test_health_and_metrics_are_enumerated(void **state) {
 /* ---- structs that grow ---- */
 
 /*
- * Fields that an older program did not know have their defaults; fields behind its struct are
+ * Members that an older program does not know get their defaults. Members beyond its struct are
  * ignored.
  */
-static void test_smaller_and_larger_configurations(void **state) {
-        struct guest *g = guest_new();
+static void test_smaller_and_larger_configurations_work(void **state) {
+        struct embedder *g = guest_new();
         const struct hf_controller one = {.name = "one", .run = controller, .ctx = g},
                                    two = {.name = "two", .run = controller, .ctx = g};
         struct {
@@ -548,7 +554,7 @@ int main(void) {
                 cmocka_unit_test(test_a_hosts_own_hooks_can_drive_it),
                 cmocka_unit_test(test_our_hooks_drive_it),
                 cmocka_unit_test(test_health_and_metrics_are_enumerated),
-                cmocka_unit_test(test_smaller_and_larger_configurations),
+                cmocka_unit_test(test_smaller_and_larger_configurations_work),
         };
         (void)signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

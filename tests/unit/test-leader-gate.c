@@ -12,7 +12,7 @@
 
 #include "leader/gate.h"
 
-static void test_it_is_shut_at_first(void **state) {
+static void test_a_new_gate_is_shut(void **state) {
         struct hf__gate gate = {0};
 
         assert_false(hf__gate_may_act(&gate, 0));
@@ -21,7 +21,7 @@ static void test_it_is_shut_at_first(void **state) {
         assert_false(hf__gate_may_act(&gate, 50));
 }
 
-static void test_it_shuts_when_the_validity_ends(void **state) {
+static void test_a_gate_shuts_when_its_validity_ends(void **state) {
         struct hf__gate gate = {0};
 
         hf__gate_open(&gate, 100);
@@ -30,7 +30,7 @@ static void test_it_shuts_when_the_validity_ends(void **state) {
         assert_int_equal(hf__gate_valid_until(&gate), 100);
 }
 
-static void test_it_is_extended_forwards_only(void **state) {
+static void test_a_gate_is_only_extended_forwards(void **state) {
         struct hf__gate gate = {0};
 
         hf__gate_open(&gate, 100);
@@ -46,7 +46,7 @@ static void test_it_is_extended_forwards_only(void **state) {
         assert_true(hf__gate_may_act(&gate, 149));
 }
 
-static void test_it_is_shut_in_a_forked_child(void **state) {
+static void test_a_gate_is_shut_in_a_forked_child(void **state) {
         struct hf__gate gate = {0};
         int status = 0;
         pid_t pid;
@@ -63,10 +63,10 @@ static void test_it_is_shut_in_a_forked_child(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_it_is_shut_at_first),
-                cmocka_unit_test(test_it_shuts_when_the_validity_ends),
-                cmocka_unit_test(test_it_is_extended_forwards_only),
-                cmocka_unit_test(test_it_is_shut_in_a_forked_child),
+                cmocka_unit_test(test_a_new_gate_is_shut),
+                cmocka_unit_test(test_a_gate_shuts_when_its_validity_ends),
+                cmocka_unit_test(test_a_gate_is_only_extended_forwards),
+                cmocka_unit_test(test_a_gate_is_shut_in_a_forked_child),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Events about the leader: what they say, that they are bounded, and that nothing waits for
- * them. CG30, CG31.
+ * The Events about the leader: their content and their number. Nothing waits for them. CG30, CG31.
  */
 #undef NDEBUG
 #include <pthread.h>
@@ -44,7 +43,7 @@ static void teardown(struct fixture *f) {
         fake_api_free(f->api);
 }
 
-/* Lets them be sent until there are n commits. */
+/* Runs the sender until there are n commits. */
 static void await_commits(struct fixture *f, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
@@ -66,7 +65,7 @@ static void test_an_event_names_the_leader_and_the_lease(void **state) {
         struct fixture f = setup();
         const struct hf__record lease = {.transitions = 19, .uid = "u-1", .rv = "12"};
         struct hf__json *json = NULL;
-        hf__lease_events_note(f.events, true, &lease, AT, 100);
+        hf__lease_events_add(f.events, true, &lease, AT, 100);
         hf__lease_events_iterate(f.events, 99); /* not due yet */
         assert_int_equal(f.api->n_requests, 0);
         /* updated, then created, because this server does not create with an update */
@@ -86,7 +85,7 @@ static void test_an_event_names_the_leader_and_the_lease(void **state) {
         assert_string_equal(hf__json_string(json, "metadata.namespace"), "kube-system");
         hf__json_free(json);
         free(text);
-        hf__lease_events_note(f.events, false, &lease, AT, 0);
+        hf__lease_events_add(f.events, false, &lease, AT, 0);
         await_commits(&f, 2);
         text = fake_api_get(f.api, "events/kube-system/lead.leader-3-stopped");
         assert_non_null(strstr(text, "\"baz stopped leading\""));
@@ -98,7 +97,7 @@ static void test_events_of_old_terms_are_replaced(void **state) {
         struct fixture f = setup();
         struct hf__record lease = {.transitions = 3};
         for (size_t i = 0; i < 3; i++) {
-                hf__lease_events_note(f.events, true, &lease, AT + (int64_t)i * 1000000, 0);
+                hf__lease_events_add(f.events, true, &lease, AT + (int64_t)i * 1000000, 0);
                 await_commits(&f, i + 1);
                 lease.transitions += 16;
         }
@@ -115,11 +114,11 @@ static void test_without_a_server_memory_is_bounded(void **state) {
         fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 0);
         for (int i = 0; i < 100; i++) {
                 lease.transitions = i;
-                hf__lease_events_note(f.events, i % 2, &lease, AT + i, 0);
+                hf__lease_events_add(f.events, i % 2, &lease, AT + i, 0);
                 /* a failed one waits for a while */
                 hf__lease_events_iterate(f.events, hf_now(hf_clock_system()));
         }
-        fake_api_client_set_mode(f.client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
         await_commits(&f, 8); /* the newest ones, as many as there was room for */
         for (int i = 0; i < 50; i++)
                 hf__lease_events_iterate(f.events, HF_NSEC_NEVER);
@@ -131,8 +130,8 @@ static void test_freeing_does_not_wait_for_replies(void **state) {
         struct fixture f = setup();
         const struct hf__record lease = {0};
         fake_api_client_set_mode(f.client, FAKE_API_HANGS);
-        hf__lease_events_note(f.events, true, &lease, AT, 0);
-        hf__lease_events_note(f.events, false, &lease, AT, 0);
+        hf__lease_events_add(f.events, true, &lease, AT, 0);
+        hf__lease_events_add(f.events, false, &lease, AT, 0);
         hf__lease_events_iterate(f.events, 0);
         teardown(&f); /* requests that hang end when the client is freed, after their owner */
 }

@@ -42,7 +42,7 @@ static char *append(const char *text, const struct hf__record *record) {
         return out.data;
 }
 
-static void test_the_first_entry(void **state) {
+static void test_the_first_entry_is_written(void **state) {
         struct hf__record record = begins(HF__CAUSE_EXPIRED, "b", "a");
         char *text = append(NULL, &record);
 
@@ -66,7 +66,7 @@ static void test_a_history_survives_the_round_trip(void **state) {
         free(text);
 }
 
-static void test_the_newest_eight_stay(void **state) {
+static void test_the_newest_eight_entries_are_kept(void **state) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *text = NULL, holder[8];
 
@@ -83,7 +83,7 @@ static void test_the_newest_eight_stay(void **state) {
         free(text);
 }
 
-static void test_longer_foreign_history_is_cut(void **state) {
+static void test_a_longer_foreign_history_is_truncated(void **state) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         struct hf__strbuf text = {0};
 
@@ -134,7 +134,7 @@ static void test_a_malformed_history_is_replaced(void **state) {
         free(fresh);
 }
 
-static void test_huge_history_is_not_even_parsed(void **state) {
+static void test_a_huge_history_is_not_parsed(void **state) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *text = malloc(HF__LEASE_HISTORY_MAX_BYTES + 2);
 
@@ -213,12 +213,12 @@ static void test_a_history_outlives_the_lease(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_first_entry),
+                cmocka_unit_test(test_the_first_entry_is_written),
                 cmocka_unit_test(test_a_history_survives_the_round_trip),
-                cmocka_unit_test(test_the_newest_eight_stay),
-                cmocka_unit_test(test_longer_foreign_history_is_cut),
+                cmocka_unit_test(test_the_newest_eight_entries_are_kept),
+                cmocka_unit_test(test_a_longer_foreign_history_is_truncated),
                 cmocka_unit_test(test_a_malformed_history_is_replaced),
-                cmocka_unit_test(test_huge_history_is_not_even_parsed),
+                cmocka_unit_test(test_a_huge_history_is_not_parsed),
                 cmocka_unit_test(test_the_releasing_holder_is_read_from_the_history),
                 cmocka_unit_test(test_only_a_write_that_begins_a_term_adds_an_entry),
                 cmocka_unit_test(test_a_history_outlives_the_lease),

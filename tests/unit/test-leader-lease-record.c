@@ -80,7 +80,7 @@ static void test_absent_fields_mean_no_holder(void **state) {
         }
 }
 
-/* Wherever the cut falls, the rest is valid UTF-8, and is no identity that we could have. */
+/* Wherever the text is truncated, the rest is valid UTF-8, and cannot be an identity of ours. */
 static void test_a_long_holder_is_cut_between_characters(void **state) {
         static const char *const characters[] = {"h", "\xc3\xa9", "\xe2\x82\xac",
                                                  "\xf0\x9f\x98\x80"};
@@ -199,7 +199,7 @@ static void test_a_creation_has_no_revision(void **state) {
 
 /* ---- the lock, over the fake API server ---- */
 
-struct heard {
+struct recorded {
         pthread_mutex_t mu;
         pthread_cond_t changed;
         struct hf__lock_reply reply;
@@ -209,33 +209,33 @@ struct heard {
 };
 
 static void on_done(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
-        struct heard *heard = ctx;
-        pthread_mutex_lock(&heard->mu);
-        heard->reply = *reply;
-        heard->op_id = op_id;
-        heard->n_replies++;
-        pthread_cond_broadcast(&heard->changed);
-        pthread_mutex_unlock(&heard->mu);
+        struct recorded *recorded = ctx;
+        pthread_mutex_lock(&recorded->mu);
+        recorded->reply = *reply;
+        recorded->op_id = op_id;
+        recorded->n_replies++;
+        pthread_cond_broadcast(&recorded->changed);
+        pthread_mutex_unlock(&recorded->mu);
 }
 
 static void on_record(void *ctx, const struct hf__record *record) {
-        struct heard *heard = ctx;
-        pthread_mutex_lock(&heard->mu);
+        struct recorded *recorded = ctx;
+        pthread_mutex_lock(&recorded->mu);
         if (record)
-                heard->record = *record;
-        *(record ? &heard->n_records : &heard->n_ends) += 1;
-        pthread_cond_broadcast(&heard->changed);
-        pthread_mutex_unlock(&heard->mu);
+                recorded->record = *record;
+        *(record ? &recorded->n_records : &recorded->n_ends) += 1;
+        pthread_cond_broadcast(&recorded->changed);
+        pthread_mutex_unlock(&recorded->mu);
 }
 
-static void await(struct heard *heard, const size_t *count, size_t n) {
+static void await(struct recorded *recorded, const size_t *count, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + 10 * HF_NSEC_PER_SEC;
-        pthread_mutex_lock(&heard->mu);
+        pthread_mutex_lock(&recorded->mu);
         while (*count < n && hf_now(clock) < until)
-                (void)clock->wait(clock->ctx, &heard->changed, &heard->mu, until);
+                (void)clock->wait(clock->ctx, &recorded->changed, &recorded->mu, until);
         size_t got = *count;
-        pthread_mutex_unlock(&heard->mu);
+        pthread_mutex_unlock(&recorded->mu);
         assert_true(got >= n);
 }
 
@@ -243,7 +243,7 @@ struct fixture {
         struct fake_api *api;
         struct fake_api_client *client;
         struct hf__lock *lock;
-        struct heard heard;
+        struct recorded recorded;
         uint32_t op_id;
 };
 
@@ -257,11 +257,11 @@ static struct fixture *fixture_new(void) {
                                            .client = &f->client->base,
                                            .labels = labels};
         assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
-        pthread_mutex_init(&f->heard.mu, NULL);
-        hf_cond_init(&f->heard.changed);
+        pthread_mutex_init(&f->recorded.mu, NULL);
+        hf_cond_init(&f->recorded.changed);
         f->lock->on_reply = on_done;
         f->lock->on_record = on_record;
-        f->lock->ctx = &f->heard;
+        f->lock->ctx = &f->recorded;
         return f;
 }
 
@@ -270,24 +270,24 @@ static void fixture_free(struct fixture *f) {
                 f->lock->ops->free(f->lock);
         hf_client_free(&f->client->base);
         fake_api_free(f->api);
-        pthread_cond_destroy(&f->heard.changed);
-        pthread_mutex_destroy(&f->heard.mu);
+        pthread_cond_destroy(&f->recorded.changed);
+        pthread_mutex_destroy(&f->recorded.mu);
         free(f);
 }
 
 static hf_nsec soon(void) { return hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC; }
 
-static struct hf__lock_reply ask_read(struct fixture *f) {
+static struct hf__lock_reply read_lease(struct fixture *f) {
         f->lock->ops->read(f->lock, ++f->op_id, soon());
-        await(&f->heard, &f->heard.n_replies, f->op_id);
-        assert_int_equal(f->heard.op_id, f->op_id);
-        return f->heard.reply;
+        await(&f->recorded, &f->recorded.n_replies, f->op_id);
+        assert_int_equal(f->recorded.op_id, f->op_id);
+        return f->recorded.reply;
 }
 
-static struct hf__lock_reply ask_write(struct fixture *f, const struct hf__record *record) {
+static struct hf__lock_reply write_record(struct fixture *f, const struct hf__record *record) {
         f->lock->ops->write(f->lock, ++f->op_id, record, soon());
-        await(&f->heard, &f->heard.n_replies, f->op_id);
-        return f->heard.reply;
+        await(&f->recorded, &f->recorded.n_replies, f->op_id);
+        return f->recorded.reply;
 }
 
 #define KEY "leases/kube-system/lead"
@@ -295,21 +295,21 @@ static struct hf__lock_reply ask_write(struct fixture *f, const struct hf__recor
 /* CG28, CG32, ET11 */
 static void test_the_lock_creates_reads_and_updates(void **state) {
         struct fixture *f = fixture_new();
-        assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
+        assert_int_equal(read_lease(f).result, HF_E_NOT_FOUND);
         struct hf__record record = sample;
         record.exists = false;
-        struct hf__lock_reply reply = ask_write(f, &record);
+        struct hf__lock_reply reply = write_record(f, &record);
         assert_int_equal(reply.result, 0);
         assert_string_equal(reply.record.holder, "me");
-        assert_int_equal(ask_write(f, &record).result, HF_E_EXISTS);
+        assert_int_equal(write_record(f, &record).result, HF_E_EXISTS);
         record = reply.record;
         record.transitions = 9;
-        reply = ask_write(f, &record);
+        reply = write_record(f, &record);
         assert_int_equal(reply.result, 0);
         assert_int_equal(reply.record.transitions, 9);
         assert_true(reply.record.rv_number > record.rv_number);
-        assert_int_equal(ask_write(f, &record).result, HF_E_CONFLICT); /* the old revision */
-        assert_int_equal(ask_read(f).record.rv_number, reply.record.rv_number);
+        assert_int_equal(write_record(f, &record).result, HF_E_CONFLICT); /* the old revision */
+        assert_int_equal(read_lease(f).record.rv_number, reply.record.rv_number);
         fixture_free(f);
 }
 
@@ -319,7 +319,7 @@ static void test_an_update_of_a_lease_never_read_is_refused(void **state) {
         fake_api_put(f->api, KEY,
                      "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
         size_t n_calls = f->api->n_requests;
-        struct hf__lock_reply reply = ask_write(f, &sample);
+        struct hf__lock_reply reply = write_record(f, &sample);
         assert_int_equal(reply.result, HF_E_CONFLICT);
         /* the lock says which Lease it is */
         assert_non_null(strstr(reply.status.message, "lease kube-system/lead:"));
@@ -354,9 +354,9 @@ static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **stat
         fake_api_put(f->api, KEY,
                      "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/"
                      "z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
-        struct hf__record record = ask_read(f).record;
+        struct hf__record record = read_lease(f).record;
         strcpy(record.holder, "me");
-        assert_int_equal(ask_write(f, &record).result, 0);
+        assert_int_equal(write_record(f, &record).result, 0);
         char *text = fake_api_get(f->api, KEY);
         assert_non_null(strstr(text, "\"x.y/z\":\"1\""));
         assert_non_null(strstr(text, "\"team\":\"a\""));
@@ -369,30 +369,31 @@ static void test_the_watch_reports_changes_and_deletions(void **state) {
         f->lock->ops->watch(f->lock);
         fake_api_put(f->api, KEY,
                      "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
-        await(&f->heard, &f->heard.n_records, 1);
-        assert_string_equal(f->heard.record.holder, "other");
+        await(&f->recorded, &f->recorded.n_records, 1);
+        assert_string_equal(f->recorded.record.holder, "other");
         fake_api_delete(f->api, KEY);
-        await(&f->heard, &f->heard.n_records, 2);
-        assert_false(f->heard.record.exists);
-        assert_true(f->heard.record.rv_number > 0);
-        f->lock->ops->watch(f->lock); /* again: the previous watch is silent, and so is its end */
+        await(&f->recorded, &f->recorded.n_records, 2);
+        assert_false(f->recorded.record.exists);
+        assert_true(f->recorded.record.rv_number > 0);
+        f->lock->ops->watch(
+                f->lock); /* a new watch: the previous one sends nothing more, not even its end */
         fake_api_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
-        await(&f->heard, &f->heard.n_records, 3);
-        assert_int_equal(f->heard.n_ends, 0);
+        await(&f->recorded, &f->recorded.n_records, 3);
+        assert_int_equal(f->recorded.n_ends, 0);
         fixture_free(f);
 }
 
-/* Its content is lost, so a caller that waits for events must read. */
+/* The content of the event is lost, so a caller that waits for events must read. */
 static void test_an_unreadable_event_ends_the_watch(void **state) {
         struct fixture *f = fixture_new();
         f->lock->ops->watch(f->lock);
         fake_api_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
-        await(&f->heard, &f->heard.n_records, 1);
+        await(&f->recorded, &f->recorded.n_records, 1);
         fake_api_send_event(f->api, HF_EVENT_MODIFIED, "7");
-        await(&f->heard, &f->heard.n_ends, 1);
-        assert_int_equal(f->heard.n_records, 1);
+        await(&f->recorded, &f->recorded.n_ends, 1);
+        assert_int_equal(f->recorded.n_records, 1);
         f->lock->ops->watch(f->lock);
-        await(&f->heard, &f->heard.n_records, 2);
+        await(&f->recorded, &f->recorded.n_records, 2);
         fixture_free(f);
 }
 
@@ -411,22 +412,22 @@ static void test_a_history_is_remembered_past_a_deletion(void **state) {
         struct hf__record record = sample;
         record.exists = false;
         record.cause = HF__CAUSE_CREATED;
-        assert_int_equal(ask_write(f, &record).result, 0);
+        assert_int_equal(write_record(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 1);
         fake_api_delete(f->api, KEY);
-        assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
+        assert_int_equal(read_lease(f).result, HF_E_NOT_FOUND);
         struct hf__record update = sample;
         update.exists = true;
         /* a deleted Lease is not updated */
-        assert_int_equal(ask_write(f, &update).result, HF_E_CONFLICT);
+        assert_int_equal(write_record(f, &update).result, HF_E_CONFLICT);
         record.cause = HF__CAUSE_DELETED;
-        assert_int_equal(ask_write(f, &record).result, 0);
+        assert_int_equal(write_record(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 2);
         f->lock->ops->watch(f->lock); /* reported by the watch this time */
-        await(&f->heard, &f->heard.n_records, 1);
+        await(&f->recorded, &f->recorded.n_records, 1);
         fake_api_delete(f->api, KEY);
-        await(&f->heard, &f->heard.n_records, 2);
-        assert_int_equal(ask_write(f, &record).result, 0);
+        await(&f->recorded, &f->recorded.n_records, 2);
+        assert_int_equal(write_record(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 3);
         fixture_free(f);
 }
@@ -436,9 +437,9 @@ static void test_an_unknown_outcome_of_a_write_is_a_timeout(void **state) {
         struct hf__record record = sample;
         record.exists = false;
         fake_api_client_refuse_writes(f->client, HF_E_CANCELED, 1);
-        assert_int_equal(ask_write(f, &record).result, HF_E_TIMEOUT);
+        assert_int_equal(write_record(f, &record).result, HF_E_TIMEOUT);
         fake_api_client_refuse_writes(f->client, HF_E_FORBIDDEN, 1);
-        assert_int_equal(ask_write(f, &record).result, HF_E_FORBIDDEN);
+        assert_int_equal(write_record(f, &record).result, HF_E_FORBIDDEN);
         fixture_free(f);
 }
 
@@ -450,7 +451,7 @@ static void test_freeing_with_requests_under_way_calls_nothing_back(void **state
         f->lock->ops->free(f->lock);
         f->lock = NULL;
         hf_client_free(&f->client->base); /* the late replies have arrived by now */
-        assert_int_equal(f->heard.n_replies + f->heard.n_records + f->heard.n_ends, 0);
+        assert_int_equal(f->recorded.n_replies + f->recorded.n_records + f->recorded.n_ends, 0);
         f->client = fake_api_client_new(f->api);
         fixture_free(f);
 }

@@ -87,7 +87,7 @@ static void look_at_health(void *ctx, const char *name, bool healthy, const char
                 (void)snprintf(ctx, 200, "%s: %s", name, reason);
 }
 
-/* The fixture whose electors may have been leaked. Volatile, so that leak checkers find it. */
+/* The fixture whose electors may have been leaked; volatile, so that leak checkers find it. */
 static struct elector_fixture *volatile kept;
 
 static void test_a_stuck_controller_is_named_and_nothing_released(void **state) {
@@ -101,7 +101,7 @@ static void test_a_stuck_controller_is_named_and_nothing_released(void **state) 
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "worker"));
         status = (struct hf_status){0};
-        /* the second time it reports the same */
+        /* a second call returns the same */
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "worker"));
         assert_true(elector_fixture_is_stuck(a));
@@ -114,7 +114,7 @@ static void test_a_stuck_controller_is_named_and_nothing_released(void **state) 
         a->may_end = true;
         elector_fixture_unlock(a);
         ELECTOR_AWAIT(a, elector_fixture_may_end);
-        /* its thread is about to exit: the memory that it may use until then is kept */
+        /* The thread is about to exit. The memory that it may use until then is kept. */
         ELECTOR_AWAIT(a, elector_fixture_has_ended);
         struct hf_health *checks = api->host.health;
         hf_electors_free(a->electors);
@@ -181,8 +181,8 @@ static void test_a_second_stop_waits_for_the_first(void **state) {
 }
 
 /*
- * on_change may hang, although it must not: the stop then ends at its limit, reports it every time,
- * and frees nothing that the loop uses.
+ * on_change hangs, although it must not. The stop ends at its limit, reports this every time, and
+ * frees nothing that the loop uses.
  */
 struct hang {
         atomic_bool hangs, entered;
@@ -217,7 +217,7 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         assert_null(hf_electors_free(a->electors));   /* the loop still runs: they are leaked */
         assert_false(hf_elector_may_act(a->elector)); /* the validity has ended by itself */
         atomic_store(&hang.hangs, false);
-        pthread_join(a->electors->thread, NULL); /* it goes on, is told to stop, and ends */
+        pthread_join(a->electors->thread, NULL); /* it continues, handles the stop, and ends */
         assert_true(a->electors->loop_over);
         /* now they may be freed, for the leak checkers */
         a->electors->state = HF__ELECTORS_STOPPED;
@@ -251,7 +251,7 @@ static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **s
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
         ELECTOR_AWAIT(a, elector_fixture_leads);
         fake_api_client_set_mode(a->client, FAKE_API_HANGS);
-        /* joined: the work could end although its own writes hung */
+        /* The work has ended although its own writes hung. */
         ELECTOR_AWAIT(a, elector_fixture_follows);
         assert_int_equal(a->n_running, 0);
         assert_false(hf_elector_may_act(a->elector));
@@ -268,7 +268,7 @@ static void test_refusals_end_the_term_and_it_leads_again_later(void **state) {
         ELECTOR_AWAIT(a, elector_fixture_leads);
         fake_api_client_refuse_writes(a->client, HF_E_FORBIDDEN, 0);
         ELECTOR_AWAIT(a, elector_fixture_follows);
-        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(a->client, FAKE_API_RESPONDS);
         ELECTOR_AWAIT(a, elector_fixture_leads_again);
         elector_fixture_stop(a);
         elector_fixture_check_commits(api);
@@ -441,7 +441,7 @@ static void test_the_hook_pair_starts_and_stops_everything(void **state) {
         fake_api_free(api);
 }
 
-/* A stuck thread is left alone on purpose, so it is no error here that it is never joined. */
+/* The test leaves a stuck thread alone on purpose, so the sanitizer must not report it. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
 

@@ -51,7 +51,7 @@ static bool one_more_has_ended(void *ctx) {
  * CR12: The real locks over two Leases: both are held, writes are fenced by both, the loss of
  * either ends the term, and a stop releases both.
  */
-static void test_two_leases_are_led_as_one(void **state) {
+static void test_two_leases_make_one_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct pair pair = {.a = elector_fixture_start_migrating(api, "a"),
                             .b = elector_fixture_start_migrating(api, "b")};
@@ -88,8 +88,8 @@ static void test_two_leases_are_led_as_one(void **state) {
 }
 
 /*
- * The leader of two Leases loses the API, or the replies to writes that were applied: its term ends
- * in time, and one of the two leads again.
+ * The leader of two Leases cannot reach the API, or loses the replies to applied writes. Its term
+ * ends in time, and one of the two processes leads again.
  */
 static void test_two_leases_survive_a_bad_connection(void **state) {
         static const enum fake_api_mode modes[] = {FAKE_API_HANGS, FAKE_API_LOSES_REPLIES};
@@ -110,7 +110,7 @@ static void test_two_leases_survive_a_bad_connection(void **state) {
                 elector_fixture_await(api, one_more_has_ended, &pair, __LINE__);
                 if (modes[i] == FAKE_API_HANGS)
                         ELECTOR_AWAIT(second, elector_fixture_leads);
-                fake_api_client_set_mode(first->client, FAKE_API_ANSWERS);
+                fake_api_client_set_mode(first->client, FAKE_API_RESPONDS);
                 elector_fixture_await(api, one_leads, &pair, __LINE__);
         }
         elector_fixture_stop(pair.a);
@@ -151,7 +151,7 @@ static void test_bad_migrations_are_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_two_leases_are_led_as_one),
+                cmocka_unit_test(test_two_leases_make_one_term),
                 cmocka_unit_test(test_two_leases_survive_a_bad_connection),
                 cmocka_unit_test(test_bad_migrations_are_refused),
         };

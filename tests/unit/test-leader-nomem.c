@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens without memory or threads. Each scenario runs again and again, and the n-th
- * allocation (or thread) of the library in it fails, for every n, on whichever thread it happens. A
- * call either does its work or reports the failure, and what failed in the background is retried.
- * Leak checkers look after the rest.
+ * Failing allocations and thread creations. Each scenario runs again and again, and the n-th
+ * allocation (or thread creation) of the library in it fails, for every n, on whichever thread it
+ * happens. A function either does its work or reports the failure, and background work is retried.
+ * Leak checkers detect what is not freed.
  *
- * The linker sends all allocations here (--wrap). Those of the fake API server do not fail: it says
- * when a thread is in its code (fake_api_shield).
+ * The linker redirects all allocations to this file (--wrap). Allocations of the fake API server do
+ * not fail: it reports when a thread runs its code (fake_api_shield).
  */
 #undef NDEBUG
 #include <assert.h>
@@ -95,7 +95,7 @@ static void leave_fake(void) { shielded--; }
 
 static bool is_shortage(int r) { return r == -ENOMEM || r == -EAGAIN; }
 
-/* ---- an elector's life ---- */
+/* ---- an elector ---- */
 
 struct fixture {
         struct fake_api *api;
@@ -202,7 +202,7 @@ static void test_an_elector_leads_or_reports_the_failure(void **state) {
         assert_true(n > 20);
 }
 
-/* ---- a work queue's ---- */
+/* ---- a work queue ---- */
 
 static void queue_life(int n) {
         static const struct hf_host host = {.size = sizeof host};
@@ -241,21 +241,21 @@ static void test_a_queue_keeps_the_keys_it_accepted(void **state) {
         assert_true(n > 50);
 }
 
-/* ---- calls over HTTP ---- */
+/* ---- requests over HTTP ---- */
 
-struct answers {
+struct replies {
         pthread_mutex_t mu;
         pthread_cond_t cond;
         int n;
 };
 
 static void count_reply(void *ctx, const struct hf_response *reply) {
-        struct answers *answers = ctx;
+        struct replies *replies = ctx;
         assert(reply->error != 0);
-        pthread_mutex_lock(&answers->mu);
-        answers->n++;
-        pthread_cond_broadcast(&answers->cond);
-        pthread_mutex_unlock(&answers->mu);
+        pthread_mutex_lock(&replies->mu);
+        replies->n++;
+        pthread_cond_broadcast(&replies->cond);
+        pthread_mutex_unlock(&replies->mu);
 }
 
 static void count_end(void *ctx, int error, const struct hf_status *status) {
@@ -279,7 +279,7 @@ static void rest_life(int n) {
                                            .n_body = 2,
                                            .fence = &fence};
         const struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}, .ns = "a"};
-        struct answers answers = {.mu = PTHREAD_MUTEX_INITIALIZER,
+        struct replies replies = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                   .cond = PTHREAD_COND_INITIALIZER};
         struct hf_client *client = NULL;
         int expected = 0;
@@ -288,20 +288,20 @@ static void rest_life(int n) {
         int r = hf_rest_client_new(&host, &config, &client, NULL);
         assert_true(r == 0 || is_shortage(r));
         if (r == 0) {
-                r = hf_client_request(client, &request, count_reply, &answers, NULL);
+                r = hf_client_request(client, &request, count_reply, &replies, NULL);
                 assert_true(r == 0 || is_shortage(r));
                 expected += r == 0;
-                r = hf_client_watch(client, &spec, no_event, count_end, &answers, NULL);
+                r = hf_client_watch(client, &spec, no_event, count_end, &replies, NULL);
                 assert_true(r == 0 || is_shortage(r));
                 expected += r == 0;
         }
-        pthread_mutex_lock(&answers.mu);
-        while (answers.n < expected)
-                pthread_cond_wait(&answers.cond, &answers.mu);
-        pthread_mutex_unlock(&answers.mu);
+        pthread_mutex_lock(&replies.mu);
+        while (replies.n < expected)
+                pthread_cond_wait(&replies.cond, &replies.mu);
+        pthread_mutex_unlock(&replies.mu);
         disarm();
         hf_client_free(client);
-        assert_int_equal(answers.n, expected);
+        assert_int_equal(replies.n, expected);
 }
 
 static void test_every_accepted_request_gets_a_reply(void **state) {
@@ -312,7 +312,7 @@ static void test_every_accepted_request_gets_a_reply(void **state) {
         assert_true(n > 10);
 }
 
-/* ---- a cache's ---- */
+/* ---- an informer ---- */
 
 static void cache_life(int n) {
         static const struct hf_host host = {.size = sizeof host};
@@ -346,7 +346,7 @@ static void cache_life(int n) {
         fake_api_free(api);
 }
 
-static void test_a_cache_syncs_or_reports_the_failure(void **state) {
+static void test_an_informer_syncs_or_reports_the_failure(void **state) {
         int n = 0;
         do
                 cache_life(n++);
@@ -408,7 +408,7 @@ static void ledger_life(int n) {
         r = r != 0 ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
         r = r != 0 ? r : hf__json_parse(text.data, text.n, &json, NULL);
         r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
-        r = r != 0 ? r : hf__content_see(content, sizeof content - 1, &seen);
+        r = r != 0 ? r : hf__content_inspect(content, sizeof content - 1, &seen);
         r = r != 0 ? r : hf__step_body_replacement(&step, content, sizeof content - 1, &body);
         disarm();
         assert_true(r == 0 || is_shortage(r));
@@ -438,7 +438,7 @@ int main(void) {
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
                 cmocka_unit_test(test_every_accepted_request_gets_a_reply),
-                cmocka_unit_test(test_a_cache_syncs_or_reports_the_failure),
+                cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
         fake_api_shield = (struct fake_api_shield){.enter = enter_fake, .leave = leave_fake};

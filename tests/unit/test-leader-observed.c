@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is visible of an elector from outside: health, metrics, Events, who leads, and that it
- * leaves nothing behind. Over the fake API server, in real time with short timings. Tests wait for
- * events, with a limit far beyond what they take.
+ * What an elector shows to the outside: health, metrics, Events, the leader; and that it leaves
+ * nothing behind. Over the fake API server, in real time with short timings. Tests wait for events,
+ * with a limit far above what they take.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -101,7 +101,8 @@ static void await_at(struct fixture *f, bool (*test)(struct fixture *f), int lin
         hf_nsec until = hf_now(clock) + GUARD;
         while (!test(f)) {
                 if (hf_now(clock) > until)
-                        fail_msg("line %d: what was waited for did not come", line);
+                        fail_msg("line %d: the condition did not become true within the time limit",
+                                 line);
                 pthread_mutex_lock(&f->api->mu);
                 (void)clock->wait(clock->ctx, &f->api->changed, &f->api->mu,
                                   hf_now(clock) + 10 * HF_NSEC_PER_MSEC);
@@ -127,7 +128,7 @@ static bool follows_somebody(struct fixture *f) {
 }
 static bool is_stopped(struct fixture *f) { return info_of(f).state == HF_STOPPED; }
 
-static void note_check(void *ctx, const char *name, bool healthy, const char *reason) {
+static void add_check(void *ctx, const char *name, bool healthy, const char *reason) {
         char *text = ctx;
         size_t n = strlen(text);
         (void)snprintf(text + n, 600 - n, "%s %s %s\n", name, healthy ? "ok" : "failed",
@@ -135,7 +136,7 @@ static void note_check(void *ctx, const char *name, bool healthy, const char *re
 }
 static bool health_says(struct fixture *f, unsigned endpoint, const char *words) {
         char text[600] = "";
-        (void)hf_health_each(f->host.health, endpoint, note_check, text);
+        (void)hf_health_each(f->host.health, endpoint, add_check, text);
         return strstr(text, words) != NULL;
 }
 static bool lock_failed(struct fixture *f) {
@@ -166,7 +167,7 @@ static double metric(struct fixture *f, const char *name) {
 /* ---- health ---- */
 
 /* CG21, CG24, CG25 */
-static void test_health_during_and_after_a_term(void **state) {
+static void test_health_is_good_during_and_after_a_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
         assert_true(health_says(a, HF_LIVEZ, "leaderElection ok")); /* before anything is known */
@@ -184,8 +185,8 @@ static void test_health_during_and_after_a_term(void **state) {
 }
 
 /*
- * CG22, CG25: If the loop hangs, the gate's deadline passes beyond the end of the lease. The check
- * reads the info, not the loop.
+ * CG22, CG25: If the loop hangs, the deadline of the gate passes, and then the lease expires. The
+ * check reads the published state and does not need the loop.
  */
 static void test_a_leader_long_expired_is_unhealthy(void **state) {
         struct fake_api *api = fake_api_new();
@@ -209,7 +210,7 @@ static void test_a_leader_long_expired_is_unhealthy(void **state) {
 }
 
 /* CG23 */
-static void test_a_standby_that_cannot_reach_the_lock_says_so(void **state) {
+static void test_a_standby_that_cannot_reach_the_lock_reports_it(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
         AWAIT(a, leads);
@@ -219,10 +220,10 @@ static void test_a_standby_that_cannot_reach_the_lock_says_so(void **state) {
         fake_api_client_set_mode(b->client, FAKE_API_HANGS);
         AWAIT(b, lock_failed);
         assert_true(health_says(b, HF_HEALTHZ, "lease kube-system/lead has not been reached for"));
-        /* and it is not killed because of that */
+        /* Livez stays healthy, so the process is not restarted because of that. */
         assert_true(health_says(b, HF_LIVEZ, "leaderElection ok"));
         assert_true(metric(b, "holdfast_leader_lock_silence_seconds") > 1);
-        fake_api_client_set_mode(b->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(b->client, FAKE_API_RESPONDS);
         AWAIT(b, lock_is_ok);
         assert_int_equal(hf_electors_stop(b->electors, NULL), 0);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
@@ -290,7 +291,7 @@ static void test_metrics_follow_a_term(void **state) {
                      metric(a, "holdfast_leader_leaderless_seconds_total") > 1);
         fake_api_client_refuse_writes(a->client, HF_E_FORBIDDEN, 0);
         AWAIT(a, failed_by_refusal);
-        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(a->client, FAKE_API_RESPONDS);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         assert_true(metric(a, "leader_election_master_status{name=\"lead\"}") == 0);
         assert_true(metric(a, "holdfast_leader_term{lease=\"kube-system/lead\"}") == 0);
@@ -310,7 +311,7 @@ static void test_time_without_a_leader_is_counted(void **state) {
         fake_api_client_set_mode(a->client, FAKE_API_HANGS);
         AWAIT(a, was_leaderless); /* x is dead, and nobody can take over */
         assert_true(metric(a, "leader_election_master_status{name=\"lead\"}") == 0);
-        fake_api_client_set_mode(a->client, FAKE_API_ANSWERS);
+        fake_api_client_set_mode(a->client, FAKE_API_RESPONDS);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         fixture_free(a);
         fake_api_free(api);
@@ -324,27 +325,27 @@ static bool has_object(struct fake_api *api, const char *key, const char *words)
         free(text);
         return has;
 }
-static bool told_of_the_begin(struct fixture *f) {
+static bool has_begin_event(struct fixture *f) {
         return has_object(f->api, "events/kube-system/lead.leader-0-became", "\"a became leader\"");
 }
-static bool told_of_the_end(struct fixture *f) {
+static bool has_end_event(struct fixture *f) {
         return has_object(f->api, "events/kube-system/lead.leader-0-stopped",
                           "\"a stopped leading\"");
 }
 static bool knows_nobody(struct fixture *f) { return info_of(f).state != HF_LEADING; }
 
 /* CG30 */
-static void test_events_tell_who_led(void **state) {
+static void test_events_name_each_leader(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
         AWAIT(a, leads);
-        AWAIT(a, told_of_the_begin);
-        assert_false(told_of_the_end(a));
+        AWAIT(a, has_begin_event);
+        assert_false(has_end_event(a));
         fake_api_put(api, "leases/kube-system/lead",
                      "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
                      "\"leaseDurationSeconds\":60}}");
         AWAIT(a, knows_nobody);
-        AWAIT(a, told_of_the_end);
+        AWAIT(a, has_end_event);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
         assert_true(is_stopped(a));
         fixture_free(a);
@@ -379,49 +380,49 @@ static void test_no_thread_is_left(void **state) {
         fake_api_free(api);
 }
 
-struct asker {
+struct reader {
         struct fixture *f;
         atomic_bool over;
         unsigned long n;
 };
 
-static void *ask_main(void *ctx) {
-        struct asker *asker = ctx;
-        for (; !atomic_load(&asker->over); asker->n++) {
-                (void)health_says(asker->f, HF_HEALTHZ, "ok");
-                (void)info_of(asker->f);
-                (void)hf_elector_may_act(asker->f->elector);
-                (void)metric(asker->f, "holdfast_leader_term");
+static void *reader_main(void *ctx) {
+        struct reader *reader = ctx;
+        for (; !atomic_load(&reader->over); reader->n++) {
+                (void)health_says(reader->f, HF_HEALTHZ, "ok");
+                (void)info_of(reader->f);
+                (void)hf_elector_may_act(reader->f->elector);
+                (void)metric(reader->f, "holdfast_leader_term");
         }
         return NULL;
 }
 
 /*
- * CG20: Everything that may be read is read all the time, while terms begin and end. The thread
- * sanitizer checks.
+ * CG20: Another thread reads all information all the time while terms begin and end. The thread
+ * sanitizer checks this.
  */
 static void test_information_can_be_read_at_any_time(void **state) {
         struct fake_api *api = fake_api_new();
         struct fixture *a = fixture_start(api, "a");
-        struct asker asker = {.f = a};
+        struct reader reader = {.f = a};
         pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, ask_main, &asker), 0);
+        assert_int_equal(pthread_create(&thread, NULL, reader_main, &reader), 0);
         for (int i = 0; i < 3; i++) {
                 AWAIT(a, leads);
                 hf_elector_end_term(a->elector);
                 AWAIT(a, knows_nobody);
         }
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
-        atomic_store(&asker.over, true);
+        atomic_store(&reader.over, true);
         pthread_join(thread, NULL);
-        assert_true(asker.n > 0);
+        assert_true(reader.n > 0);
         fixture_free(a);
         fake_api_free(api);
 }
 
 /*
- * When the loop reads this clock after the Lease was acquired, the clock ends the term, before the
- * loop knows that it has acquired it.
+ * A clock that ends the term when the loop reads it after the acquire, before the loop knows that
+ * it has acquired the Lease.
  */
 static struct ender {
         _Atomic(struct fixture *) f;
@@ -502,13 +503,13 @@ static void test_each_election_is_seen_by_all(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_health_during_and_after_a_term),
+                cmocka_unit_test(test_health_is_good_during_and_after_a_term),
                 cmocka_unit_test(test_a_leader_long_expired_is_unhealthy),
-                cmocka_unit_test(test_a_standby_that_cannot_reach_the_lock_says_so),
+                cmocka_unit_test(test_a_standby_that_cannot_reach_the_lock_reports_it),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_reported_and_left_alone),
                 cmocka_unit_test(test_metrics_follow_a_term),
                 cmocka_unit_test(test_time_without_a_leader_is_counted),
-                cmocka_unit_test(test_events_tell_who_led),
+                cmocka_unit_test(test_events_name_each_leader),
                 cmocka_unit_test(test_no_thread_is_left),
                 cmocka_unit_test(test_information_can_be_read_at_any_time),
                 cmocka_unit_test(test_a_term_can_be_ended_before_the_loop_knows_of_it),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Caches, a queue and workers of one term: what reaches reconcile, when, and what is left behind.
+ * Informers, a queue and workers in one term: what reaches reconcile, when, and what is left
+ * behind.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -84,7 +85,7 @@ static void let_go(void) {
         pthread_mutex_unlock(&f.mu);
 }
 
-/* It does not return before hold_until keys are in work, or the test releases it. */
+/* Does not return before hold_until keys are being handled, or the test releases it. */
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         int r = 0;
 
@@ -215,11 +216,11 @@ static void end_term(void) {
         await_end();
 }
 
-/* ---- what is worked on ---- */
+/* ---- which keys are handled ---- */
 
 /*
- * LK01: The next leader acts on changes from before its term, even if its cache has seen them long
- * before.
+ * LK01: The next leader handles changes from before its term, even if its informer has seen them
+ * long ago.
  */
 static void test_each_term_gets_all_present_objects(void **state) {
         setup(1);
@@ -238,10 +239,10 @@ static void test_each_term_gets_all_present_objects(void **state) {
 }
 
 /*
- * The revisions of a foreign server may not be numbers: a consistent list then stands for
- * everything written before.
+ * Revisions of a foreign server may not be numbers. Then a consistent list proves that the informer
+ * has everything written before.
  */
-static void test_a_revision_that_is_not_a_number(void **state) {
+static void test_opaque_revisions_cause_a_consistent_list(void **state) {
         setup(2);
         fake_api_put_thing(f.apis[0], "a", "one", "1");
         assert_int_equal(hf_informer_wait_all(f.informers, 2, NULL, hf_cancel_never()), 0);
@@ -255,7 +256,7 @@ static void test_a_revision_that_is_not_a_number(void **state) {
         teardown();
 }
 
-static void test_events_follow_the_replay(void **state) {
+static void test_events_come_after_the_replay(void **state) {
         setup(1);
         begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
         await_done(1);
@@ -266,10 +267,10 @@ static void test_events_follow_the_replay(void **state) {
         teardown();
 }
 
-static void test_several_caches_feed_one_queue(void **state) {
+static void test_several_informers_feed_one_queue(void **state) {
         setup(2);
         fake_api_put_thing(f.apis[0], "", "ws", "1");
-        begin_term(fake_api_write_elsewhere(f.apis[0], 1));
+        begin_term(fake_api_raise_revision(f.apis[0], 1));
         await_done(1);
         fake_api_put_thing(f.apis[1], "ws", "child", "1");
         await_done(2);
@@ -278,8 +279,11 @@ static void test_several_caches_feed_one_queue(void **state) {
         teardown();
 }
 
-/* CR15: No handler is added to a cache before all caches have reached the acquiring revision. */
-static void test_all_caches_reach_the_acquiring_revision_first(void **state) {
+/*
+ * CR15: No handler is added to an informer before all informers have reached the acquiring
+ * revision.
+ */
+static void test_all_informers_reach_the_acquiring_revision_first(void **state) {
         setup(2);
         assert_int_equal(hf_informer_wait_all(f.informers, 2, NULL, hf_cancel_never()), 0);
         fake_api_client_hold_requests(f.clients[1], true);
@@ -306,7 +310,7 @@ static void test_a_failure_is_tried_again(void **state) {
 }
 
 /* An error that looks like the end of the term may come from a token of the embedding program. */
-static void test_a_cancellation_of_its_own_is_tried_again(void **state) {
+static void test_a_cancellation_by_another_token_is_retried(void **state) {
         static const int failures[] = {HF_E_CANCELED, HF_E_NOT_LEADER, HF_E_STALE_TERM};
         for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
                 setup(1);
@@ -320,7 +324,7 @@ static void test_a_cancellation_of_its_own_is_tried_again(void **state) {
         }
 }
 
-static void test_every_instance_needs_no_revision(void **state) {
+static void test_a_controller_of_every_instance_waits_for_no_revision(void **state) {
         setup(1);
         fake_api_put_thing(f.apis[0], "a", "one", "1");
         begin_term(0);
@@ -371,7 +375,7 @@ static void test_workers_share_the_keys(void **state) {
                 snprintf(name, sizeof name, "n%d", i);
                 fake_api_put_thing(f.apis[0], "a", name, "1");
         }
-        begin_term(fake_api_write_elsewhere(f.apis[0], 1));
+        begin_term(fake_api_raise_revision(f.apis[0], 1));
         await_done(8);
         end_term();
         assert_int_equal(f.most_inside, 4);
@@ -405,7 +409,9 @@ static void hold_three(void) {
 }
 
 static void await_depth(size_t n) {
-        /* The handler was called for all keys once the cache has reached a newer revision. */
+        /*
+         * When the informer has reached a newer revision, its handler has been called for all keys.
+         */
         char revision[24];
         snprintf(revision, sizeof revision, "%llu",
                  (unsigned long long)fake_api_put_thing(f.apis[0], "a", "three", "2"));
@@ -433,12 +439,12 @@ static void test_abort_drops_what_is_queued(void **state) {
         teardown();
 }
 
-static void test_a_term_ends_while_it_waits_for_its_caches(void **state) {
+static void test_a_term_can_end_while_it_waits_for_its_informers(void **state) {
         setup(1);
         assert_int_equal(hf_informer_wait(f.informers[0], NULL, hf_cancel_never()), 0);
         fake_api_client_hold_requests(f.clients[0], true);
         unsigned n_lists = fake_api_n_lists(f.apis[0]);
-        begin_term(fake_api_write_elsewhere(f.apis[0], 100));
+        begin_term(fake_api_raise_revision(f.apis[0], 100));
         while (fake_api_n_lists(f.apis[0]) == n_lists)
                 sched_yield();
         end_term();
@@ -477,19 +483,19 @@ static void test_terms_do_not_accumulate(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_term_gets_all_present_objects),
-                cmocka_unit_test(test_a_revision_that_is_not_a_number),
-                cmocka_unit_test(test_events_follow_the_replay),
-                cmocka_unit_test(test_several_caches_feed_one_queue),
-                cmocka_unit_test(test_all_caches_reach_the_acquiring_revision_first),
+                cmocka_unit_test(test_opaque_revisions_cause_a_consistent_list),
+                cmocka_unit_test(test_events_come_after_the_replay),
+                cmocka_unit_test(test_several_informers_feed_one_queue),
+                cmocka_unit_test(test_all_informers_reach_the_acquiring_revision_first),
                 cmocka_unit_test(test_a_failure_is_tried_again),
-                cmocka_unit_test(test_a_cancellation_of_its_own_is_tried_again),
-                cmocka_unit_test(test_every_instance_needs_no_revision),
+                cmocka_unit_test(test_a_cancellation_by_another_token_is_retried),
+                cmocka_unit_test(test_a_controller_of_every_instance_waits_for_no_revision),
                 cmocka_unit_test(test_bad_configurations_are_refused),
                 cmocka_unit_test(test_workers_share_the_keys),
                 cmocka_unit_test(test_a_key_is_with_one_worker_at_a_time),
                 cmocka_unit_test(test_drain_finishes_what_is_queued),
                 cmocka_unit_test(test_abort_drops_what_is_queued),
-                cmocka_unit_test(test_a_term_ends_while_it_waits_for_its_caches),
+                cmocka_unit_test(test_a_term_can_end_while_it_waits_for_its_informers),
                 cmocka_unit_test(test_terms_do_not_accumulate),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

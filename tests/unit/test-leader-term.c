@@ -159,8 +159,8 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
 /* ---- a gated term's client ---- */
 
 /*
- * Keeps one request, completes it when it is cancelled, and notes whether the controllers had been
- * told by then.
+ * Keeps one request, completes it when it is canceled, and records whether the controllers were
+ * aborted before that.
  */
 struct keeper {
         struct hf_client base; /* first */
@@ -168,7 +168,7 @@ struct keeper {
         void *ctx;
         struct hf_cancel *abort;
         int n_calls;
-        bool told_first;
+        bool aborted_first;
 };
 
 static int keep_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
@@ -185,13 +185,13 @@ static void keep_cancel(struct hf_client *self, uint64_t id) {
         struct keeper *keeper = (struct keeper *)self;
         const struct hf_response reply = {.error = HF_E_CANCELED};
         assert_int_equal(id, 7);
-        keeper->told_first = hf_cancel_fired(keeper->abort);
+        keeper->aborted_first = hf_cancel_fired(keeper->abort);
         keeper->done(keeper->ctx, &reply);
 }
 
-static void note_reply(void *ctx, const struct hf_response *reply) { *(int *)ctx = reply->error; }
+static void record_error(void *ctx, const struct hf_response *reply) { *(int *)ctx = reply->error; }
 
-/* The test's thread uses the term's client; the controller only passes it on. */
+/* The thread of the test uses the client of the term, which the controller passes on. */
 struct shown {
         sem_t ready;
         struct hf_term *term;
@@ -234,20 +234,20 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
         pthread_mutex_init(&joint.mu, NULL);
         hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
-        /* it is open all the time: only the end of the term refuses */
+        /* The gate is open all the time, so only the end of the term rejects writes. */
         hf__gate_open(&gate, HF_NSEC_NEVER);
         assert_int_equal(hf__term_new(&host, &config, &work), 0);
         while (sem_wait(&shown.ready) != 0)
                 ;
         keeper.abort = hf_term_abort(shown.term);
-        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, note_reply, &error,
+        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, record_error, &error,
                                            NULL),
                          0);
         assert_int_equal(error, -1);
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         assert_int_equal(error, HF_E_CANCELED); /* the request under way */
-        assert_false(keeper.told_first);
-        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, note_reply, &error,
+        assert_false(keeper.aborted_first);
+        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, record_error, &error,
                                            NULL),
                          0);
         assert_int_equal(error, HF_E_NOT_LEADER);
@@ -261,7 +261,7 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
 
 /* ---- order ---- */
 
-/* What happened, in order: "+a" begins, "!a" reports its start, "-a" returns. */
+/* The order of events: "+a" begins, "!a" reports its start, "-a" returns. */
 struct history {
         pthread_mutex_t mu;
         pthread_cond_t changed;
@@ -270,7 +270,7 @@ struct history {
 
 static struct history history = {.mu = PTHREAD_MUTEX_INITIALIZER};
 
-static void note(const char *what, const char *name) {
+static void record(const char *what, const char *name) {
         pthread_mutex_lock(&history.mu);
         strcat(strcat(history.text, what), name);
         pthread_cond_broadcast(&history.changed);
@@ -311,12 +311,12 @@ static void forget_history(void) {
 
 /* ctx: its name. Reports its start at once, and runs until it is drained. */
 static int orderly(struct hf_term *term, void *ctx) {
-        note("+", ctx);
-        note("!", ctx);
+        record("+", ctx);
+        record("!", ctx);
         hf_term_started(term);
         hf_term_started(term);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        note("-", ctx);
+        record("-", ctx);
         return 0;
 }
 
@@ -347,8 +347,8 @@ static void test_controllers_start_in_order_and_drain_in_reverse(void **state) {
 }
 
 static int finishes(struct hf_term *term, void *ctx) {
-        note("+", ctx);
-        note("-", ctx);
+        record("+", ctx);
+        record("-", ctx);
         return 0;
 }
 
@@ -366,22 +366,25 @@ static void test_a_controller_that_returned_0_counts_as_started_and_drained(void
         expect_history("+a-a+b!b-b");
 }
 
-/* Fails in its first two runs, before its start. Then it starts, fails once more, and stays. */
+/*
+ * Fails in its first two runs before it reports its start. Then it starts, fails once more, and
+ * runs on.
+ */
 static int struggles(struct hf_term *term, void *ctx) {
         atomic_int *n = ctx;
         int run = atomic_fetch_add(n, 1);
-        note("+", "a");
+        record("+", "a");
         if (run < 2)
                 return HF_E_UNAVAILABLE;
         if (run == 2) {
-                note("!", "a");
+                record("!", "a");
                 hf_term_started(term);
                 await_words("!b ");
                 return HF_E_UNAVAILABLE;
         }
-        note("#", "a");
+        record("#", "a");
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        note("-", "a");
+        record("-", "a");
         return 0;
 }
 
@@ -402,15 +405,15 @@ static void test_a_failing_controller_blocks_others_only_before_its_start(void *
 
 /* Never reports its start. ctx: its name. */
 static int hesitates(struct hf_term *term, void *ctx) {
-        note("+", ctx);
+        record("+", ctx);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        note("-", ctx);
+        record("-", ctx);
         return 0;
 }
 
 static bool is_said_to_be_settled(void *ctx) { return strcmp(ctx, "a") == 0; }
 
-/* It never calls hf_term_started, and is drained last nevertheless. */
+/* It never calls hf_term_started, but it is still drained last. */
 static void test_a_settled_controller_blocks_nobody(void **state) {
         struct joint joint;
         struct hf_controller controllers[] = {{.name = "a",
@@ -449,13 +452,13 @@ static void test_the_drain_skips_controllers_that_never_began(void **state) {
 
 /* Ignores its drain. ctx: its name. */
 static int lingers(struct hf_term *term, void *ctx) {
-        note("+", ctx);
+        record("+", ctx);
         hf_term_started(term);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
-        note("~", ctx);
+        record("~", ctx);
         (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
         await_words("-a ");
-        note("-", ctx);
+        record("-", ctx);
         return 0;
 }
 
@@ -475,7 +478,7 @@ static void test_an_abort_reaches_all_controllers_at_once(void **state) {
         hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
         hf__term_free(work);
-        expect_history("+a!a+b~b-a-b"); /* a did not wait for b any more */
+        expect_history("+a!a+b~b-a-b"); /* a no longer waited for b */
 }
 
 /* Every interleaving of starts, returns and the drain ends, whoever is last. */

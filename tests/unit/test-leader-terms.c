@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many terms in one process, and what they leave behind. Under valgrind (tools/test valgrind) that
- * includes every byte. tests/bench/terms.py runs ten thousand against a real server.
+ * Many terms in one process leave nothing behind. Valgrind (tools/test valgrind) checks this to the
+ * byte. tests/bench/terms.py runs ten thousand terms against a real server.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -26,8 +26,8 @@
 #define N_TERMS 60 /* or HOLDFAST_TERMS of them, for valgrind */
 
 /*
- * The Lease is on one server, the controllers' objects on another, so its revisions mean nothing
- * there.
+ * The Lease is on one server and the objects of the controllers on another, so the revisions of the
+ * Lease mean nothing there.
  */
 static struct {
         struct fake_api *things;

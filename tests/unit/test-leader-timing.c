@@ -33,7 +33,7 @@ static void refused(struct hf_leader_timing t, const char *message) {
 }
 
 /* CR04, ET10 */
-static void test_defaults(void **state) {
+static void test_defaults_follow_from_the_three_durations(void **state) {
         struct hf_leader_timing t = timing(0, 0, 0);
 
         assert_int_equal(t.lease_duration, 15 * S);
@@ -82,7 +82,7 @@ static void test_broken_relations_are_named(void **state) {
         assert_int_equal(hf_leader_timing_check(&t, NULL), HF_E_INVALID);
 }
 
-static void test_worst_takeover(void **state) {
+static void test_the_worst_case_of_a_take_over_is_computed(void **state) {
         struct hf_leader_timing t = timing(15 * S, 10 * S, 2 * S);
 
         assert_int_equal(hf_leader_timing_worst_takeover(&t),
@@ -99,7 +99,7 @@ static void refused_lock(const char *type, const char *message) {
 /*
  * CR08, CR09: "leases" is the default. For the lock types of the past the message says what to use.
  */
-static void test_lock_types(void **state) {
+static void test_only_the_lock_type_leases_is_accepted(void **state) {
         assert_int_equal(hf_leader_lock_type_check(NULL, NULL), 0);
         assert_int_equal(hf_leader_lock_type_check("leases", NULL), 0);
         refused_lock("endpoints", "the lock type endpoints is gone: migrate to leases");
@@ -113,10 +113,10 @@ static void test_lock_types(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_defaults),
+                cmocka_unit_test(test_defaults_follow_from_the_three_durations),
                 cmocka_unit_test(test_broken_relations_are_named),
-                cmocka_unit_test(test_worst_takeover),
-                cmocka_unit_test(test_lock_types),
+                cmocka_unit_test(test_the_worst_case_of_a_take_over_is_computed),
+                cmocka_unit_test(test_only_the_lock_type_leases_is_accepted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,14 +16,15 @@
 
 static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
                   enum two_lease_knowledge b) {
-        int process = (int)(two_lease_fixture_draw(f) % f->n_processes);
+        int process = (int)(two_lease_fixture_random(f) % f->n_processes);
 
-        switch (two_lease_fixture_draw(f) % 8) {
+        switch (two_lease_fixture_random(f) % 8) {
         case 0: two_lease_fixture_crash(f, process); break;
         case 1:
-                f->processes[process].paused_until = f->now + two_lease_fixture_up_to(f, 40 * SEC);
+                f->processes[process].paused_until =
+                        f->now + two_lease_fixture_random_below(f, 40 * SEC);
                 break;
-        case 2: two_lease_fixture_order(f, process, HF__EV_STOP); break;
+        case 2: two_lease_fixture_feed(f, process, HF__EV_STOP); break;
         case 3:
         case 4:
                 if (!f->processes[process].alive || f->processes[process].core.state == HF_STOPPED)
@@ -32,7 +33,7 @@ static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
                                                 NULL); /* another version may start in its place */
                 break;
         case 5: {
-                int side = (int)(two_lease_fixture_draw(f) % 2);
+                int side = (int)(two_lease_fixture_random(f) % 2);
                 struct hf__record same = f->lease[side];
                 if (same.exists)
                         two_lease_fixture_put(f, side, &same); /* the labels are edited */
@@ -51,12 +52,12 @@ static void schedule(struct two_lease_fixture *f, enum two_lease_knowledge a,
         for (int i = 0; i < TWO_LEASE_MAX_PROCESSES; i++)
                 two_lease_fixture_start(f, i, i % 2 ? a : b, NULL);
         while (f->now < until) {
-                two_lease_fixture_run_for(f, two_lease_fixture_up_to(f, 6 * SEC));
+                two_lease_fixture_run_for(f, two_lease_fixture_random_below(f, 6 * SEC));
                 chaos(f, a, b);
         }
 }
 
-/* No more faults: within a few lease durations one process leads, and goes on leading. */
+/* Ends the faults. Within a few lease durations one process must lead, and continue to lead. */
 static void calm(struct two_lease_fixture *f, enum two_lease_knowledge kind) {
         f->faults = false;
         for (int i = 0; i < TWO_LEASE_MAX_PROCESSES; i++) {
@@ -109,7 +110,7 @@ static void test_both_and_new_never_lead_together(void **state) {
 }
 
 /*
- * Why the middle step of a migration is necessary. It also shows that this test detects an overlap.
+ * This shows why the middle step of a migration is necessary, and that the test detects an overlap.
  */
 static void test_old_and_new_must_not_run_together(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(5);
@@ -119,11 +120,8 @@ static void test_old_and_new_must_not_run_together(void **state) {
         assert_true(f->n_overlaps > 0);
 }
 
-/*
- * A crash at each reply in turn, and so between any two writes: one of the others leads, and no
- * other one.
- */
-static void test_a_crash_at_any_reply(void **state) {
+/* A crash at each reply, and so between any two writes. Then exactly one of the others leads. */
+static void test_after_a_crash_at_any_reply_one_process_leads(void **state) {
         unsigned n_split = 0;
 
         for (unsigned at = 1; at <= 120; at++) {
@@ -136,7 +134,7 @@ static void test_a_crash_at_any_reply(void **state) {
                         two_lease_fixture_run_for(f, 10 * SEC);
                         for (int k = 0; k < TWO_LEASE_MAX_PROCESSES; k++)
                                 if (f->processes[k].acts && i % 2) {
-                                        two_lease_fixture_order(f, k, HF__EV_STOP);
+                                        two_lease_fixture_feed(f, k, HF__EV_STOP);
                                         two_lease_fixture_run_for(f, 3 * SEC);
                                         two_lease_fixture_start(f, k, f->processes[k].knows, NULL);
                                         break;
@@ -159,7 +157,7 @@ int main(void) {
                 cmocka_unit_test(test_old_and_both_never_lead_together),
                 cmocka_unit_test(test_both_and_new_never_lead_together),
                 cmocka_unit_test(test_old_and_new_must_not_run_together),
-                cmocka_unit_test(test_a_crash_at_any_reply),
+                cmocka_unit_test(test_after_a_crash_at_any_reply_one_process_leads),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

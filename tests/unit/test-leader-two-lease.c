@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two Leases led as one: client-go's scenarios, what ends a term, and what is left behind. */
+/* Two Leases led as one: the scenarios of client-go, what ends a term, and what is left behind. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,8 @@ static void expect_led(const struct two_lease_fixture *f, int64_t transitions) {
         for (int side = OLD; side <= NEW; side++) {
                 assert_string_equal(f->lease[side].holder, "baz");
                 assert_int_equal(f->lease[side].transitions, transitions);
-                assert_int_equal(f->lease[side].acquire_us, f->processes[0].core.mine.acquire_us);
+                assert_int_equal(f->lease[side].acquire_us,
+                                 f->processes[0].core.term_record.acquire_us);
         }
 }
 
@@ -43,7 +44,7 @@ static void expect_refused(const struct two_lease_fixture *f, const char *holder
 }
 
 /* CG39 */
-static void test_creates_both(void **state) {
+static void test_both_leases_are_created(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
@@ -54,7 +55,7 @@ static void test_creates_both(void **state) {
 }
 
 /* CG40 */
-static void test_takes_a_free_old_lease_and_creates_the_new_one(void **state) {
+static void test_a_free_old_lease_is_acquired_and_the_new_one_created(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         given(f, OLD, "");
@@ -64,7 +65,7 @@ static void test_takes_a_free_old_lease_and_creates_the_new_one(void **state) {
 }
 
 /* CG41 */
-static void test_takes_both_when_both_are_free(void **state) {
+static void test_two_free_leases_are_acquired(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         given(f, OLD, "");
@@ -75,7 +76,7 @@ static void test_takes_both_when_both_are_free(void **state) {
 }
 
 /* CG42 */
-static void test_takes_over_a_silent_old_lease(void **state) {
+static void test_an_expired_old_lease_is_taken_over(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         given(f, OLD, "bing");
@@ -87,7 +88,7 @@ static void test_takes_over_a_silent_old_lease(void **state) {
 }
 
 /* CG43 */
-static void test_takes_over_both_when_silent(void **state) {
+static void test_two_expired_leases_are_taken_over(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         given(f, OLD, "bing");
@@ -104,7 +105,7 @@ static void test_with_two_holders_nobody_leads(void **state) {
         given(f, OLD, "bing");
         given(f, NEW, "other");
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
-        for (int i = 0; i < 20; i++) { /* while one of them is renewed, whichever it is */
+        for (int i = 0; i < 20; i++) { /* as long as either of them is renewed */
                 two_lease_fixture_run_for(f, 5 * SEC);
                 expect_refused(f, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
                 struct hf__record renewed = f->lease[i % 2];
@@ -117,8 +118,8 @@ static void test_with_two_holders_nobody_leads(void **state) {
 }
 
 /*
- * The holder with the earlier times is alive: nothing in the combined record changes, except the
- * beat.
+ * The holder with the earlier times is alive. Nothing in the combined record changes except the
+ * change_count.
  */
 static void test_either_of_two_holders_keeps_the_lock(void **state) {
         for (int living = OLD; living <= NEW; living++) {
@@ -137,7 +138,7 @@ static void test_either_of_two_holders_keeps_the_lock(void **state) {
 }
 
 /* The longer of the two durations counts. */
-static void test_waits_for_the_longer_of_two_holders(void **state) {
+static void test_the_longer_of_two_durations_counts(void **state) {
         for (int side = OLD; side <= NEW; side++) {
                 struct two_lease_fixture *f = two_lease_fixture_new(1);
                 given(f, OLD, "bing");
@@ -154,7 +155,7 @@ static void test_waits_for_the_longer_of_two_holders(void **state) {
 }
 
 /* CG45 */
-static void test_takes_over_from_unknown_holders(void **state) {
+static void test_expired_leases_of_unknown_holders_are_taken_over(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         given(f, OLD, HF__TWO_LEASE_UNKNOWN);
@@ -165,7 +166,7 @@ static void test_takes_over_from_unknown_holders(void **state) {
 }
 
 /* CG46, CG48 */
-static void test_leaves_a_fresh_lease_alone(void **state) {
+static void test_a_renewed_lease_is_left_alone(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         given(f, OLD, "bing");
@@ -178,7 +179,7 @@ static void test_leaves_a_fresh_lease_alone(void **state) {
 }
 
 /* CG49 */
-static void test_renews_both(void **state) {
+static void test_both_leases_are_renewed(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(1);
 
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
@@ -194,7 +195,7 @@ static void test_renews_both(void **state) {
 
 /* ---- what ends a term, and what is left behind ---- */
 
-static void test_either_lease_ends_the_term(void **state) {
+static void test_losing_either_lease_ends_the_term(void **state) {
         for (int side = OLD; side <= NEW; side++) {
                 for (int how = 0; how < 3; how++) {
                         struct two_lease_fixture *f = two_lease_fixture_new(2);
@@ -215,10 +216,10 @@ static void test_either_lease_ends_the_term(void **state) {
 }
 
 /*
- * If the new Lease is stolen, the old one still has the leader's name. It is given back when the
- * term's work has certainly ended.
+ * If the new Lease is taken by another process, the old one still names this one. It is released
+ * when the work of the term has certainly ended.
  */
-static void test_half_a_lock_is_given_back(void **state) {
+static void test_a_half_held_lock_is_released(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(3);
 
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
@@ -241,10 +242,10 @@ static void test_half_a_lock_is_given_back(void **state) {
 }
 
 /*
- * Two holders: the old Lease is still mine, and the pair does not have my name. A stop leaves
- * neither Lease in my name.
+ * The old Lease still names this process, but the combined record does not. A stop leaves neither
+ * Lease with its name.
  */
-static void test_a_stop_gives_half_a_lock_back(void **state) {
+static void test_a_stop_releases_a_half_held_lock(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(3);
 
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
@@ -254,7 +255,7 @@ static void test_a_stop_gives_half_a_lock_back(void **state) {
         two_lease_fixture_put(f, NEW, &stolen);
         two_lease_fixture_run_for(f, 2 * SEC);
         assert_string_equal(f->lease[OLD].holder, "baz");
-        two_lease_fixture_order(f, 0, HF__EV_STOP);
+        two_lease_fixture_feed(f, 0, HF__EV_STOP);
         two_lease_fixture_run_for(f, 5 * SEC);
         assert_int_equal(f->processes[0].core.state, HF_STOPPED);
         assert_true(f->processes[0].is_done);
@@ -263,10 +264,10 @@ static void test_a_stop_gives_half_a_lock_back(void **state) {
 }
 
 /*
- * The old Lease is written, and another process holds the new one: processes that know only the old
- * one do not have to wait until it expires.
+ * The old Lease was written, and another process holds the new one. The old one is released, so
+ * that processes that know only the old one need not wait until it expires.
  */
-static void test_a_refused_taking_is_undone(void **state) {
+static void test_a_refused_acquire_is_undone(void **state) {
         struct two_lease_fixture *f = two_lease_fixture_new(3);
 
         given(f, OLD, "");
@@ -287,7 +288,7 @@ static void test_a_stop_releases_both(void **state) {
 
         two_lease_fixture_start(f, 0, KNOWS_BOTH, "baz");
         two_lease_fixture_run_for(f, SEC);
-        two_lease_fixture_order(f, 0, HF__EV_STOP);
+        two_lease_fixture_feed(f, 0, HF__EV_STOP);
         two_lease_fixture_run_for(f, 3 * SEC);
         assert_int_equal(f->processes[0].core.state, HF_STOPPED);
         for (int side = OLD; side <= NEW; side++) {
@@ -318,7 +319,7 @@ struct pair {
 
 static void response(struct pair *pair, enum hf__two_lease_side side, int result,
                      const struct hf__record *record) {
-        hf__two_lease_response(&pair->two, side, pair->two.part[side].asked, result, 0, record,
+        hf__two_lease_response(&pair->two, side, pair->two.part[side].request_id, result, 0, record,
                                pair->now, &pair->did);
 }
 
@@ -411,20 +412,20 @@ static void test_an_older_watch_event_is_ignored(void **state) {
         assert_string_equal(pair.two.part[OLD].record.holder, "bing");
 }
 
-static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
+static void test_an_abandoned_operation_sends_nothing(void **state) {
         struct hf__record old = record_of("", 10), new = record_of("", 11), mine;
         struct pair pair;
 
         begin_pair(&pair, &old, &new);
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
-        uint32_t asked = pair.two.part[OLD].asked;
+        uint32_t request_id = pair.two.part[OLD].request_id;
         hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * SEC, pair.now, &pair.did);
         assert_int_equal(pair.did.list[0].type, HF__TWO_LEASE_RESPONSE);
         assert_int_equal(pair.did.list[0].result, HF_E_TIMEOUT);
-        hf__two_lease_response(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
+        hf__two_lease_response(&pair.two, OLD, request_id, 0, 0, &mine, pair.now, &pair.did);
         assert_int_equal(pair.did.n, 0);
-        assert_int_not_equal(pair.two.part[OLD].asked, 0); /* the read still gets its reply */
+        assert_int_not_equal(pair.two.part[OLD].request_id, 0); /* the read still gets its reply */
 
         begin_pair(&pair, &old, &new);
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
@@ -435,7 +436,7 @@ static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
         assert_int_equal(pair.did.n, 1);
 }
 
-/* The old Lease is written by then, so only a read can tell the outcome. */
+/* The old Lease has been written by then, so the outcome can only be determined by a read. */
 static void test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown(void **state) {
         struct hf__record old = record_of("", 10), new = record_of("", 11), mine;
         struct pair pair;
@@ -457,10 +458,10 @@ static void test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown(void **st
 }
 
 /*
- * A release makes the condition of a taking fail that may still be applied. A Lease that is not
- * ours is not touched.
+ * A release invalidates an acquire that may still be applied. A Lease of another process is not
+ * changed.
  */
-static void test_a_release_outdates_a_taking(void **state) {
+static void test_a_release_invalidates_a_pending_acquire(void **state) {
         for (int side = OLD; side <= NEW; side++) {
                 struct hf__record old = record_of("", 10), new = record_of("", 11), mine;
                 struct pair pair;
@@ -492,7 +493,7 @@ static void test_a_release_outdates_a_taking(void **state) {
 }
 
 /* Neither Lease is renewed without the other. */
-static void test_half_a_lock_is_not_renewed(void **state) {
+static void test_a_half_held_lock_is_not_renewed(void **state) {
         struct hf__record stolen = record_of("thief", 20), cleared = record_of("", 20);
         struct pair pair;
 
@@ -509,27 +510,27 @@ static void test_half_a_lock_is_not_renewed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_creates_both),
-                cmocka_unit_test(test_takes_a_free_old_lease_and_creates_the_new_one),
-                cmocka_unit_test(test_takes_both_when_both_are_free),
-                cmocka_unit_test(test_takes_over_a_silent_old_lease),
-                cmocka_unit_test(test_takes_over_both_when_silent),
+                cmocka_unit_test(test_both_leases_are_created),
+                cmocka_unit_test(test_a_free_old_lease_is_acquired_and_the_new_one_created),
+                cmocka_unit_test(test_two_free_leases_are_acquired),
+                cmocka_unit_test(test_an_expired_old_lease_is_taken_over),
+                cmocka_unit_test(test_two_expired_leases_are_taken_over),
                 cmocka_unit_test(test_with_two_holders_nobody_leads),
                 cmocka_unit_test(test_either_of_two_holders_keeps_the_lock),
-                cmocka_unit_test(test_waits_for_the_longer_of_two_holders),
-                cmocka_unit_test(test_takes_over_from_unknown_holders),
-                cmocka_unit_test(test_leaves_a_fresh_lease_alone),
-                cmocka_unit_test(test_renews_both),
-                cmocka_unit_test(test_either_lease_ends_the_term),
-                cmocka_unit_test(test_half_a_lock_is_given_back),
-                cmocka_unit_test(test_a_stop_gives_half_a_lock_back),
-                cmocka_unit_test(test_a_refused_taking_is_undone),
+                cmocka_unit_test(test_the_longer_of_two_durations_counts),
+                cmocka_unit_test(test_expired_leases_of_unknown_holders_are_taken_over),
+                cmocka_unit_test(test_a_renewed_lease_is_left_alone),
+                cmocka_unit_test(test_both_leases_are_renewed),
+                cmocka_unit_test(test_losing_either_lease_ends_the_term),
+                cmocka_unit_test(test_a_half_held_lock_is_released),
+                cmocka_unit_test(test_a_stop_releases_a_half_held_lock),
+                cmocka_unit_test(test_a_refused_acquire_is_undone),
                 cmocka_unit_test(test_a_stop_releases_both),
                 cmocka_unit_test(test_an_older_watch_event_is_ignored),
-                cmocka_unit_test(test_an_operation_that_was_given_up_sends_nothing),
+                cmocka_unit_test(test_an_abandoned_operation_sends_nothing),
                 cmocka_unit_test(test_a_timeout_of_the_new_lease_leaves_the_outcome_unknown),
-                cmocka_unit_test(test_a_release_outdates_a_taking),
-                cmocka_unit_test(test_half_a_lock_is_not_renewed),
+                cmocka_unit_test(test_a_release_invalidates_a_pending_acquire),
+                cmocka_unit_test(test_a_half_held_lock_is_not_renewed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-static void test_defaults(void **state) {
+static void test_flags_have_defaults(void **state) {
         expect_ok(ETCD);
         assert_int_equal(config.command, HFD_COMMAND_SERVE);
         assert_int_equal(config.n_etcd_servers, 1);
@@ -78,7 +78,7 @@ static void test_defaults(void **state) {
         assert_true(hfd_config_runs_controller(&config, "any"));
 }
 
-static void test_both_forms_and_lists(void **state) {
+static void test_both_forms_of_flags_and_lists_are_parsed(void **state) {
         expect_ok("--etcd-servers http://a:1,https://b:2 --secure-port=0 --leader-elect=false "
                   "--shutdown-send-retry-after "
                   "--shutdown-delay-duration 1m30s --leader-elect-lease-duration=6s "
@@ -110,7 +110,7 @@ static void test_directories_come_from_systemd(void **state) {
         set_up(NULL);
 }
 
-static void test_commands(void **state) {
+static void test_commands_are_parsed(void **state) {
         expect_ok("version");
         assert_int_equal(config.command, HFD_COMMAND_VERSION);
         expect_ok("--version");
@@ -122,7 +122,7 @@ static void test_commands(void **state) {
         assert_int_equal(config.command, HFD_COMMAND_RELEASE);
         expect_ok("release --help");
         assert_int_equal(config.command, HFD_COMMAND_HELP);
-        assert_int_equal(config.help_about, HFD_COMMAND_RELEASE);
+        assert_int_equal(config.help_command, HFD_COMMAND_RELEASE);
         /* One line of flags for ExecStart= and ExecStopPost=. */
         expect_ok("release " ETCD
                   " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");
@@ -213,7 +213,7 @@ static void test_bad_election_flags_are_ignored_without_an_election(void **state
                        "--leader-elect-renew-deadline=9s");
 }
 
-static void test_controllers(void **state) {
+static void test_the_list_of_controllers_is_checked(void **state) {
         static const char *const known[] = {"workspace", "lease-collector", NULL};
         expect_ok(ETCD " --controllers=*,-workspace");
         assert_false(hfd_config_runs_controller(&config, "workspace"));
@@ -242,11 +242,12 @@ static void test_help_lists_each_flag_with_its_default(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_defaults, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_both_forms_and_lists, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_flags_have_defaults, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_both_forms_of_flags_and_lists_are_parsed,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_directories_come_from_systemd, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(test_commands, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_commands_are_parsed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_flags_are_named, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
@@ -255,7 +256,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_migration_is_checked, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_bad_election_flags_are_ignored_without_an_election, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_controllers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_the_list_of_controllers_is_checked, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up,
                                                 tear_down),
         };

@@ -61,7 +61,7 @@ static void expect_known_fields_only(const struct hfd_log_entry *entry) {
         assert_int_equal(n, entry->n);
 }
 
-static void test_fields_of_an_entry(void **state) {
+static void test_a_journal_entry_has_its_fields(void **state) {
         struct hfd_log_sink sink;
         struct hfd_log_entry entry;
         struct hf_log log;
@@ -78,7 +78,7 @@ static void test_fields_of_an_entry(void **state) {
         expect_known_fields_only(&entry);
 }
 
-static void test_the_term_is_that_of_the_process(void **state) {
+static void test_the_term_belongs_to_the_process(void **state) {
         struct hfd_log_sink sink;
         struct hfd_log_entry entry;
         struct hf_log log;
@@ -93,7 +93,7 @@ static void test_the_term_is_that_of_the_process(void **state) {
         assert_null(field(&entry, "HOLDFAST_TERM"));
 }
 
-static void test_no_lease_without_election(void **state) {
+static void test_without_election_there_is_no_lease_field(void **state) {
         struct hfd_config config = the_config;
         struct hfd_log_sink sink;
         struct hfd_log_entry entry;
@@ -107,9 +107,11 @@ static void test_no_lease_without_election(void **state) {
         expect_known_fields_only(&entry);
 }
 
-/* The longest values there can be: nothing but the component and the message is cut, and nothing is
- * written past the end. */
-static void test_long_values(void **state) {
+/*
+ * With the longest possible values, only component and message are truncated, and nothing is
+ * written past the end.
+ */
+static void test_long_values_are_truncated_safely(void **state) {
         char instance[64], ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], component[400],
                 message[1024], expected[600];
         struct hfd_config config = the_config;
@@ -149,19 +151,19 @@ static void test_the_journal_is_chosen_by_device_and_inode(void **state) {
         assert_int_equal(fstat(fds[1], &st), 0);
         snprintf(value, sizeof value, "%llu:%llu", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
-        assert_true(hfd_log_is_stream(value, fds[1]));
-        assert_false(hfd_log_is_stream(NULL, fds[1]));
-        assert_false(hfd_log_is_stream("", fds[1]));
-        assert_false(hfd_log_is_stream("1", fds[1]));
+        assert_true(hfd_log_is_journal_stream(value, fds[1]));
+        assert_false(hfd_log_is_journal_stream(NULL, fds[1]));
+        assert_false(hfd_log_is_journal_stream("", fds[1]));
+        assert_false(hfd_log_is_journal_stream("1", fds[1]));
         snprintf(value, sizeof value, "%llu:%llu", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino + 1);
-        assert_false(hfd_log_is_stream(value, fds[1]));
+        assert_false(hfd_log_is_journal_stream(value, fds[1]));
         snprintf(value, sizeof value, "%llu:%llux", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
-        assert_false(hfd_log_is_stream(value, fds[1]));
+        assert_false(hfd_log_is_journal_stream(value, fds[1]));
         close(fds[0]);
         close(fds[1]);
-        assert_false(hfd_log_is_stream("0:0", fds[1]));
+        assert_false(hfd_log_is_journal_stream("0:0", fds[1]));
 }
 
 /* stderr of this test, for one line through the sink. */
@@ -210,10 +212,10 @@ static void test_what_the_journal_does_not_take_goes_to_stderr(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fields_of_an_entry),
-                cmocka_unit_test(test_the_term_is_that_of_the_process),
-                cmocka_unit_test(test_no_lease_without_election),
-                cmocka_unit_test(test_long_values),
+                cmocka_unit_test(test_a_journal_entry_has_its_fields),
+                cmocka_unit_test(test_the_term_belongs_to_the_process),
+                cmocka_unit_test(test_without_election_there_is_no_lease_field),
+                cmocka_unit_test(test_long_values_are_truncated_safely),
                 cmocka_unit_test(test_the_journal_is_chosen_by_device_and_inode),
                 cmocka_unit_test(test_outside_the_journal_a_line_has_time_and_level),
                 cmocka_unit_test(test_what_the_journal_does_not_take_goes_to_stderr),

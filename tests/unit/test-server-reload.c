@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When reloads begin and end, and what the service manager hears. That one does not hold up the
- * watchdog: test_reload.py. */
+/*
+ * When reloads begin and end, and what the service manager is told. test_reload.py shows that a
+ * reload does not delay the watchdog.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <semaphore.h>
@@ -21,7 +23,9 @@
 #include "server/reload.h"
 #include "server/systemd/sdnotify.h"
 
-/* The work of a reload here: it says that it began, and returns when it is let go. */
+/*
+ * The work of a reload in this test: reports that it has begun, and returns when the test lets it.
+ */
 struct world {
         struct hf_host host;
         struct hfd_reload reload;
@@ -47,8 +51,10 @@ static int bind_manager(void **state) {
 
 static int close_manager(void **state) { return close(manager); }
 
-/* The notifications so far, the first word of each: "RELOADING=1 READY=1 ". Without libsystemd
- * there are none. */
+/*
+ * Asserts the notifications since the last call, by the first word of each: "RELOADING=1 READY=1 ".
+ * Without libsystemd there are none.
+ */
 static void expect_heard(const char *expected) {
         char text[256], all[1024] = "";
         ssize_t n;
@@ -98,19 +104,19 @@ static void finish_work(struct world *world) {
         assert_int_equal(eventfd_read(world->wake, &count), 0);
 }
 
-static void test_kept_until_it_may_begin(void **state) {
+static void test_a_reload_waits_until_it_may_begin(void **state) {
         struct world world;
 
         make_world(&world);
         hfd_reload_step(&world.reload, true);
         expect_heard("");
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, false);
         expect_heard("");
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         expect_heard("RELOADING=1 ");
-        /* While it runs nothing is waited for, and nothing is said. */
+        /* While the reload runs, a step does not wait and sends nothing. */
         hfd_reload_step(&world.reload, true);
         expect_heard("");
         finish_work(&world);
@@ -122,15 +128,15 @@ static void test_kept_until_it_may_begin(void **state) {
         end_world(&world);
 }
 
-static void test_asked_for_while_one_runs_is_one_more(void **state) {
+static void test_requests_during_a_reload_cause_one_more(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         for (int i = 0; i < 3; i++) {
-                hfd_reload_ask(&world.reload);
+                hfd_reload_request(&world.reload);
                 hfd_reload_step(&world.reload, true);
         }
         expect_heard("RELOADING=1 ");
@@ -145,19 +151,19 @@ static void test_asked_for_while_one_runs_is_one_more(void **state) {
         end_world(&world);
 }
 
-static void test_a_stop_drops_what_was_asked_for(void **state) {
+static void test_a_stop_drops_requested_reloads(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         expect_heard("RELOADING=1 ");
-        hfd_reload_ask(&world.reload);
-        hfd_reload_drop(&world.reload);
+        hfd_reload_request(&world.reload);
+        hfd_reload_disable(&world.reload);
         finish_work(&world);
         hfd_reload_step(&world.reload, false);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         hfd_reload_join(&world.reload);
         expect_heard("");
@@ -165,15 +171,15 @@ static void test_a_stop_drops_what_was_asked_for(void **state) {
         end_world(&world);
 }
 
-static void test_the_end_waits_for_the_work(void **state) {
+static void test_joining_waits_for_the_running_reload(void **state) {
         struct world world;
 
         make_world(&world);
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         sem_wait(&world.began);
         expect_heard("RELOADING=1 ");
-        hfd_reload_drop(&world.reload);
+        hfd_reload_disable(&world.reload);
         sem_post(&world.let_go);
         hfd_reload_join(&world.reload);
         assert_int_equal(atomic_load(&world.n_done), 1);
@@ -190,13 +196,13 @@ static void count_error(void *ctx, enum hf_log_level level, const char *componen
         n_errors++;
 }
 
-static void test_without_a_thread_the_reload_ends(void **state) {
+static void test_a_reload_without_a_thread_is_abandoned(void **state) {
         struct world world;
 
         make_world(&world);
         world.host.thread_stack_bytes = 1; /* refused */
         world.host.log = (struct hf_log){.write = count_error};
-        hfd_reload_ask(&world.reload);
+        hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
         expect_heard("RELOADING=1 READY=1 ");
         assert_int_equal(n_errors, 1);
@@ -207,11 +213,11 @@ static void test_without_a_thread_the_reload_ends(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_kept_until_it_may_begin),
-                cmocka_unit_test(test_asked_for_while_one_runs_is_one_more),
-                cmocka_unit_test(test_a_stop_drops_what_was_asked_for),
-                cmocka_unit_test(test_the_end_waits_for_the_work),
-                cmocka_unit_test(test_without_a_thread_the_reload_ends),
+                cmocka_unit_test(test_a_reload_waits_until_it_may_begin),
+                cmocka_unit_test(test_requests_during_a_reload_cause_one_more),
+                cmocka_unit_test(test_a_stop_drops_requested_reloads),
+                cmocka_unit_test(test_joining_waits_for_the_running_reload),
+                cmocka_unit_test(test_a_reload_without_a_thread_is_abandoned),
         };
         return cmocka_run_group_tests(tests, bind_manager, close_manager);
 }

@@ -37,8 +37,8 @@ static int remove_dir(void **state) {
 }
 
 /*
- * A process that takes the file of `instance`, writes it, reports that through a pipe, and lives
- * until it is killed.
+ * Starts a process that locks and writes the file of `instance`, reports that through a pipe, and
+ * lives until it is killed.
  */
 static pid_t spawn_holder(const char *instance, const struct hf_fence *record) {
         int ready[2];
@@ -48,7 +48,7 @@ static pid_t spawn_holder(const char *instance, const struct hf_fence *record) {
         assert(pid >= 0);
         if (pid == 0) {
                 struct hfd_runfile *runfile = NULL;
-                if (hfd_runfile_take(dir, instance, &runfile, NULL) != 0 ||
+                if (hfd_runfile_lock(dir, instance, &runfile, NULL) != 0 ||
                     hfd_runfile_write(runfile, record) != 0)
                         _exit(1);
                 if (write(ready[1], "x", 1) != 1)
@@ -75,7 +75,7 @@ static void test_the_record_of_a_running_instance_is_locked(void **state) {
         pid_t pid = spawn_holder("a", &leads);
         snprintf(pid_text, sizeof pid_text, "process %d", (int)pid);
 
-        assert_int_equal(hfd_runfile_take(dir, "a", &runfile, &status), HF_E_BUSY);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &runfile, &status), HF_E_BUSY);
         assert_non_null(strstr(status.message, "/a.lock"));
         assert_non_null(strstr(status.message, pid_text));
         assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, &status), HF_E_BUSY);
@@ -89,9 +89,9 @@ static void test_the_record_of_a_running_instance_is_locked(void **state) {
         assert_true(found.term == leads.term);
 
         /* While its Lease is being released, no instance can start. */
-        assert_int_equal(hfd_runfile_take(dir, "a", &second, &status), HF_E_BUSY);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &second, &status), HF_E_BUSY);
         runfile = hfd_runfile_free(runfile);
-        assert_int_equal(hfd_runfile_take(dir, "a", &second, &status), 0);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &second, &status), 0);
         hfd_runfile_free(second);
         /* Taking the file empties the record. */
         assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, &status),
@@ -101,7 +101,7 @@ static void test_the_record_of_a_running_instance_is_locked(void **state) {
 static void test_instances_have_separate_files(void **state) {
         struct hfd_runfile *runfile = NULL;
         pid_t pid = spawn_holder("a", NULL);
-        assert_int_equal(hfd_runfile_take(dir, "b", &runfile, NULL), 0);
+        assert_int_equal(hfd_runfile_lock(dir, "b", &runfile, NULL), 0);
         hfd_runfile_free(runfile);
         kill_holder(pid);
 }
@@ -115,7 +115,7 @@ static void test_the_lock_does_not_survive_exec(void **state) {
         int hold[2], executed[2];
         char byte;
         assert(pipe(hold) == 0 && pipe2(executed, O_CLOEXEC) == 0);
-        assert_int_equal(hfd_runfile_take(dir, "a", &runfile, NULL), 0);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &runfile, NULL), 0);
         pid_t pid = fork();
         assert(pid >= 0);
         if (pid == 0) {
@@ -127,7 +127,7 @@ static void test_the_lock_does_not_survive_exec(void **state) {
         close(executed[1]);
         assert_int_equal(read(executed[0], &byte, 1), 0);
         hfd_runfile_free(runfile);
-        assert_int_equal(hfd_runfile_take(dir, "a", &runfile, NULL), 0);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &runfile, NULL), 0);
         hfd_runfile_free(runfile);
         close(executed[0]);
         close(hold[0]);
@@ -143,7 +143,7 @@ static void test_a_shorter_record_replaces_a_longer_one(void **state) {
         struct hfd_runfile *runfile = NULL;
         strcpy(both.also_ns, "old-ns");
         strcpy(both.also_name, "old");
-        assert_int_equal(hfd_runfile_take(dir, "a", &runfile, NULL), 0);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &runfile, NULL), 0);
         assert_int_equal(hfd_runfile_write(runfile, &both), 0);
         hfd_runfile_free(runfile);
         assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL), 0);
@@ -159,7 +159,7 @@ static void test_a_shorter_record_replaces_a_longer_one(void **state) {
         hfd_runfile_free(runfile);
 }
 
-/* Every beginning of a whole record, and whole records with other content, release nothing. */
+/* Neither a truncated record nor a whole record with other content releases anything. */
 static void test_torn_and_foreign_content_is_refused(void **state) {
         static const char *const foreign[] = {
                 "{}\n",
@@ -181,7 +181,7 @@ static void test_torn_and_foreign_content_is_refused(void **state) {
         struct hfd_runfile *runfile = NULL;
         struct hf_fence found = {0};
         char path[128], text[4096];
-        assert_int_equal(hfd_runfile_take(dir, "a", &runfile, NULL), 0);
+        assert_int_equal(hfd_runfile_lock(dir, "a", &runfile, NULL), 0);
         assert_int_equal(hfd_runfile_write(runfile, &leads), 0);
         hfd_runfile_free(runfile);
         snprintf(path, sizeof path, "%s/a.lock", dir);
@@ -213,8 +213,8 @@ static void test_reading_creates_no_file(void **state) {
                          HF_E_NOT_FOUND);
         snprintf(path, sizeof path, "%s/none.lock", dir);
         assert_int_equal(stat(path, &st), -1);
-        assert_int_equal(hfd_runfile_take(dir, "../x", &runfile, &status), HF_E_INVALID);
-        assert_int_equal(hfd_runfile_take("/proc/none", "a", &runfile, &status) < 0, 1);
+        assert_int_equal(hfd_runfile_lock(dir, "../x", &runfile, &status), HF_E_INVALID);
+        assert_int_equal(hfd_runfile_lock("/proc/none", "a", &runfile, &status) < 0, 1);
         assert_non_null(strstr(status.message, "/proc/none"));
 }
 

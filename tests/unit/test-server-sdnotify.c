@@ -36,39 +36,39 @@ static int bind_manager(void **state) {
 static int close_manager(void **state) { return close(manager); }
 
 /* When the send returns, datagrams of a local socket have arrived. */
-static const char *heard(void) {
+static const char *received(void) {
         static char text[1024];
         ssize_t n = recv(manager, text, sizeof text - 1, MSG_DONTWAIT);
         text[n > 0 ? n : 0] = '\0';
         return text;
 }
 
-static void test_the_manager_gets_the_messages(void **state) {
+static void test_the_service_manager_gets_the_messages(void **state) {
         hfd_notify_ready();
-        assert_string_equal(heard(), "READY=1");
+        assert_string_equal(received(), "READY=1");
         hfd_notify_status("leading term %d,\nline two", 7);
-        assert_string_equal(heard(), "STATUS=leading term 7, line two");
-        hfd_notify_extend(90 * HF_NSEC_PER_SEC);
-        assert_string_equal(heard(), "EXTEND_TIMEOUT_USEC=90000000");
+        assert_string_equal(received(), "STATUS=leading term 7, line two");
+        hfd_notify_extend_timeout(90 * HF_NSEC_PER_SEC);
+        assert_string_equal(received(), "EXTEND_TIMEOUT_USEC=90000000");
         hfd_notify_watchdog();
-        assert_string_equal(heard(), "WATCHDOG=1");
+        assert_string_equal(received(), "WATCHDOG=1");
         hfd_notify_reloading();
-        assert_int_equal(strncmp(heard(), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
+        assert_int_equal(strncmp(received(), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
         hfd_notify_stopping();
-        assert_string_equal(heard(), "STOPPING=1");
+        assert_string_equal(received(), "STOPPING=1");
 }
 
-static void test_without_a_manager_nothing_happens(void **state) {
+static void test_without_a_service_manager_nothing_happens(void **state) {
         char *name = strdup(getenv("NOTIFY_SOCKET"));
         unsetenv("NOTIFY_SOCKET");
         hfd_notify_ready();
         hfd_notify_status("%s", "x");
-        assert_string_equal(heard(), "");
+        assert_string_equal(received(), "");
         setenv("NOTIFY_SOCKET", name, 1);
         free(name);
 }
 
-static void test_watchdog_interval(void **state) {
+static void test_the_watchdog_interval_is_half_the_limit(void **state) {
         char pid[32];
         unsetenv("WATCHDOG_USEC");
         assert_true(hfd_notify_watchdog_interval() == 0);
@@ -81,7 +81,7 @@ static void test_watchdog_interval(void **state) {
         assert_true(hfd_notify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
 }
 
-static void test_no_socket_passed(void **state) {
+static void test_without_a_passed_socket_there_is_no_listener(void **state) {
         int fd = 0;
         unsetenv("LISTEN_FDS");
         assert_int_equal(hfd_notify_listen_fd(&fd, NULL), 0);
@@ -89,7 +89,7 @@ static void test_no_socket_passed(void **state) {
 }
 
 /*
- * Runs in a process of its own, with what the manager would pass as descriptor 3. Exits with 0 if
+ * Runs in a child process with descriptor 3 as the service manager passes it. Exits with 0 if
  * everything is as expected.
  */
 static int run_activated(const char *n_fds, int fd, int expected_result, int expected_fd) {
@@ -115,7 +115,7 @@ static int run_activated(const char *n_fds, int fd, int expected_result, int exp
         return status;
 }
 
-static void test_socket_activation(void **state) {
+static void test_a_passed_socket_must_be_listening(void **state) {
         int listening = socket(AF_INET, SOCK_STREAM, 0);
         int idle = socket(AF_INET, SOCK_STREAM, 0);
         assert(listen(listening, 1) == 0);
@@ -125,7 +125,9 @@ static void test_socket_activation(void **state) {
         close(idle);
 }
 
-/* The texts of what is refused: how many, by which name, or that the environment makes no sense. */
+/*
+ * The messages for what is refused: the number of sockets, their names, or an invalid environment.
+ */
 static void test_refusals_are_named(void **state) {
         int fds[2], status = -1;
         assert(pipe(fds) == 0);
@@ -167,16 +169,16 @@ static void test_refusals_are_named(void **state) {
 static int n_lines;
 static char last_line[256];
 
-static void take_line(void *ctx, enum hf_log_level level, const char *component,
-                      const char *message) {
+static void count_line(void *ctx, enum hf_log_level level, const char *component,
+                       const char *message) {
         n_lines++;
         assert_int_equal(level, HF_LOG_WARNING);
         snprintf(last_line, sizeof last_line, "%s", message);
 }
 
 /* In a build without libsystemd: one line for whatever the manager expects, and no effect. */
-static void test_without_libsystemd(void **state) {
-        const struct hf_log log = {.write = take_line};
+static void test_without_libsystemd_unsupported_features_are_logged(void **state) {
+        const struct hf_log log = {.write = count_line};
         char pid_text[32], *name = strdup(getenv("NOTIFY_SOCKET"));
         int fd = 0;
         hfd_notify_warn_unsupported(&log);
@@ -196,7 +198,7 @@ static void test_without_libsystemd(void **state) {
         unsetenv("LISTEN_FDS");
         hfd_notify_ready();
         hfd_notify_status("%s", "x");
-        assert_string_equal(heard(), "");
+        assert_string_equal(received(), "");
         setenv("WATCHDOG_USEC", "30000000", 1);
         assert_true(hfd_notify_watchdog_interval() == 0);
         unsetenv("WATCHDOG_USEC");
@@ -207,26 +209,26 @@ static void test_without_libsystemd(void **state) {
         free(name);
 }
 
-static void test_with_libsystemd_nothing_is_warned_of(void **state) {
-        const struct hf_log log = {.write = take_line};
+static void test_with_libsystemd_there_is_no_warning(void **state) {
+        const struct hf_log log = {.write = count_line};
         hfd_notify_warn_unsupported(&log);
         assert_int_equal(n_lines, 0);
 }
 
 int main(void) {
         const struct CMUnitTest with[] = {
-                cmocka_unit_test(test_the_manager_gets_the_messages),
-                cmocka_unit_test(test_without_a_manager_nothing_happens),
-                cmocka_unit_test(test_watchdog_interval),
-                cmocka_unit_test(test_no_socket_passed),
-                cmocka_unit_test(test_socket_activation),
+                cmocka_unit_test(test_the_service_manager_gets_the_messages),
+                cmocka_unit_test(test_without_a_service_manager_nothing_happens),
+                cmocka_unit_test(test_the_watchdog_interval_is_half_the_limit),
+                cmocka_unit_test(test_without_a_passed_socket_there_is_no_listener),
+                cmocka_unit_test(test_a_passed_socket_must_be_listening),
                 cmocka_unit_test(test_refusals_are_named),
-                cmocka_unit_test(test_with_libsystemd_nothing_is_warned_of),
+                cmocka_unit_test(test_with_libsystemd_there_is_no_warning),
         };
         const struct CMUnitTest without[] = {
-                cmocka_unit_test(test_without_a_manager_nothing_happens),
-                cmocka_unit_test(test_no_socket_passed),
-                cmocka_unit_test(test_without_libsystemd),
+                cmocka_unit_test(test_without_a_service_manager_nothing_happens),
+                cmocka_unit_test(test_without_a_passed_socket_there_is_no_listener),
+                cmocka_unit_test(test_without_libsystemd_unsupported_features_are_logged),
         };
         return hfd_notify_supported()
                        ? cmocka_run_group_tests(with, bind_manager, close_manager)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfastd status: from what servers report to what people read. */
+/* `holdfastd status`: from the responses of servers to the printed text. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,15 +59,15 @@ static int teardown(void **state) {
 
 static struct hfd_status_model *take(void **state, const char *list) {
         struct hfd_status_model *picture = *state;
-        assert_int_equal(hfd_status_model_take_leases(picture, list, strlen(list)), 0);
+        assert_int_equal(hfd_status_model_set_leases(picture, list, strlen(list)), 0);
         return picture;
 }
 
 static void response(struct hfd_status_instance *instance, const char *body) {
-        hfd_status_model_take_response(instance, 200, body, strlen(body));
+        hfd_status_model_set_response(instance, 200, body, strlen(body));
 }
 
-static void answer_both(struct hfd_status_model *picture) {
+static void set_both_states(struct hfd_status_model *picture) {
         response(&picture->instances[0],
                  "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/"
                  "holdfast-controllers\",\"term\":0}");
@@ -106,7 +106,7 @@ static void test_ages_are_written_as_kubectl_writes_them(void **state) {
         hfd_status_render_age(INT64_MAX, text); /* no overflow */
 }
 
-static void test_identities_are_short(void **state) {
+static void test_identities_are_shortened(void **state) {
         char text[HFD_STATUS_IDENTITY_MAX];
 
         hfd_status_render_identity(ID_A, text);
@@ -119,12 +119,12 @@ static void test_identities_are_short(void **state) {
         assert_string_equal(text, "012345678901234567890123456789012345678~");
 }
 
-static void test_the_whole_report(void **state) {
+static void test_a_full_report_is_rendered(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
         snprintf(picture->server, sizeof picture->server, "https://127.0.0.1:7001");
-        answer_both(picture);
+        set_both_states(picture);
         hfd_status_render(picture, NOW, &out);
         assert_int_equal(out.error, 0);
         assert_string_equal(
@@ -144,7 +144,7 @@ static void test_the_whole_report(void **state) {
         hf__strbuf_done(&out);
 }
 
-static void test_a_report_without_instances(void **state) {
+static void test_a_report_without_instances_is_rendered(void **state) {
         struct hfd_status_model *picture = take(state, LIST(""));
         struct hf__strbuf out = {0};
 
@@ -159,17 +159,17 @@ static void test_a_silent_server_is_reported_unreachable(void **state) {
         struct hfd_status_instance *b = &picture->instances[1];
 
         assert_string_equal(b->state, "unreachable");
-        answer_both(picture);
+        set_both_states(picture);
         take(state, whole); /* read again: the same incarnations */
         assert_string_equal(b->state, "leading");
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 41);
-        hfd_status_model_take_response(b, 0, "", 0);
+        hfd_status_model_set_response(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
         /* only its holder knows it */
         assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
-        hfd_status_model_take_response(b, 403, "", 0);
+        hfd_status_model_set_response(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
-        hfd_status_model_take_response(b, 404, "x", 1);
+        hfd_status_model_set_response(b, 404, "x", 1);
         assert_string_equal(b->state, "unknown");
         response(b, "not json");
         assert_string_equal(b->state, "unknown");
@@ -189,25 +189,25 @@ static void test_a_silent_holder_and_problems_are_reported(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
-        snprintf(picture->trouble, sizeof picture->trouble, "connection refused");
+        snprintf(picture->read_error, sizeof picture->read_error, "connection refused");
         hfd_status_render(picture, NOW + 60 * INT64_C(1000000), &out);
         assert_non_null(strstr(out.data, "not fresh: connection refused\n"));
         assert_non_null(strstr(out.data, "b/91d0 (silent)"));
         hf__strbuf_done(&out);
 }
 
-static void test_time_and_renewals_do_not_change_the_facts(void **state) {
+static void test_elapsed_time_alone_is_no_change(void **state) {
         struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf first = {0}, second = {0};
 
-        answer_both(picture);
+        set_both_states(picture);
         hfd_status_render_facts(picture, &first);
         picture->leases[0].renew_us += 5000000;
         picture->instances[0].renew_us += 5000000;
         hfd_status_render_facts(picture, &second);
         assert_string_equal(first.data, second.data);
         hf__strbuf_reset(&second);
-        hfd_status_model_take_response(&picture->instances[0], 0, "", 0);
+        hfd_status_model_set_response(&picture->instances[0], 0, "", 0);
         hfd_status_render_facts(picture, &second);
         assert_string_not_equal(first.data, second.data);
         hf__strbuf_done(&first);
@@ -232,14 +232,14 @@ static void test_leases_of_other_programs_are_shown_without_control_characters(v
         assert_int_equal(picture->n_instances, 0);
         assert_int_equal(picture->n_leases, 1);
         assert_string_equal(picture->leases[0].label, "kube-system/kcm");
-        /* it must not control the terminal */
+        /* so that it cannot control the terminal */
         assert_string_equal(picture->leases[0].holder, "k?[2Jm");
         assert_int_equal(picture->leases[0].n_history, 1);
         assert_string_equal(picture->leases[0].history[0].holder, "?[J");
         assert_string_equal(picture->leases[0].history[0].previous, "??"); /* U+009B in UTF-8 */
 }
 
-static void test_limits_are_counted(void **state) {
+static void test_leases_beyond_the_limit_are_counted(void **state) {
         struct hf__strbuf list = {0}, out = {0};
 
         hf__strbuf_puts(&list, "{\"items\":[");
@@ -259,8 +259,8 @@ static void test_limits_are_counted(void **state) {
 static void test_a_failed_list_leaves_the_rest_of_the_report(void **state) {
         struct hfd_status_model *picture = take(state, whole);
 
-        assert_int_equal(hfd_status_model_take_leases(picture, "x", 1), HF_E_INVALID);
-        assert_int_equal(hfd_status_model_take_leases(picture, "{\"kind\":\"Status\"}", 17),
+        assert_int_equal(hfd_status_model_set_leases(picture, "x", 1), HF_E_INVALID);
+        assert_int_equal(hfd_status_model_set_leases(picture, "{\"kind\":\"Status\"}", 17),
                          HF_E_INVALID);
         assert_int_equal(picture->n_instances, 2);
 }
@@ -268,21 +268,23 @@ static void test_a_failed_list_leaves_the_rest_of_the_report(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ages_are_written_as_kubectl_writes_them),
-                cmocka_unit_test(test_identities_are_short),
-                cmocka_unit_test_setup_teardown(test_the_whole_report, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_report_without_instances, setup, teardown),
+                cmocka_unit_test(test_identities_are_shortened),
+                cmocka_unit_test_setup_teardown(test_a_full_report_is_rendered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_report_without_instances_is_rendered, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_silent_server_is_reported_unreachable, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_an_address_with_another_incarnation_is_gone,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_silent_holder_and_problems_are_reported,
                                                 setup, teardown),
-                cmocka_unit_test_setup_teardown(test_time_and_renewals_do_not_change_the_facts,
-                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_elapsed_time_alone_is_no_change, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(
                         test_leases_of_other_programs_are_shown_without_control_characters, setup,
                         teardown),
-                cmocka_unit_test_setup_teardown(test_limits_are_counted, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_leases_beyond_the_limit_are_counted, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_failed_list_leaves_the_rest_of_the_report,
                                                 setup, teardown),
         };

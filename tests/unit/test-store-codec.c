@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * etcd's messages and errors without an etcd: malformed ones are refused, and unknown outcomes are
- * reported as unknown.
+ * Messages and errors of etcd, without an etcd: malformed messages are refused, and unknown
+ * outcomes are reported as unknown.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -37,7 +37,7 @@ static const char range_message[] = "\x0a\x05\x08\x07\x18\xac\x02"
                                     "xyz"
                                     "\x18\x01";
 
-static void test_range(void **state) {
+static void test_a_range_response_is_parsed(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
@@ -51,7 +51,7 @@ static void test_range(void **state) {
         assert_string_equal(reply.kvs[0].key, "ab");
         assert_int_equal(reply.kvs[0].mod_revision, 3);
         assert_string_equal(reply.kvs[0].value->data, "xyz");
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 
@@ -60,14 +60,14 @@ static void test_a_truncated_message_is_a_protocol_error(void **state) {
         struct hfd_arena arena;
 
         for (size_t n = 0; n < sizeof range_message - 1; n++) {
-                char *copy = malloc(n + 1); /* so that a read behind the end is seen */
+                char *copy = malloc(n + 1); /* so that the sanitizers detect a read past the end */
                 int r;
 
                 memcpy(copy, range_message, n);
                 r = parse(HFD_ETCD_RANGE, copy, n, &reply, &arena);
-                /* A message that is cut between two fields is a message. */
+                /* A message that is truncated between two fields is valid. */
                 assert_true(r == -EPROTO || (r == 0 && (n == 7 || n == 20)));
-                hfd_etcd_release(&reply);
+                hfd_etcd_release_reply(&reply);
                 hfd_arena_deinit(&arena);
                 free(copy);
         }
@@ -90,7 +90,7 @@ static void test_random_bytes_crash_nothing(void **state) {
                 n = seed >> 8 & 63;
                 for (int kind = HFD_ETCD_RANGE; kind <= HFD_ETCD_COMPACT; kind++) {
                         parse((enum hfd_etcd_response)kind, noise, n, &reply, &arena);
-                        hfd_etcd_release(&reply);
+                        hfd_etcd_release_reply(&reply);
                         hfd_arena_deinit(&arena);
                 }
                 hfd_arena_init(&arena);
@@ -100,7 +100,7 @@ static void test_random_bytes_crash_nothing(void **state) {
         }
 }
 
-static void test_key_with_nul_is_refused(void **state) {
+static void test_a_key_with_a_nul_is_refused(void **state) {
         static const char message[] = "\x0a\x02\x18\x05"
                                       "\x12\x05\x0a\x03"
                                       "a\0b";
@@ -109,11 +109,11 @@ static void test_key_with_nul_is_refused(void **state) {
 
         assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof message - 1, &reply, &arena),
                          -EPROTO);
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 
-static void test_grpc_prefix(void **state) {
+static void test_the_grpc_prefix_is_parsed(void **state) {
         uint32_t n;
 
         assert_int_equal(hfd_grpc_prefix_read("\0\x01\x02\x03\xff", &n), 0);
@@ -121,7 +121,7 @@ static void test_grpc_prefix(void **state) {
         assert_int_equal(hfd_grpc_prefix_read("\1\0\0\0\0", &n), -EPROTO);
 }
 
-static void test_arena(void **state) {
+static void test_the_arena_aligns_and_zeroes(void **state) {
         struct hfd_arena arena;
         char *blocks[400];
 
@@ -153,7 +153,7 @@ static int grpc(int status, const char *text, bool unknown) {
         return r;
 }
 
-static void test_grpc_errors(void **state) {
+static void test_grpc_errors_are_mapped(void **state) {
         assert_int_equal(grpc(11, "etcdserver: mvcc: required revision has been compacted", false),
                          HF_E_GONE);
         assert_int_equal(grpc(11, "etcdserver: mvcc: required revision is a future revision",
@@ -182,7 +182,7 @@ static void test_grpc_errors(void **state) {
         assert_int_equal(grpc(-1, "", false), HF_E_UNAVAILABLE);
 }
 
-static void test_engine_outcomes(void **state) {
+static void test_engine_outcomes_are_mapped(void **state) {
         static const int outcomes[][2] = {{HF_E_UNAVAILABLE, HF_E_UNAVAILABLE},
                                           {HF_E_UNAUTHORIZED, HF_E_UNAVAILABLE},
                                           {HF_E_TIMEOUT, HF_E_TIMEOUT},
@@ -200,7 +200,7 @@ static void test_engine_outcomes(void **state) {
         }
 }
 
-static void test_prefix_end(void **state) {
+static void test_the_end_of_a_prefix_range_is_computed(void **state) {
         char end[HFD_KEY_MAX];
 
         assert_int_equal(hfd_key_prefix_end(end, "/registry/"), 0);
@@ -213,7 +213,7 @@ static void test_prefix_end(void **state) {
         assert_string_equal(end, "");
 }
 
-static void test_endpoints(void **state) {
+static void test_invalid_endpoints_are_refused(void **state) {
         static const char *const bad[] = {"",         "127.0.0.1:2379", "ftp://x:1",  "http://",
                                           "http:///", "https://a/b",    "http://a?x", "http://u@a"};
         const struct hf_host host = {.size = sizeof host};
@@ -233,16 +233,16 @@ static void test_endpoints(void **state) {
 
 int main(void) {
         const struct CMUnitTest cases[] = {
-                cmocka_unit_test(test_range),
+                cmocka_unit_test(test_a_range_response_is_parsed),
                 cmocka_unit_test(test_a_truncated_message_is_a_protocol_error),
                 cmocka_unit_test(test_random_bytes_crash_nothing),
-                cmocka_unit_test(test_key_with_nul_is_refused),
-                cmocka_unit_test(test_grpc_prefix),
-                cmocka_unit_test(test_arena),
-                cmocka_unit_test(test_grpc_errors),
-                cmocka_unit_test(test_engine_outcomes),
-                cmocka_unit_test(test_prefix_end),
-                cmocka_unit_test(test_endpoints),
+                cmocka_unit_test(test_a_key_with_a_nul_is_refused),
+                cmocka_unit_test(test_the_grpc_prefix_is_parsed),
+                cmocka_unit_test(test_the_arena_aligns_and_zeroes),
+                cmocka_unit_test(test_grpc_errors_are_mapped),
+                cmocka_unit_test(test_engine_outcomes_are_mapped),
+                cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),
+                cmocka_unit_test(test_invalid_endpoints_are_refused),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);

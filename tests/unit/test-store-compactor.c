@@ -51,8 +51,8 @@ static int teardown(void **state) {
 }
 
 /*
- * Ticks, and waits for what the tick started. The store replies in order: the reply to the first
- * probe comes after the agreement, whose callback may have started a compaction, and the second one
+ * Ticks, and waits until the work of the tick is done. The store replies in order: the first probe
+ * comes after the agreement, whose callback may have started a compaction, and the second probe
  * after that.
  */
 static void tick(struct fixture *f, int which) {
@@ -135,7 +135,7 @@ static void test_a_deleted_agreement_is_recreated(void **state) {
         assert_true(gone(f, seen - 1));
 }
 
-static void test_freed_with_a_round_under_way(void **state) {
+static void test_a_compactor_can_be_freed_with_a_round_under_way(void **state) {
         struct fixture *f = *state;
 
         tick(f, 0);
@@ -145,7 +145,7 @@ static void test_freed_with_a_round_under_way(void **state) {
         assert_null(f->compactors[0]);
 }
 
-static void test_long_prefix_is_refused(void **state) {
+static void test_a_long_prefix_is_refused(void **state) {
         struct fixture *f = *state;
         struct hfd_compactor *compactor;
         char prefix[2000];
@@ -161,8 +161,8 @@ int main(void) {
                 CASE(test_compacts_at_the_revision_of_the_previous_round),
                 CASE(test_only_the_winner_compacts),
                 CASE(test_a_deleted_agreement_is_recreated),
-                CASE(test_freed_with_a_round_under_way),
-                CASE(test_long_prefix_is_refused),
+                CASE(test_a_compactor_can_be_freed_with_a_round_under_way),
+                CASE(test_a_long_prefix_is_refused),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract of the storage port: keys, transactions, lists, and many requests at once. */
+/* The contract of the storage interface: keys, transactions, lists, and many requests at once. */
 #undef NDEBUG
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #include "time_units.h"
 #include "watch_recorder.h"
 
-static void test_create_get_update_delete(void **state) {
+static void test_keys_are_created_read_updated_and_deleted(void **state) {
         struct store_fixture *f = *state;
         struct store_reply created, got, updated, deleted;
 
@@ -56,7 +56,7 @@ static void test_create_get_update_delete(void **state) {
         store_reply_deinit(&deleted);
 }
 
-static void test_conflict_shows_what_is_there(void **state) {
+static void test_a_conflict_returns_the_stored_value(void **state) {
         struct store_fixture *f = *state;
         struct store_reply response;
         uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "mine"), second;
@@ -81,7 +81,7 @@ static void test_conflict_shows_what_is_there(void **state) {
         store_reply_deinit(&response);
 }
 
-static void test_empty_value(void **state) {
+static void test_an_empty_value_is_stored(void **state) {
         struct store_fixture *f = *state;
         struct store_reply response;
 
@@ -97,7 +97,7 @@ static void test_empty_value(void **state) {
                          HF_E_CONFLICT);
 }
 
-static void test_value_equals(void **state) {
+static void test_values_are_compared_for_equality(void **state) {
         struct store_fixture *f = *state;
         store_client_put(f->store, store_fixture_key(f, "a"), "abc");
         assert_int_equal(store_fixture_write_if(f, HFD_VALUE_EQUALS, 0, "ab", 2, "a", "x", NULL),
@@ -117,7 +117,7 @@ static bool begins(struct store_fixture *f, const char *value, const void *with,
         return r == 0;
 }
 
-static void test_value_begins(void **state) {
+static void test_values_are_compared_by_prefix(void **state) {
         struct store_fixture *f = *state;
         assert_true(begins(f, "node-1\n2026", "node-1\n", 7));
         assert_true(begins(f, "node-1\n\x01", "node-1\n", 7));
@@ -135,7 +135,7 @@ static void test_value_begins(void **state) {
         assert_false(begins(f, "a\xff", "a\xff\xff", 3));
         assert_true(begins(f, "\xff\xff", "\xff", 1));
         assert_false(begins(f, "\xfe\xff", "\xff", 1));
-        /* The empty beginning: every value that is not empty. */
+        /* The empty prefix matches every value that is not empty. */
         assert_true(begins(f, "x", "", 0));
         assert_false(begins(f, "", "", 0));
         assert_int_equal(store_fixture_write_if(f, HFD_VALUE_BEGINS, 0, "x", 1, "missing", "x",
@@ -146,7 +146,7 @@ static void test_value_begins(void **state) {
                          HF_E_CONFLICT);
 }
 
-static void test_fence_compares(void **state) {
+static void test_a_fence_compares_term_and_identity(void **state) {
         struct store_fixture *f = *state;
         struct hf_fence fence = {.ns = "ns", .name = "lease", .identity = "node-1_abc"};
         struct hf__buf *record = hfd_term_record_value("node-1_abc", "2026-11-21T02:36:00.000000Z"),
@@ -180,7 +180,7 @@ static void test_fence_compares(void **state) {
         hf__buf_unref(value);
 }
 
-static void test_txn_is_one_step(void **state) {
+static void test_a_transaction_is_atomic(void **state) {
         struct store_fixture *f = *state;
         struct hf__buf *value = hf__buf_copy("v", 1);
         uint64_t old = store_client_put(f->store, store_fixture_key(f, "old"), "v"),
@@ -222,7 +222,7 @@ static void test_txn_is_one_step(void **state) {
         hf__buf_unref(value);
 }
 
-static void test_txn_without_effect_makes_no_revision(void **state) {
+static void test_a_transaction_without_effect_makes_no_revision(void **state) {
         struct store_fixture *f = *state;
         uint64_t before = store_client_revision(f->store);
 
@@ -260,7 +260,7 @@ static void test_misuse_is_refused(void **state) {
         hf__buf_unref(value);
 }
 
-static void test_full_txn(void **state) {
+static void test_a_transaction_of_maximum_size_succeeds(void **state) {
         struct store_fixture *f = *state;
         struct hfd_compare compares[HFD_TXN_MAX];
         struct hfd_op ops[HFD_TXN_MAX];
@@ -292,7 +292,7 @@ static void test_full_txn(void **state) {
         hf__buf_unref(value);
 }
 
-static void test_list(void **state) {
+static void test_lists_return_ranges_of_keys(void **state) {
         struct store_fixture *f = *state;
         struct store_reply list;
         uint64_t revision;
@@ -338,7 +338,7 @@ static void test_list(void **state) {
         store_reply_deinit(&list);
 }
 
-static void test_pages_show_one_revision(void **state) {
+static void test_pages_of_a_list_show_one_revision(void **state) {
         struct store_fixture *f = *state;
         char name[16], next[256] = "";
         struct store_reply page;
@@ -477,7 +477,7 @@ static int put_bytes(struct store_fixture *f, const char *name, size_t n) {
         return r;
 }
 
-static void test_large_values(void **state) {
+static void test_large_values_are_stored_and_watched(void **state) {
         struct store_fixture *f = *state;
         const size_t n = 1024 * 1024;
         static struct watch_recorder recorder;
@@ -507,8 +507,8 @@ static void test_large_values(void **state) {
         watch_recorder_stop(&recorder);
 }
 
-/* A deadline in the past ends the operation at once, whether it is done or not. It never hangs. */
-static void test_deadline(void **state) {
+/* A deadline in the past ends the operation at once, with or without success. It never hangs. */
+static void test_a_deadline_ends_an_operation(void **state) {
         struct store_fixture *f = *state;
         struct store_reply response;
 
@@ -522,7 +522,7 @@ static void test_deadline(void **state) {
         store_reply_deinit(&response);
 }
 
-static void test_turns_and_revision_grow(void **state) {
+static void test_iterations_and_revision_increase(void **state) {
         struct store_fixture *f = *state;
         uint64_t iterations = f->store->ops->iterations(f->store),
                  revision = store_client_revision(f->store);
@@ -569,11 +569,11 @@ static void test_callbacks_start_operations(void **state) {
         store_reply_deinit(&chain.last);
 }
 
-static void test_free_ends_everything(void **state) {
+static void test_freeing_ends_all_operations(void **state) {
         struct store_fixture *f = *state;
         enum { N = 64 };
         struct hfd_store *own = store_fixture_open();
-        struct store_reply *answers = calloc(N, sizeof *answers);
+        struct store_reply *replies = calloc(N, sizeof *replies);
         static struct watch_recorder recorders[4];
         struct hf__buf *value = hf__buf_copy("v", 1);
 
@@ -587,16 +587,16 @@ static void test_free_ends_everything(void **state) {
                                     .value = value};
                 struct hfd_txn txn = {.ops = &op, .n_ops = 1};
 
-                store_reply_init(&answers[i]);
+                store_reply_init(&replies[i]);
                 assert_int_equal(own->ops->txn(own, &txn, in_msec(20000), store_reply_fill,
-                                               &answers[i]),
+                                               &replies[i]),
                                  0);
         }
         own->ops->free(own);
         for (int i = 0; i < N; i++) {
-                assert_true(answers[i].done);
-                assert_true(answers[i].error == 0 || answers[i].error == HF_E_CANCELED);
-                store_reply_deinit(&answers[i]);
+                assert_true(replies[i].done);
+                assert_true(replies[i].error == 0 || replies[i].error == HF_E_CANCELED);
+                store_reply_deinit(&replies[i]);
         }
         for (int i = 0; i < 4; i++) {
                 assert_true(recorders[i].ended);
@@ -604,30 +604,30 @@ static void test_free_ends_everything(void **state) {
                 recorders[i].store = NULL;
                 watch_recorder_stop(&recorders[i]);
         }
-        free(answers);
+        free(replies);
         hf__buf_unref(value);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                STORE_TEST(test_create_get_update_delete),
-                STORE_TEST(test_conflict_shows_what_is_there),
-                STORE_TEST(test_empty_value),
-                STORE_TEST(test_value_equals),
-                STORE_TEST(test_value_begins),
-                STORE_TEST(test_fence_compares),
-                STORE_TEST(test_txn_is_one_step),
-                STORE_TEST(test_txn_without_effect_makes_no_revision),
+                STORE_TEST(test_keys_are_created_read_updated_and_deleted),
+                STORE_TEST(test_a_conflict_returns_the_stored_value),
+                STORE_TEST(test_an_empty_value_is_stored),
+                STORE_TEST(test_values_are_compared_for_equality),
+                STORE_TEST(test_values_are_compared_by_prefix),
+                STORE_TEST(test_a_fence_compares_term_and_identity),
+                STORE_TEST(test_a_transaction_is_atomic),
+                STORE_TEST(test_a_transaction_without_effect_makes_no_revision),
                 STORE_TEST(test_misuse_is_refused),
-                STORE_TEST(test_full_txn),
-                STORE_TEST(test_list),
-                STORE_TEST(test_pages_show_one_revision),
+                STORE_TEST(test_a_transaction_of_maximum_size_succeeds),
+                STORE_TEST(test_lists_return_ranges_of_keys),
+                STORE_TEST(test_pages_of_a_list_show_one_revision),
                 STORE_TEST(test_concurrent_writers_lose_nothing),
-                STORE_TEST(test_large_values),
-                STORE_TEST(test_deadline),
-                STORE_TEST(test_turns_and_revision_grow),
+                STORE_TEST(test_large_values_are_stored_and_watched),
+                STORE_TEST(test_a_deadline_ends_an_operation),
+                STORE_TEST(test_iterations_and_revision_increase),
                 STORE_TEST(test_callbacks_start_operations),
-                STORE_TEST(test_free_ends_everything),
+                STORE_TEST(test_freeing_ends_all_operations),
         };
         return store_fixture_run(tests, sizeof tests / sizeof tests[0]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The etcd store over an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing is
- * timed: an operation must end, and its outcome must be true.
+ * timed: each operation must end, and its reported outcome must be true.
  */
 #undef NDEBUG
 #include <arpa/inet.h>
@@ -111,7 +111,7 @@ static void *writer_run(void *ctx) {
         return NULL;
 }
 
-static void test_kill_loses_no_acknowledged_write(void **state) {
+static void test_killing_etcd_loses_no_acknowledged_write(void **state) {
         struct hfd_store *store = open_store(etcd.url, NULL);
         struct writer writers[N_WRITERS];
         pthread_t threads[N_WRITERS];
@@ -168,7 +168,7 @@ static void test_a_stopped_etcd_blocks_nothing(void **state) {
                          0);
         closed->ops->free(closed);
         assert_int_equal(store_reply_wait(&left), HF_E_CANCELED);
-        /* A watch without a sign of life ends. */
+        /* A watch that receives nothing at all ends. */
         assert_int_equal(watch_recorder_await_end(&recorder), HF_E_UNAVAILABLE);
         etcd_spawn_signal(&etcd, SIGCONT);
         put_at_last(store, "/stop/after");
@@ -235,7 +235,7 @@ static int silent_listener(char *url, size_t max_url) {
         return fd;
 }
 
-static void test_failover(void **state) {
+static void test_operations_fail_over_to_the_next_endpoint(void **state) {
         char refusing[64], silent[64];
         struct hfd_store *store;
         static struct watch_recorder recorder;
@@ -352,7 +352,7 @@ static struct hfd_store *open_tls(const char *url, const char *ca, const char *c
         return store;
 }
 
-static void test_tls(void **state) {
+static void test_tls_is_verified_in_both_directions(void **state) {
         char dir[] = "/tmp/hf-etcd-tls-XXXXXX", command[128];
         char *ca, *other, *cert, *key;
         struct etcd_spawn tls_etcd = {0};
@@ -383,10 +383,11 @@ static void test_tls(void **state) {
         watch_recorder_stop(&recorder);
         store->ops->free(store);
 
-        store = open_tls(tls_etcd.url, other, cert, key); /* we do not trust it */
+        store = open_tls(tls_etcd.url, other, cert,
+                         key); /* the client does not trust this server */
         assert_int_equal(put(store, "/tls/b", 10000, NULL), HF_E_UNAVAILABLE);
         store->ops->free(store);
-        /* it does not trust us; with TLS 1.3 it says so late */
+        /* The server does not trust the client; with TLS 1.3 it reports that late. */
         store = open_tls(tls_etcd.url, ca, NULL, NULL);
         assert_int_not_equal(put(store, "/tls/b", 10000, NULL), 0);
         store->ops->free(store);
@@ -404,11 +405,11 @@ static void test_tls(void **state) {
 
 int main(void) {
         const struct CMUnitTest cases[] = {
-                cmocka_unit_test(test_kill_loses_no_acknowledged_write),
+                cmocka_unit_test(test_killing_etcd_loses_no_acknowledged_write),
                 cmocka_unit_test(test_a_stopped_etcd_blocks_nothing),
                 cmocka_unit_test(test_a_watch_is_resumed_without_a_gap),
-                cmocka_unit_test(test_failover),
-                cmocka_unit_test(test_tls),
+                cmocka_unit_test(test_operations_fail_over_to_the_next_endpoint),
+                cmocka_unit_test(test_tls_is_verified_in_both_directions),
         };
         int failed;
 

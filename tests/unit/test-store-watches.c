@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract of the storage port: watches, and the history that they begin from. */
+/* The contract of the storage interface: watches, and the history that they begin from. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "time_units.h"
 #include "watch_recorder.h"
 
-static void test_compacted_is_gone(void **state) {
+static void test_a_compacted_revision_is_gone(void **state) {
         struct store_fixture *f = *state;
         uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "1"),
                  second = store_client_put(f->store, store_fixture_key(f, "a"), "2"),
@@ -50,7 +50,7 @@ static void test_compacted_is_gone(void **state) {
         watch_recorder_stop(&recorder);
 }
 
-static void test_watch_from_the_past_and_on(void **state) {
+static void test_a_watch_from_the_past_continues_with_new_events(void **state) {
         struct store_fixture *f = *state;
         uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "1"), deleted, third;
         static struct watch_recorder recorder;
@@ -80,7 +80,7 @@ static void test_watch_from_the_past_and_on(void **state) {
         assert_int_equal(recorder.error, HF_E_CANCELED);
 }
 
-static void test_watch_sees_its_range_only(void **state) {
+static void test_a_watch_sees_only_its_range(void **state) {
         struct store_fixture *f = *state;
         static struct watch_recorder recorder;
         char end[128];
@@ -104,7 +104,7 @@ static void test_watch_sees_its_range_only(void **state) {
         watch_recorder_stop(&recorder);
 }
 
-static void test_watch_keeps_a_revision_together(void **state) {
+static void test_events_of_one_revision_arrive_together(void **state) {
         struct store_fixture *f = *state;
         struct hf__buf *value = hf__buf_copy("v", 1);
         static struct watch_recorder live, late;
@@ -145,7 +145,7 @@ static void test_watch_keeps_a_revision_together(void **state) {
         hf__buf_unref(value);
 }
 
-static void test_watch_from_now_and_cancel(void **state) {
+static void test_a_watch_from_now_can_be_canceled(void **state) {
         struct store_fixture *f = *state;
         static struct watch_recorder first, second;
 
@@ -173,11 +173,11 @@ static void test_watch_from_now_and_cancel(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                STORE_TEST(test_compacted_is_gone),
-                STORE_TEST(test_watch_from_the_past_and_on),
-                STORE_TEST(test_watch_sees_its_range_only),
-                STORE_TEST(test_watch_keeps_a_revision_together),
-                STORE_TEST(test_watch_from_now_and_cancel),
+                STORE_TEST(test_a_compacted_revision_is_gone),
+                STORE_TEST(test_a_watch_from_the_past_continues_with_new_events),
+                STORE_TEST(test_a_watch_sees_only_its_range),
+                STORE_TEST(test_events_of_one_revision_arrive_together),
+                STORE_TEST(test_a_watch_from_now_can_be_canceled),
         };
         return store_fixture_run(tests, sizeof tests / sizeof tests[0]);
 }

@@ -8,8 +8,8 @@
  * upwards. The code that waits for work to end owns the token that cancels this work.
  *
  * Firing never blocks. It calls the token's wakers, which only wake a thread up: they signal a
- * condition variable or write to an eventfd. A passed deadline has no active effect: wakers are not
- * called. Code that tests the token, or waits with it, notices that the deadline has passed.
+ * condition variable or write to an eventfd. When a deadline passes, nothing happens by itself:
+ * wakers are not called. Code that tests the token, or waits with it, notices the passed deadline.
  *
  * Tokens are reference counted, and a child holds a reference to its parent.
  *
@@ -41,8 +41,8 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
  * Accepts NULL, returns NULL. */
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
-/* A token that never fires, for a wait that ends by its own deadline only. Static storage:
- * hf_cancel_ref and hf_cancel_unref do nothing. */
+/* A token that never fires, for a wait that only a deadline ends. Static storage: hf_cancel_ref and
+ * hf_cancel_unref do nothing. */
 struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants. A token that has a reason keeps it. Idempotent, never blocks,
@@ -62,8 +62,9 @@ enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
 hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 
 /*
- * Blocks until token fires or boot time reaches until (HF_NSEC_NEVER = no limit). Returns
- * HF_E_CANCELED (token fired), HF_E_TIMEOUT (until was reached, token is live), or -errno.
+ * Blocks until token fires or the boot-time clock reaches `until` (HF_NSEC_NEVER = no limit).
+ * Returns HF_E_CANCELED (token fired), HF_E_TIMEOUT (`until` was reached, token is live), or
+ * -errno.
  */
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until);
 
@@ -83,6 +84,6 @@ struct hf_cancel_waker {
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);
-/* Removes a waker. After it returns, fn is not running and will not run. Blocks only while fn runs.
- * Must not be called by fn. Does nothing for a zeroed or removed waker. */
+/* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must
+ * not be called by fn. Does nothing for a zeroed or removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);

@@ -37,8 +37,8 @@ enum hf_error {
         HF_E_TOO_MANY = 8,
         /* 5xx, or the connection was refused. As far as is known, nothing was written. */
         HF_E_UNAVAILABLE = 9,
-        /* The deadline passed, or the connection broke after the request was sent. Nobody knows
-         * whether it was carried out. */
+        /* The deadline passed, or the connection broke after the request was sent. It is unknown
+         * whether the server processed the request. */
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,
@@ -48,9 +48,10 @@ enum hf_error {
         /* The gate rejected the write, because this process is not allowed to act as leader now.
          * Nothing was sent. */
         HF_E_NOT_LEADER = 13,
-        /* The server did not echo the fence, so it may have made the write without checking it. */
+        /* The server did not echo the fence, so it may have applied the write without comparing
+         * the fence. */
         HF_E_UNFENCED = 14,
-        /* Work ignored its tokens past its deadline. Its threads are still alive. */
+        /* A controller or a hook did not stop by its deadline. Its threads still run. */
         HF_E_STUCK = 15,
         /* A limit on size or count was reached. */
         HF_E_TOO_LARGE = 16,

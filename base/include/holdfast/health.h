@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Health checks by name. They can be listed without Holdfast's HTTP server.
+ * Health checks by name. hf_health_each runs them, so any HTTP server can serve the result.
  *
  * A check is a function that returns at once whether its subject is healthy: it reads a flag and
  * does no I/O. Each check belongs to one or more of the endpoints of Kubernetes (healthz, livez,
@@ -30,13 +30,13 @@ int hf_health_new(struct hf_health **ret_health);
 struct hf_health *hf_health_free(struct hf_health *health);
 
 /*
- * Adds a check to each endpoint whose bit is set. name is copied. If health is NULL, nothing
- * happens and the result is 0. 0, HF_E_EXISTS when the name is taken, -EINVAL, -ENOMEM.
+ * Adds a check to each endpoint whose bit is set. name is copied. Returns 0, HF_E_EXISTS when the
+ * name is taken, -EINVAL or -ENOMEM. If health is NULL, does nothing and returns 0.
  */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx);
-/* Removes a check. After it returns, fn is not running and will not run. Blocks while checks run.
- * An unknown name is ignored, and health may be NULL. */
+/* Removes a check. Blocks while checks run. Once it has returned, fn is not called again. An
+ * unknown name is ignored, and health may be NULL. */
 void hf_health_remove(struct hf_health *health, const char *name);
 
 /*

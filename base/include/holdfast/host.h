@@ -5,8 +5,8 @@
  * and the stack size of threads.
  *
  * One struct hf_host per process is usual. Every object made with it borrows it, so it must outlive
- * them all. The host owns the process: the library installs no signal handler and calls neither
- * exit, abort nor fork; its threads block all signals. The host has two duties: it calls
+ * them all. The host owns the process: the library installs no signal handler and never
+ * calls exit, abort or fork; its threads block all signals. The host has two duties: it calls
  * curl_global_init(CURL_GLOBAL_DEFAULT) before it starts the first thread, and it ignores SIGPIPE,
  * because OpenSSL inside libcurl writes to sockets with write(2).
  */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Metrics: counters, gauges and histograms. An update takes no lock, only atomic operations. They
- * can be written out without Holdfast's HTTP server.
+ * Metrics: counters, gauges and histograms. An update uses atomic operations and no lock.
+ * hf_metrics_write produces the text, so any HTTP server can serve it.
  *
- * A metric is created once, with fixed labels and a name that is valid in Prometheus. It lives as
- * long as its registry. A second request for the same name and labels returns the same metric. A
- * registry holds at most HF_METRICS_MAX metrics. Do not put values that clients send into labels:
- * each new value stays in memory. Use values from a fixed set.
+ * A metric is created once, with a name and fixed labels. The caller must pass a valid Prometheus
+ * metric name; it is not checked. The metric lives as long as its registry. A second request for
+ * the same name and labels returns the same metric. A registry holds at most HF_METRICS_MAX
+ * metrics. Do not put values that clients send into labels: each new value stays in memory. Use
+ * values from a fixed set.
  *
  * Thread: any, for every function here except hf_metrics_free. Every function accepts NULL as the
  * registry or the metric, and then counts nothing. So callers need not check whether there is a
@@ -32,7 +33,7 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics);
  * Returns the metric with this name and these labels, and creates it if it does not exist. labels:
  * `name="value",...` in Prometheus form, or "". All strings are copied. A histogram has buckets for
  * seconds, from 0.001 to 60. Returns NULL when memory is exhausted, when the registry is full, or
- * when the name belongs to another kind. The registry owns the metric.
+ * when a metric of another kind already has this name. The registry owns the metric.
  */
 struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                  const char *name, const char *help, const char *labels);
@@ -53,6 +54,6 @@ void hf_metrics_write(struct hf_metrics *metrics,
  * caller, before it writes. It must not block. 0 or -ENOMEM.
  */
 int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);
-/* After it returns, collect is not running and will not run. Blocks while it runs, so do not call
- * it from a collector. An unknown collector is ignored. */
+/* Blocks while collect runs, so do not call it from a collector. Once it has returned, collect is
+ * not called again. An unknown collector is ignored. */
 void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);

@@ -101,7 +101,7 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
 int hf_client_request(struct hf_client *client, const struct hf_request *request,
                       hf_response_fn done, void *ctx, uint64_t *ret_id);
 /* Cancels a request. Its `done` is called soon, with HF_E_CANCELED unless the response had already
- * arrived. A cancelled write may have been applied, or may still be applied. Ignores the id of a
+ * arrived. A canceled write may have been applied, or may still be applied. Ignores the id of a
  * request that has ended. Never blocks. */
 void hf_client_cancel(struct hf_client *client, uint64_t id);
 
@@ -149,8 +149,9 @@ struct hf_client *hf_client_free(struct hf_client *client);
 
 /*
  * The blocking form of hf_client_request, for controllers. Blocks until the response has arrived,
- * or until `token` fires or reaches its deadline. In that case it cancels the request and returns
- * HF_E_CANCELED; a write may still have been applied. Must not be called from a callback.
+ * or until `token` fires or reaches its deadline. If the token is first, the function cancels the
+ * request and returns HF_E_CANCELED; a write may still have been applied. Must not be called from a
+ * callback.
  *
  * On success *ret_body (may be NULL) is malloc'ed and NUL-terminated, and the caller frees it;
  * *ret_n (may be NULL) is its length without the NUL. Returns 0, the error of the response, or

@@ -35,10 +35,10 @@ struct hf_informer_config {
         const char *ns;              /* NULL or "" = all namespaces */
         const char *query;           /* selectors, encoded as in hf_request; NULL = none */
         /*
-         * True if all collections of the server share one revision counter and its reads soon catch
-         * up with that counter. holdfastd's own client sets it. hf_informer_wait then asks for a
-         * list "not older than" a revision, which costs the store nothing. By default it asks for a
-         * consistent list.
+         * Set this if all collections of the server share one revision counter, and reads from the
+         * server soon catch up with that counter. holdfastd sets it for its loopback client.
+         * hf_informer_wait then requests a list with resourceVersionMatch=NotOlderThan, which the
+         * server can serve from its cache. By default it requests a consistent list.
          */
         bool one_revision;
         /* Keep only apiVersion, kind and metadata of each object, without managedFields. For large
@@ -74,7 +74,7 @@ bool hf_informer_synced(struct hf_informer *informer);
  *
  * resource_version: a number that this server issued; NULL = only wait for the first list. If the
  * collection is idle and no watch event reaches the revision, the informer sends a list request to
- * find out the current one. Without one_revision, collections of the server may have separate
+ * find out the current revision. Without one_revision, collections of the server may have separate
  * counters. Then a consistent list that began after this call is sufficient, because it contains
  * everything that was written before.
  */

@@ -3,8 +3,8 @@
 /*
  * A work queue of keys ("namespace/name"), with the semantics of client-go's workqueue. A key is in
  * the queue at most once. If a key is added while a worker processes it, it is handed out again
- * after that worker has called hf_workqueue_done. A key that failed is retried after its own delay,
- * which starts at 5 ms and doubles up to 1000 s.
+ * after that worker has called hf_workqueue_done. A key that failed is retried after a delay. Each
+ * key has a separate delay, which starts at 5 ms and doubles with each retry up to 1000 s.
  *
  * A worker loops: it calls hf_workqueue_take, processes the key, calls hf_workqueue_forget
  * (success) or hf_workqueue_retry (failure), and then always hf_workqueue_done. Two workers never
@@ -41,7 +41,7 @@ int hf_workqueue_add(struct hf_workqueue *queue, const char *key);
 /* Adds the key after `delay` nanoseconds (<= 0: now). If the key is already delayed, the earlier
  * time counts. 0 or -ENOMEM. */
 int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key, hf_nsec delay);
-/* Adds the key after its own delay, which doubles with each retry. 0 or -ENOMEM. */
+/* Adds the key after the delay of this key, which doubles with each retry. 0 or -ENOMEM. */
 int hf_workqueue_retry(struct hf_workqueue *queue, const char *key);
 /* Resets the delay of the key to its first value. Ignores a key that the queue does not know. */
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key);

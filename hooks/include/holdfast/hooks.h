@@ -6,10 +6,10 @@
  * it.
  *
  * Starts run in the order of dependencies (`after`). Hooks that do not depend on each other start
- * concurrently, each on a thread of its own. Stops run in the reverse order. Each start and stop
+ * concurrently, each on a separate thread. Stops run in the reverse order. Each start and stop
  * has a deadline, and the other stops run even if one fails. Each hook has a health check
  * `poststarthook/<name>` in healthz, livez and readyz, which reports "not finished" until the start
- * has returned 0. If the process is asked to stop while hooks are starting, the shutting-down token
+ * has returned 0. If the process must stop while hooks are starting, the shutting-down token
  * fires, no further hook starts, and those that have started are stopped.
  *
  * hf_hooks_start closes the registration. A hook can use two tokens of the registry: *shutting
@@ -34,7 +34,7 @@ struct hf_hook {
         /* Names of the hooks whose start must have returned 0 before this one starts; copied. */
         const char *const *after;
         size_t n_after;
-        /* Required. Runs on a thread of its own and may block, but not past its deadline. */
+        /* Required. Runs on a separate thread and may block, but not past its deadline. */
         int (*start)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
         /* Ends the work that start began. NULL = there is nothing to end but the spawned
          * threads. */

@@ -13,7 +13,7 @@
  * a time later than pingTime. It renews the object every five minutes, so that it stays valid.
  * Failures are retried with backoff. hf_candidate_stop does not delete the object: it expires.
  *
- * Each candidate has one thread of its own. The object is coordination.k8s.io/v1beta1.
+ * Each candidate has its own thread. The object is coordination.k8s.io/v1beta1.
  * Thread: any, for every function.
  */
 #include <stddef.h>

@@ -69,7 +69,7 @@ struct hf_controller {
         const char *name; /* required; unique among all electors of the process; copied */
         enum hf_controller_class class;
         /*
-         * Runs on a thread of its own, once per term, with fresh state. After drain has fired it
+         * Runs on a separate thread, once per term, with fresh state. After drain has fired it
          * must finish its work and return; after abort it must return at once. If it returns
          * earlier: 0 = finished for this term; an error = it is called again, with backoff.
          */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The garbage collector. It deletes an object that has lost its last owner. It keeps an owner that
- * is being deleted in the foreground until its dependents are gone. And if an owner is deleted with
- * the policy Orphan, it removes the references to that owner from the dependents. See
+ * is being deleted in the foreground until its dependents are gone. If an owner is deleted with the
+ * policy Orphan, it removes the references to that owner from the dependents. See
  * https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
  *
  * An event of an informer only enqueues keys. A worker then decides from the informers' state at
@@ -17,15 +17,17 @@
  * yet. That does no harm, because the late informer's own event adds the same key again. But two
  * decisions cannot be undone and need more:
  *
- *      "this owner is absent"         rests on a consistent read of the server (gc_owners.c)
- *      "no dependent is left"         is made only after every informer has reached the revision
- *                                     at which the object was marked for deletion, so that all
- *                                     dependents created before are known (look_at_deleted)
+ *      an owner is absent             only after a consistent read of the server (gc_owners.c)
+ *      an owner has no dependents     only when every informer has reached the revision at which
+ *                                     the owner was marked for deletion, so that all dependents
+ *                                     that were created earlier are known (process_deleted)
  *
- * And every delete names the uid and the resourceVersion of the object that was judged.
+ * Invariant: every delete has the uid and resourceVersion of the object that was checked as
+ * preconditions, so an object that is changed in between is not deleted.
  *
  * An owner in another namespace counts as absent, as in Kubernetes: the object is deleted, and an
- * Event (gc_notice.c) says why. Events (the kind) own nothing and are owned by nothing.
+ * Event (gc_notice.c) tells users the reason. Objects of the kind Event are not in the graph: they
+ * are never collected, and deleting one enqueues no dependents.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
  * worker at a time. They share the graph, which is immutable, and the list of known absent owners,
@@ -50,9 +52,9 @@
 #include "server/controllers/string_list.h"
 
 #define N_WORKERS 8
-/* The delay while an owner waits for its dependents. Their deletions add its key again sooner, but
- * a dependent that only clears blockOwnerDeletion does not. */
-#define LOOK_AGAIN (2 * HF_NSEC_PER_SEC)
+/* The delay of the next check while an owner waits for its dependents. The deletion of a dependent
+ * enqueues the owner sooner, but a dependent that only clears blockOwnerDeletion does not. */
+#define RECHECK_DELAY (2 * HF_NSEC_PER_SEC)
 
 struct collector {
         struct hfd_gc_graph graph;
@@ -71,12 +73,12 @@ struct job {
 typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 
 /*
- * Reads an object, applies change and writes it back. (The informers keep metadata only, so their
- * copy must not be written.) Skips the write unless the object still has that uid and, if revision
- * is not NULL, that revision. HF_E_CONFLICT: it changed between read and write.
+ * Reads an object, applies edit and writes it back. (The informers keep metadata only, so their
+ * copy must not be written.) Writes only if the object still has that uid and, unless revision is
+ * NULL, that revision. HF_E_CONFLICT: another client changed it between read and write.
  */
 static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
-                       const char *name, const char *uid, const char *revision, edit_fn change,
+                       const char *name, const char *uid, const char *revision, edit_fn edit,
                        void *ctx) {
         struct hf__json *object;
         int r = hfd_object_client_get(term, &kind->row.resource, ns, name, &object);
@@ -87,7 +89,7 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
                    *found_revision = hf__json_string(object, "metadata.resourceVersion");
         if (found_uid && found_revision && strcmp(found_uid, uid) == 0 &&
             (!revision || strcmp(found_revision, revision) == 0)) {
-                r = change(object, ctx);
+                r = edit(object, ctx);
                 if (r == 0)
                         r = hfd_object_client_update(term, &kind->row.resource, ns, name, NULL,
                                                      object);
@@ -98,9 +100,9 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
         return r == HF_E_NOT_FOUND ? 0 : r;
 }
 
-static int edit_node(struct job *job, const char *revision, edit_fn change, void *ctx) {
+static int edit_node(struct job *job, const char *revision, edit_fn edit, void *ctx) {
         const struct hfd_gc_node *node = &job->node;
-        return edit_object(job->term, node->kind, node->ns, node->name, node->uid, revision, change,
+        return edit_object(job->term, node->kind, node->ns, node->name, node->uid, revision, edit,
                            ctx);
 }
 
@@ -112,7 +114,7 @@ static int drop_owners(struct hf__json *object, void *uids) {
         return hfd_gc_drop_owners(object, uids);
 }
 
-static int unblock(struct hf__json *object, void *ctx) { return hfd_gc_unblock(object); }
+static int unblock_owners(struct hf__json *object, void *ctx) { return hfd_gc_unblock(object); }
 
 static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
         const struct hfd_gc_node *node = &job->node;
@@ -129,9 +131,11 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 
 /* ---- an object with owners ---- */
 
-/* Removes from "uids" the uids that are also in "solid". An object may have two references with one
- * uid; if one of them names an existing owner, both are kept. */
-static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
+/*
+ * Removes from "uids" the uids that are also in "solid". An object may have two references with the
+ * same uid; if one of them refers to an existing owner, both are kept.
+ */
+static int drop_solid_uids(struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_path(uids, "solid")); r == 0 && m;
@@ -144,9 +148,11 @@ static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
         return r;
 }
 
-/* Counts the owners by their state. Adds two lists to the object uids: "solid", and "uids" with all
- * other uids. */
-static int look_at_owners(struct job *job, struct hfd_gc_view *view, struct hf__json *uids) {
+/*
+ * Counts the owners by their state. Sets two lists in the JSON object uids: "solid", and "uids"
+ * with the uids of all other owners, whose references may be removed.
+ */
+static int classify_owners(struct job *job, struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
         for (const struct hf__json *m =
@@ -165,15 +171,15 @@ static int look_at_owners(struct job *job, struct hfd_gc_view *view, struct hf__
                                                 owner == HFD_GC_OWNER_SOLID ? "solid" : "uids",
                                                 uid);
         }
-        return r != 0 ? r : keep_solid(view, uids);
+        return r != 0 ? r : drop_solid_uids(view, uids);
 }
 
 /*
- * Every write here names the revision whose owners were judged. With a later revision, a reference
- * that kept the object might be gone, and the object would lose its last references without being
- * deleted.
+ * Every write here requires the revision whose owners were checked. In a later revision, the
+ * reference that kept the object might be missing. Then the object would lose its last references
+ * and would never be deleted.
  */
-static int carry_out(struct job *job, enum hfd_gc_verdict verdict, struct hf__json *uids) {
+static int apply_verdict(struct job *job, enum hfd_gc_verdict verdict, struct hf__json *uids) {
         const char *revision = job->node.resource_version;
 
         switch (verdict) {
@@ -181,7 +187,8 @@ static int carry_out(struct job *job, enum hfd_gc_verdict verdict, struct hf__js
         case HFD_GC_DROP_OWNERS:
                 return hfd_object_client_ignore_stale(edit_node(job, revision, drop_owners, uids));
         case HFD_GC_UNBLOCK:
-                return hfd_object_client_ignore_stale(edit_node(job, revision, unblock, NULL));
+                return hfd_object_client_ignore_stale(
+                        edit_node(job, revision, unblock_owners, NULL));
         case HFD_GC_DELETE_BACKGROUND:
         case HFD_GC_DELETE_FOREGROUND:
         case HFD_GC_DELETE_ORPHAN: break;
@@ -189,7 +196,7 @@ static int carry_out(struct job *job, enum hfd_gc_verdict verdict, struct hf__js
         return delete_node(job, verdict);
 }
 
-static int look_at_owned(struct job *job) {
+static int process_owned(struct job *job) {
         const struct hf__json *object = job->node.object;
         struct hfd_gc_view view = {.orphan = hfd_string_list_has(object, "metadata.finalizers",
                                                                  HFD_ORPHAN),
@@ -197,22 +204,23 @@ static int look_at_owned(struct job *job) {
                                                                      HFD_FOREGROUND),
                                    .blocks = hfd_gc_blocks(object)};
         struct hf__json *uids = hf__json_object();
-        int r = uids ? look_at_owners(job, &view, uids) : -ENOMEM;
+        int r = uids ? classify_owners(job, &view, uids) : -ENOMEM;
 
         if (r == 0 && view.n_waiting > 0 && view.n_solid == 0) {
                 struct hfd_gc_dependents dependents;
-                hfd_gc_graph_look(&job->collector->graph, &job->node, &dependents);
+                hfd_gc_graph_find_dependents(&job->collector->graph, &job->node, &dependents);
                 view.has_dependents = dependents.any;
                 view.dependent_waits = dependents.waits;
         }
         if (r == 0)
-                r = carry_out(job, hfd_gc_decide(&view), uids);
+                r = apply_verdict(job, hfd_gc_decide(&view), uids);
         hf__json_free(uids);
         return r;
 }
 
 /* ---- an object that is being deleted and waits for the collector ---- */
 
+/* The keys of all dependents of one owner. */
 struct orphans {
         const struct hfd_gc_graph *graph; /* borrowed */
         char (*keys)[HFD_GC_KEY_MAX];     /* owned */
@@ -220,7 +228,7 @@ struct orphans {
         int error;
 };
 
-/* Only collects keys: it runs under an informer's lock, where no request may be sent. */
+/* Only collects keys, because it runs under an informer's lock and must not block. */
 static void collect_orphan(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
                            const char *object, size_t n) {
         struct orphans *orphans = ctx;
@@ -239,7 +247,7 @@ static void collect_orphan(void *ctx, const struct hfd_kind *kind, const char *n
 }
 
 /* Removes the references to the uids from one dependent. */
-static int orphan_one(struct job *job, const char *key, struct hf__json *uids) {
+static int orphan_dependent(struct job *job, const char *key, struct hf__json *uids) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], uid[HFD_GC_UID_MAX];
         const char *rest;
         const struct hfd_kind *kind = hfd_gc_graph_kind(&job->collector->graph, key, &rest);
@@ -266,13 +274,13 @@ static int orphan_dependents(struct job *job) {
         if (r == 0)
                 r = orphans.error;
         for (size_t i = 0; r == 0 && i < orphans.n; i++)
-                r = orphan_one(job, orphans.keys[i], uids);
+                r = orphan_dependent(job, orphans.keys[i], uids);
         hf__json_free(uids);
         free(orphans.keys);
         return r;
 }
 
-static int look_at_deleted(struct job *job, hf_nsec *ret_again) {
+static int process_deleted(struct job *job, hf_nsec *ret_again) {
         const struct hf__json *object = job->node.object;
         const struct hfd_gc_graph *graph = &job->collector->graph;
         bool orphan = hfd_string_list_has(object, "metadata.finalizers", HFD_ORPHAN);
@@ -290,9 +298,9 @@ static int look_at_deleted(struct job *job, hf_nsec *ret_again) {
                 r = orphan_dependents(job);
                 return r != 0 ? r : edit_node(job, NULL, remove_finalizer, (void *)HFD_ORPHAN);
         }
-        hfd_gc_graph_look(graph, &job->node, &dependents);
+        hfd_gc_graph_find_dependents(graph, &job->node, &dependents);
         if (dependents.blocks) {
-                *ret_again = LOOK_AGAIN;
+                *ret_again = RECHECK_DELAY;
                 return 0;
         }
         return edit_node(job, NULL, remove_finalizer, (void *)HFD_FOREGROUND);
@@ -319,9 +327,9 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         if (!node->uid || !node->resource_version)
                 r = 0;
         else if (hf__json_string(node->object, "metadata.deletionTimestamp"))
-                r = look_at_deleted(&job, ret_again);
+                r = process_deleted(&job, ret_again);
         else
-                r = look_at_owned(&job);
+                r = process_owned(&job);
         hf__json_free(node->object);
         return r;
 }
@@ -333,12 +341,12 @@ static void map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type 
         struct hf__json *json;
         char key[HFD_GC_KEY_MAX];
 
-        if ((type != HF_EVENT_DELETED && !hfd_gc_concerns(object, n)) ||
+        if ((type != HF_EVENT_DELETED && !hfd_gc_may_concern(object, n)) ||
             hf__json_parse(object, n, &json, NULL) != 0)
                 return;
         const struct hfd_kind *kind =
-                hfd_kinds_named(graph->kinds, hf__json_string(json, "apiVersion"),
-                                hf__json_string(json, "kind"));
+                hfd_kinds_find_by_name(graph->kinds, hf__json_string(json, "apiVersion"),
+                                       hf__json_string(json, "kind"));
         const char *uid = hf__json_string(json, "metadata.uid");
         if (kind && uid) {
                 hfd_gc_graph_key(graph, kind, ns, name, key);

@@ -2,7 +2,8 @@
 /*
  * The garbage collector's decisions.
  *
- * Invariant: as long as one owner is solid, no verdict deletes the object.
+ * Invariant: as long as one owner is solid, no verdict deletes the object. A wrong deletion cannot
+ * be undone, whereas an object that is kept wrongly is checked again with the next event.
  */
 #include "server/controllers/garbage/gc_core.h"
 
@@ -21,7 +22,7 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
                 return cycle ? HFD_GC_UNBLOCK : HFD_GC_DELETE_FOREGROUND;
         }
         if (view->n_waiting + view->n_absent == 0)
-                return HFD_GC_KEEP; /* it never had an owner */
+                return HFD_GC_KEEP; /* it has no owner references, so nothing owns it */
         if (view->orphan)
                 return HFD_GC_DELETE_ORPHAN;
         return view->foreground ? HFD_GC_DELETE_FOREGROUND : HFD_GC_DELETE_BACKGROUND;
@@ -39,7 +40,7 @@ const char *hfd_gc_policy(enum hfd_gc_verdict verdict) {
         return NULL;
 }
 
-bool hfd_gc_concerns(const char *object, size_t n) {
+bool hfd_gc_may_concern(const char *object, size_t n) {
         static const char owners[] = "\"ownerReferences\"", deletion[] = "\"deletionTimestamp\"";
 
         return memmem(object, n, owners, sizeof owners - 1) ||
@@ -60,6 +61,7 @@ bool hfd_gc_blocks(const struct hf__json *object) {
         return false;
 }
 
+/* A reference without a uid matches no owner, so it is kept. */
 int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids) {
         struct hf__json *kept = hf__json_array();
         int r = kept ? 0 : -ENOMEM;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The garbage collector's decision about one object, from what is known of its owners and
- * dependents; and the edits of an object that follow from it. Pure.
+ * The garbage collector's decision about one object, from the states of its owners and dependents,
+ * and the edits of the object that follow from the decision. Pure.
  *
  *      its owners                               decision
  *      at least one is solid                    keep it, and remove the references to other
  *                                               owners
- *      none is solid, one waits for its         delete it: in the foreground if it has dependents,
- *      dependents                               else as below. But if one of its dependents waits
- *                                               too, this may be a cycle: then first clear
- *                                               blockOwnerDeletion in its references
- *      all are absent                           delete it, with the policy of its own finalizers
- *      none is named                            keep it
+ *      none is solid, at least one waits        delete it: in the foreground if it has dependents,
+ *                                               otherwise as in the next row. But if one of its
+ *                                               dependents waits too, the owners may form a cycle:
+ *                                               then first clear blockOwnerDeletion in its
+ *                                               references
+ *      all are absent                           delete it, with the policy of its finalizers
+ *      it has no owner references               keep it
  *
- * An owner "waits" when it is being deleted in the foreground: it has a deletionTimestamp and the
- * finalizer foregroundDeletion, until no dependent with blockOwnerDeletion is left.
+ * gc_owners.h defines the states of owners. An owner "waits" while it is being deleted in the
+ * foreground: it has a deletionTimestamp, and keeps the finalizer foregroundDeletion until it has
+ * no dependents with blockOwnerDeletion.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +28,7 @@ struct hf__json;
 #define HFD_ORPHAN     "orphan"
 
 struct hfd_gc_view {
-        size_t n_solid, n_waiting, n_absent; /* owners, see gc_owners.h */
+        size_t n_solid, n_waiting, n_absent; /* numbers of owners in these states */
         bool orphan, foreground;             /* the object has that finalizer */
         bool blocks; /* a reference of the object has blockOwnerDeletion set */
         /* Needed only if n_waiting > 0 and n_solid == 0. */
@@ -49,9 +51,11 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view);
 /* The propagationPolicy of a deletion; NULL = the verdict is not a deletion. Static. */
 const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
 
-/* Whether an object may have owners or be marked for deletion: a quick search of its n bytes of
- * JSON. True may be wrong, false is always right. */
-bool hfd_gc_concerns(const char *object, size_t n);
+/*
+ * Whether an object may have owners or be marked for deletion: a quick search in its n bytes of
+ * JSON. False is certain; true is not, because a value may contain the text.
+ */
+bool hfd_gc_may_concern(const char *object, size_t n);
 
 /* Whether the object is being deleted in the foreground. */
 bool hfd_gc_waits(const struct hf__json *object);

@@ -3,8 +3,8 @@
  * The ownership graph, read from the informers' indexes.
  *
  * Invariant: dependents are found by uid, but a reference counts as an edge only if its kind, name
- * and namespace match the owner too (is_reference_to). An object with a wrong reference that
- * happens to have the right uid would otherwise make its owner wait forever.
+ * and namespace match the owner too (is_reference_to). Otherwise an object whose reference has the
+ * owner's uid but another kind, name or namespace would make the owner wait forever.
  */
 #include "server/controllers/garbage/gc_graph.h"
 
@@ -29,6 +29,7 @@ void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds
 
 /* ---- keys ---- */
 
+/* kinds->kinds never changes after its init, so an index identifies a kind. */
 void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *kind, const char *ns,
                       const char *name, char key[HFD_GC_KEY_MAX]) {
         bool with_ns = ns && *ns;
@@ -41,12 +42,12 @@ void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *k
 const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const char *key,
                                          const char **ret_rest) {
         char *end;
-        unsigned long place = strtoul(key, &end, 10);
+        unsigned long index = strtoul(key, &end, 10);
 
-        if (*end != ':' || place >= graph->kinds->n)
+        if (*end != ':' || index >= graph->kinds->n)
                 return NULL;
         *ret_rest = end + 1;
-        return &graph->kinds->kinds[place];
+        return &graph->kinds->kinds[index];
 }
 
 /* ---- dependents ---- */
@@ -72,49 +73,51 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
         }
 }
 
-struct look {
+struct dependents_search {
         const struct hfd_gc_graph *graph;
         const struct hfd_gc_node *owner;
         struct hfd_gc_dependents found;
 };
 
 /* Whether a reference of an object in ns matches the owner in all parts, not only by uid. */
-static bool is_reference_to(const struct look *look, const struct hf__json *reference,
-                            const char *ns) {
-        const struct hfd_gc_node *owner = look->owner;
+static bool is_reference_to(const struct dependents_search *search,
+                            const struct hf__json *reference, const char *ns) {
+        const struct hfd_gc_node *owner = search->owner;
         const char *uid = hf__json_string(reference, "uid"),
                    *name = hf__json_string(reference, "name");
 
         return uid && name && strcmp(uid, owner->uid) == 0 && strcmp(name, owner->name) == 0 &&
                (!owner->kind->row.namespaced || strcmp(ns, owner->ns) == 0) &&
-               hfd_kinds_named(look->graph->kinds, hf__json_string(reference, "apiVersion"),
-                               hf__json_string(reference, "kind")) == owner->kind;
+               hfd_kinds_find_by_name(search->graph->kinds,
+                                      hf__json_string(reference, "apiVersion"),
+                                      hf__json_string(reference, "kind")) == owner->kind;
 }
 
-static void look_at_dependent(void *ctx, const struct hfd_kind *kind, const char *ns,
-                              const char *name, const char *object, size_t n) {
-        struct look *look = ctx;
-        struct hfd_gc_dependents *found = &look->found;
+static void add_dependent(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
+                          const char *object, size_t n) {
+        struct dependents_search *search = ctx;
+        struct hfd_gc_dependents *found = &search->found;
         struct hf__json *json;
         bool depends = false;
 
         if (found->any && found->waits && found->blocks)
                 return; /* nothing more can be found */
         if (hf__json_parse(object, n, &json, NULL) != 0) {
-                /* Out of memory. Assume the case that keeps the owner; the next check decides. */
+                /* Out of memory. Assume a dependent that blocks, which keeps the owner until the
+                 * next check. */
                 found->any = true;
                 found->blocks = true;
                 return;
         }
         const char *uid = hf__json_string(json, "metadata.uid");
-        if (uid && strcmp(uid, look->owner->uid) == 0) {
-                hf__json_free(json); /* an object that owns itself does not wait for itself */
+        if (uid && strcmp(uid, search->owner->uid) == 0) {
+                hf__json_free(json); /* an object that owns itself must not wait for itself */
                 return;
         }
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(json, "metadata.ownerReferences"));
              m; m = hf__json_next(m)) {
-                if (!is_reference_to(look, m, ns))
+                if (!is_reference_to(search, m, ns))
                         continue;
                 depends = true;
                 found->blocks = found->blocks || hf__json_bool(m, "blockOwnerDeletion", false);
@@ -124,24 +127,24 @@ static void look_at_dependent(void *ctx, const struct hfd_kind *kind, const char
         hf__json_free(json);
 }
 
-void hfd_gc_graph_look(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
-                       struct hfd_gc_dependents *ret_dependents) {
-        struct look look = {.graph = graph, .owner = owner};
+void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
+                                  struct hfd_gc_dependents *ret_dependents) {
+        struct dependents_search search = {.graph = graph, .owner = owner};
 
         assert(owner->uid);
-        hfd_gc_graph_each(graph, owner->uid, look_at_dependent, &look);
-        *ret_dependents = look.found;
+        hfd_gc_graph_each(graph, owner->uid, add_dependent, &search);
+        *ret_dependents = search.found;
 }
 
-/* ---- keys of neighbours ---- */
+/* ---- enqueueing owners and dependents ---- */
 
 struct enqueue {
         const struct hfd_gc_graph *graph;
         struct hf_workqueue *queue;
 };
 
-static void enqueue_one(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
-                        const char *object, size_t n) {
+static void enqueue_object(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
+                           const char *object, size_t n) {
         struct enqueue *enqueue = ctx;
         char key[HFD_GC_KEY_MAX];
 
@@ -152,7 +155,7 @@ static void enqueue_one(void *ctx, const struct hfd_kind *kind, const char *ns, 
 void hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
                                      struct hf_workqueue *queue) {
         struct enqueue enqueue = {.graph = graph, .queue = queue};
-        hfd_gc_graph_each(graph, uid, enqueue_one, &enqueue);
+        hfd_gc_graph_each(graph, uid, enqueue_object, &enqueue);
 }
 
 void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
@@ -164,8 +167,8 @@ void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct 
              m; m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, "name");
                 const struct hfd_kind *kind =
-                        hfd_kinds_named(graph->kinds, hf__json_string(m, "apiVersion"),
-                                        hf__json_string(m, "kind"));
+                        hfd_kinds_find_by_name(graph->kinds, hf__json_string(m, "apiVersion"),
+                                               hf__json_string(m, "kind"));
                 if (!kind || !name || strlen(name) > HF_NAME_MAX)
                         continue;
                 hfd_gc_graph_key(graph, kind, kind->row.namespaced ? ns : NULL, name, key);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The ownership graph of the garbage collector: nodes are objects, edges their ownerReferences.
+ * The ownership graph of the garbage collector. Its nodes are objects, and its edges are their
+ * ownerReferences.
  *
- * Only the list of kinds is stored here. The shared informers are the graph: each has an index from
- * an owner's uid to its dependents (HFD_OWNER_INDEX). A node's key in the work queue is "<index of
- * the kind>:<namespace>/<name>", or "<index of the kind>:<name>" for kinds without a namespace.
+ * The graph itself is not stored. It is read from the shared informers: each has an index from an
+ * owner's uid to its dependents (HFD_OWNER_INDEX). A node's key in the work queue is "<index of the
+ * kind>:<namespace>/<name>", or "<index of the kind>:<name>" for kinds without a namespace.
  *
  * Thread: any; immutable after init.
  */
@@ -18,7 +19,7 @@
 struct hf__json;
 
 #define HFD_GC_KEY_MAX (2 * HF_NAME_MAX + 8)
-#define HFD_GC_UID_MAX 64 /* bytes of a uid, with its NUL; longer ones are not followed */
+#define HFD_GC_UID_MAX 64 /* bytes of a uid, with its NUL; a longer one counts as a solid owner */
 
 struct hfd_gc_graph {
         const struct hfd_kinds *kinds;                 /* borrowed */
@@ -27,7 +28,7 @@ struct hfd_gc_graph {
         size_t n;
 };
 
-/* An object that a worker looks at. */
+/* An object that a worker processes. */
 struct hfd_gc_node {
         const struct hfd_kind *kind;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1]; /* ns "" = the kind has no namespace */
@@ -35,7 +36,7 @@ struct hfd_gc_node {
         const char *uid, *resource_version; /* borrowed from object */
 };
 
-/* What is known of a node's dependents. */
+/* The dependents of a node, as far as the informers know them. */
 struct hfd_gc_dependents {
         bool any;
         bool waits;  /* one of them is itself being deleted in the foreground */
@@ -50,8 +51,8 @@ void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds
 void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *kind, const char *ns,
                       const char *name, char key[HFD_GC_KEY_MAX]);
 
-/* Returns the kind of a key, and in *ret_rest the rest, which hf_key_split parses. NULL = not a key
- * of this graph. */
+/* Returns the kind of a key. *ret_rest: the part of the key that hf_key_split parses. NULL = the
+ * key is malformed. */
 const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const char *key,
                                          const char **ret_rest);
 
@@ -67,8 +68,8 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
 
 /* Describes the dependents of owner: the objects whose references match it by namespace, name and
  * kind, not only by uid. */
-void hfd_gc_graph_look(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
-                       struct hfd_gc_dependents *ret_dependents);
+void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
+                                  struct hfd_gc_dependents *ret_dependents);
 
 /* Adds the keys of all objects that name uid as an owner. */
 void hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,

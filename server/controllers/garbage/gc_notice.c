@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Event OwnerRefInvalidNamespace. Reason, message, type and source component are those of
- * kube-controller-manager's garbage collector, so that tools for that Event work here, too.
+ * kube-controller-manager's garbage collector, so that tools that look for that Event work here
+ * too.
  *
- * Invariant: the Event's name consists of the object's name and uid only. However often the object
- * is checked, the create of a second Event therefore fails, because the first one exists.
+ * Invariant: the Event's name consists of the object's name and uid only. The object may be checked
+ * many times, but a second create fails, because an Event of that name exists.
  */
 #include "server/controllers/garbage/gc_notice.h"
 
@@ -20,7 +21,7 @@
 
 static const struct hf_resource events = {"", "v1", "events"};
 
-static const char *text_of(const struct hf__json *json, const char *path) {
+static const char *get_text(const struct hf__json *json, const char *path) {
         const char *text = hf__json_string(json, path);
         return text ? text : "";
 }
@@ -49,8 +50,8 @@ static int set_message(struct hf__json *event, const char *ns, const struct hf__
         (void)snprintf(message, sizeof message,
                        "ownerRef [%.160s/%.100s, namespace: %s, name: %.253s, uid: %.64s] does not "
                        "exist in namespace \"%s\"",
-                       text_of(reference, "apiVersion"), text_of(reference, "kind"), ns,
-                       text_of(reference, "name"), text_of(reference, "uid"), ns);
+                       get_text(reference, "apiVersion"), get_text(reference, "kind"), ns,
+                       get_text(reference, "name"), get_text(reference, "uid"), ns);
         if (r == 0)
                 r = hf__json_set_string(event, "message", message);
         if (r == 0)
@@ -64,8 +65,8 @@ static int set_message(struct hf__json *event, const char *ns, const struct hf__
         return r != 0 ? r : hf__json_set_i64(event, "count", 1);
 }
 
-void hfd_gc_notice(struct hf_term *term, const struct hfd_gc_node *node,
-                   const struct hf__json *reference) {
+void hfd_gc_notice_create(struct hf_term *term, const struct hfd_gc_node *node,
+                          const struct hf__json *reference) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *event = hf__json_object();
         char name[HF_NAME_MAX + 1], now[HF__MICROTIME_MAX];

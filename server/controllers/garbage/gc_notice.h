@@ -9,9 +9,10 @@ struct hf__json;
 struct hfd_gc_node;
 
 /*
- * Creates that Event for node: its reference names an owner in another namespace, or an owner that
- * has a namespace while node has none. There is at most one such Event per object. It is a courtesy
- * to users, so errors are ignored. Blocks for a request.
+ * Creates that Event for node, because its reference names an owner in another namespace, or a
+ * namespaced owner although node has no namespace. There is at most one such Event per object. The
+ * Event only informs users, so errors are ignored. Blocks until the response to its request
+ * arrives.
  */
-void hfd_gc_notice(struct hf_term *term, const struct hfd_gc_node *node,
-                   const struct hf__json *reference);
+void hfd_gc_notice_create(struct hf_term *term, const struct hfd_gc_node *node,
+                          const struct hf__json *reference);

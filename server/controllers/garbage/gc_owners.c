@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owners of objects, present or absent.
+ * Looks up the owners of objects. Invariants:
  *
- * Invariants. ABSENT is returned only after a consistent read of the server, now or earlier. A uid
- * is never used again, so an absent owner stays absent, and the result may be remembered. It is
- * remembered by kind, namespace, name and uid together: a dependent with a wrong reference must not
- * make an owner absent for dependents with a correct one.
+ *  - ABSENT is returned only after a consistent read of the server, in this call or an earlier one.
+ *    A uid is never used again, so an absent owner remains absent, and the result may be cached.
+ *  - The key of the cache contains kind, namespace, name and uid. If it were the uid alone, a
+ *    dependent whose reference has a wrong name would make the owner absent for all dependents.
  */
 #include "server/controllers/garbage/gc_owners.h"
 
@@ -21,7 +21,7 @@
 #include "server/controllers/object_client.h"
 
 #define OWNER_KEY_MAX (HFD_GC_KEY_MAX + HFD_GC_UID_MAX)
-#define SEARCH_MAX    1024 /* objects; a larger collection is not searched, see lives_elsewhere */
+#define SEARCH_MAX    1024 /* objects; see is_in_other_namespace */
 
 int hfd_gc_owners_init(struct hfd_gc_owners *owners, const struct hfd_gc_graph *graph) {
         *owners = (struct hfd_gc_owners){.graph = graph};
@@ -34,10 +34,11 @@ void hfd_gc_owners_done(struct hfd_gc_owners *owners) {
         (void)pthread_mutex_destroy(&owners->mu);
 }
 
-/* ---- the memory of absent owners ---- */
+/* ---- the cache of absent owners ---- */
 
-static void owner_key(const struct hfd_gc_owners *owners, const struct hfd_kind *kind,
-                      const char *ns, const char *name, const char *uid, char text[OWNER_KEY_MAX]) {
+static void format_owner_key(const struct hfd_gc_owners *owners, const struct hfd_kind *kind,
+                             const char *ns, const char *name, const char *uid,
+                             char text[OWNER_KEY_MAX]) {
         char key[HFD_GC_KEY_MAX];
 
         hfd_gc_graph_key(owners->graph, kind, ns, name, key);
@@ -45,16 +46,16 @@ static void owner_key(const struct hfd_gc_owners *owners, const struct hfd_kind 
 }
 
 static bool is_known_absent(struct hfd_gc_owners *owners, const char *owner) {
-        bool known = false;
+        bool found = false;
 
         (void)pthread_mutex_lock(&owners->mu);
-        for (size_t i = 0; i < HFD_GC_OWNERS_MAX && owners->absent[i] && !known; i++)
-                known = strcmp(owners->absent[i], owner) == 0;
+        for (size_t i = 0; i < HFD_GC_OWNERS_MAX && owners->absent[i] && !found; i++)
+                found = strcmp(owners->absent[i], owner) == 0;
         (void)pthread_mutex_unlock(&owners->mu);
-        return known;
+        return found;
 }
 
-/* If memory runs out, the owner is not remembered, and the next check costs another request. */
+/* If memory runs out, the owner is not cached, and the next check costs another request. */
 static void remember_absent(struct hfd_gc_owners *owners, const char *owner) {
         char *copy = strdup(owner);
 
@@ -69,7 +70,7 @@ static void remember_absent(struct hfd_gc_owners *owners, const char *owner) {
 
 /* ---- looking an owner up ---- */
 
-static enum hfd_gc_owner judge_owner(const struct hf__json *owner, const char *uid) {
+static enum hfd_gc_owner classify_owner(const struct hf__json *owner, const char *uid) {
         const char *found = hf__json_string(owner, "metadata.uid");
 
         if (!found || strcmp(found, uid) != 0)
@@ -77,34 +78,36 @@ static enum hfd_gc_owner judge_owner(const struct hf__json *owner, const char *u
         return hfd_gc_waits(owner) ? HFD_GC_OWNER_WAITING : HFD_GC_OWNER_SOLID;
 }
 
-/* An owner in the informer's cache is enough to keep an object. Only the server can show that an
- * owner is absent. */
+/*
+ * If the informer's cache has the owner, no request is needed. Only a read of the server can show
+ * that the owner is absent.
+ */
 static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term,
                          const struct hfd_kind *kind, const char *ns, const char *name,
                          const char *uid, enum hfd_gc_owner *ret_owner) {
-        char known[OWNER_KEY_MAX];
+        char owner_key[OWNER_KEY_MAX];
         struct hf__json *owner;
 
         int r = hfd_object_client_get_cached(kind->informer, ns, name, &owner);
         if (r == 0) {
-                *ret_owner = judge_owner(owner, uid);
+                *ret_owner = classify_owner(owner, uid);
                 hf__json_free(owner);
                 if (*ret_owner != HFD_GC_OWNER_ABSENT)
                         return 0;
         }
         *ret_owner = HFD_GC_OWNER_ABSENT;
-        owner_key(owners, kind, ns, name, uid, known);
-        if (is_known_absent(owners, known))
+        format_owner_key(owners, kind, ns, name, uid, owner_key);
+        if (is_known_absent(owners, owner_key))
                 return 0;
         r = hfd_object_client_get(term, &kind->row.resource, ns, name, &owner);
         if (r != 0 && r != HF_E_NOT_FOUND)
                 return r;
         if (r == 0) {
-                *ret_owner = judge_owner(owner, uid);
+                *ret_owner = classify_owner(owner, uid);
                 hf__json_free(owner);
         }
         if (*ret_owner == HFD_GC_OWNER_ABSENT)
-                remember_absent(owners, known);
+                remember_absent(owners, owner_key);
         return 0;
 }
 
@@ -112,12 +115,12 @@ static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term,
 
 struct search {
         const char *uid;
-        const char *ns; /* not searched */
+        const char *ns; /* objects in this namespace are ignored */
         bool found;
 };
 
-/* The text of the owner's dependents contains its uid too, so a hit is checked by parsing. */
-static void search_one(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+/* Its dependents contain the owner's uid too, so an object that contains the uid is parsed. */
+static void check_uid(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct search *search = ctx;
         struct hf__json *json;
 
@@ -132,11 +135,11 @@ static void search_one(void *ctx, const char *ns, const char *name, const char *
 
 /* Whether an object of another namespace has the uid. Only an Event depends on the result, so a
  * large collection is not searched for it. */
-static bool lives_elsewhere(const struct hfd_kind *kind, const char *ns, const char *uid) {
+static bool is_in_other_namespace(const struct hfd_kind *kind, const char *ns, const char *uid) {
         struct search search = {.uid = uid, .ns = ns};
 
         if (hf_informer_count(kind->informer) <= SEARCH_MAX)
-                hf_informer_each(kind->informer, search_one, &search);
+                hf_informer_each(kind->informer, check_uid, &search);
         return search.found;
 }
 
@@ -146,21 +149,22 @@ int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
         const char *uid = hf__json_string(reference, "uid"),
                    *name = hf__json_string(reference, "name");
         const struct hfd_kind *kind =
-                hfd_kinds_named(owners->graph->kinds, hf__json_string(reference, "apiVersion"),
-                                hf__json_string(reference, "kind"));
+                hfd_kinds_find_by_name(owners->graph->kinds,
+                                       hf__json_string(reference, "apiVersion"),
+                                       hf__json_string(reference, "kind"));
 
         assert(node->uid && node->kind);
         *ret_owner = HFD_GC_OWNER_SOLID;
         if (!uid || !name || !kind || strlen(uid) >= HFD_GC_UID_MAX || strlen(name) > HF_NAME_MAX)
                 return 0;
         if (kind->row.namespaced && !*node->ns) {
-                hfd_gc_notice(term, node, reference);
+                hfd_gc_notice_create(term, node, reference);
                 return 0;
         }
         int r = look_up_owner(owners, term, kind, kind->row.namespaced ? node->ns : NULL, name, uid,
                               ret_owner);
         if (r == 0 && *ret_owner == HFD_GC_OWNER_ABSENT && kind->row.namespaced &&
-            lives_elsewhere(kind, node->ns, uid))
-                hfd_gc_notice(term, node, reference);
+            is_in_other_namespace(kind, node->ns, uid))
+                hfd_gc_notice_create(term, node, reference);
         return r;
 }

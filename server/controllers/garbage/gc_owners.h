@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Determines the state of an owner that an object names, and remembers the owners that are absent.
+ * Determines the state of an owner to which an object refers, and caches which owners are absent.
  *
- * A wrong "absent" would delete an object that is still needed. So an owner in an informer's cache
- * counts as existing. If it is not in the cache, a consistent read of the server decides.
+ * If an owner were wrongly called absent, an object that is still needed would be deleted. So an
+ * owner in an informer's cache counts as existing. If it is not in that cache, a consistent read of
+ * the server decides.
  *
- * Thread: any worker; the memory of absent owners has a lock of its own.
+ * Thread: any worker. `mu` guards the cache of absent owners; it is not held during a request.
  */
 #include <pthread.h>
 
@@ -14,14 +15,14 @@
 
 #include "server/controllers/garbage/gc_graph.h"
 
-#define HFD_GC_OWNERS_MAX 512 /* absent owners remembered; the oldest is forgotten first */
+#define HFD_GC_OWNERS_MAX 512 /* absent owners in the cache; a new one replaces the oldest */
 
 struct hfd_gc_owners {
         const struct hfd_gc_graph *graph; /* borrowed */
         pthread_mutex_t mu;
         /* guarded by mu */
-        char *absent[HFD_GC_OWNERS_MAX]; /* a ring of owned texts, see owner_key */
-        size_t n_absent;                 /* all ever added, also forgotten ones */
+        char *absent[HFD_GC_OWNERS_MAX]; /* a ring of owned keys, see format_owner_key */
+        size_t n_absent;                 /* how many were ever added, including replaced ones */
 };
 
 enum hfd_gc_owner {
@@ -35,10 +36,10 @@ int hfd_gc_owners_init(struct hfd_gc_owners *owners, const struct hfd_gc_graph *
 void hfd_gc_owners_done(struct hfd_gc_owners *owners);
 
 /*
- * Judges the owner that one reference of node names. A reference to a kind that is not served, or
- * to a namespaced owner from an object without a namespace, is SOLID: nothing can be known of such
- * an owner. May block for a request, and may create an Event for node (gc_notice.h). Errors: those
- * of hfd_object_client_get.
+ * Determines the state of the owner in one reference of node. It is SOLID if its kind is not
+ * served, or if it is namespaced and node is not, because such an owner cannot be looked up. May
+ * block for a request, and may create an Event for node (gc_notice.h). Errors: those of
+ * hfd_object_client_get.
  */
 int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
                        const struct hfd_gc_node *node, const struct hf__json *reference,

@@ -11,9 +11,9 @@
  * closes at its end). After an error, or while the server drains, the response contains
  * "connection: close" and the connection ends with it.
  *
- * Two invariants: a request is parsed only after the previous response was written completely, or
- * pipelined responses would overtake each other; and a response that was cut never looks complete:
- * the connection dies in the middle of it.
+ * Invariants. A request is parsed only after the previous response was written completely, because
+ * otherwise pipelined responses could overtake each other. And a response that was cut never looks
+ * complete: the connection is closed in the middle of it.
  */
 #include "server/http/protocol/h1.h"
 
@@ -29,13 +29,13 @@
 #include "server/http/protocol/h1_parser.h"
 #include "server/http/reason_phrase.h"
 
-#define PENDING_MAX    16384 /* bytes of later requests at which reading stops */
-#define CHUNK_OVERHEAD 24    /* at most: a size in hex, two line ends */
+#define PENDING_MAX    16384 /* reading stops at this many bytes of later requests */
+#define CHUNK_OVERHEAD 24    /* bytes at most: a size in hex and two line ends */
 
 struct h1 {
         struct hfd_h1_parser *parser;     /* owned */
         struct hfd_http_request *request; /* owned reference; NULL between requests */
-        struct hf__strbuf head;           /* unsent "100 Continue", or the response's head */
+        struct hf__strbuf head;           /* owned; unsent "100 Continue" or response head */
         size_t head_at;                   /* bytes of it that were sent */
         char *pending;                    /* owned; input that waits for the end of the response */
         size_t n_pending;
@@ -43,8 +43,8 @@ struct h1 {
         bool responding; /* state RESPOND */
         bool head_made;  /* the response's head was written to `head` */
         bool chunked;
-        bool closing; /* no further request follows this one */
-        bool closed;  /* the last response is complete: the connection may end */
+        bool closing; /* the connection ends after the current response */
+        bool closed;  /* the last response is complete: the connection may end now */
 };
 
 static struct h1 *h1_of(const struct hfd_connection *connection) {
@@ -80,19 +80,27 @@ static void h1_close(struct hfd_connection *connection) {
 
 /* ---- input ---- */
 
-/* READ -> RESPOND with an error. The rest of the input cannot be trusted: the connection ends. */
+/* READ -> RESPOND with an error. The rest of the input cannot be interpreted safely, so the
+ * connection ends after the response. */
 static void refuse_request(struct hfd_connection *connection, struct h1 *h1, int code) {
         assert(h1->request && !h1->responding);
         h1->closing = h1->responding = true;
         hfd_connection_refuse(connection, h1->request, code);
 }
 
-/* waiting: no byte of the body arrived with the head, so the peer may wait for "100 Continue". curl
- * waits one second for it. */
+/* The head is complete and a body follows. waiting: no byte of the body has arrived with the head,
+ * so the peer may be waiting for "100 Continue"; curl waits for it for one second. */
 static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
-        const char *expect = hfd_http_request_header(h1->request, "expect");
+        const char *expect;
 
-        hfd_connection_announce_head(connection, h1->request);
+        h1->request->head_done = true;
+        if (!hfd_connection_decide(connection, h1->request)) {
+                /* The response does not wait for the body. The next request would begin behind it,
+                 * so there is none. */
+                h1->closing = h1->responding = true;
+                return;
+        }
+        expect = hfd_http_request_header(h1->request, "expect");
         if (!expect || hfd_h1_parser_http10(h1->parser))
                 return;
         if (strcasecmp(expect, "100-continue") != 0)
@@ -106,11 +114,12 @@ static void on_request(struct hfd_connection *connection, struct h1 *h1) {
         assert(!h1->responding);
         h1->responding = true;
         h1->closing |= !hfd_h1_parser_keep_alive(h1->parser) || connection->worker->draining;
-        hfd_connection_dispatch(connection, h1->request);
+        if (h1->request->head_done || hfd_connection_decide(connection, h1->request))
+                hfd_connection_dispatch(connection, h1->request);
 }
 
-/* Keeps input for the next request. The connection stops reading at PENDING_MAX, so this stays
- * small. 0 or -ENOMEM. */
+/* Stores input for the next request. The connection stops reading at PENDING_MAX, which bounds the
+ * memory. 0 or -ENOMEM. */
 static int keep_pending(struct h1 *h1, const char *data, size_t n) {
         char *grown;
 
@@ -129,7 +138,7 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
         struct h1 *h1 = h1_of(connection);
 
         while (n > 0 && !h1->responding && !h1->closed) {
-                size_t used, before;
+                size_t used;
                 enum hfd_h1_event event;
                 int code = 400;
 
@@ -139,11 +148,11 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                                 return -ENOMEM;
                         h1->since = connection->worker->now;
                 }
-                before = h1->request->n_body;
                 event = hfd_h1_parser_feed(h1->parser, h1->request, data, n, &used, &code);
                 data += used;
                 n -= used;
-                if (hfd_connection_account_body(connection, h1->request->n_body - before) != 0) {
+                if (hfd_connection_account(connection, h1->request,
+                                           hfd_h1_parser_memory(h1->parser)) != 0) {
                         event = HFD_H1_BAD;
                         code = 503;
                 }
@@ -196,7 +205,7 @@ static void make_head(struct h1 *h1, const struct hfd_http_response_state *state
         hf__strbuf_puts(&h1->head, "\r\n");
 }
 
-/* Moves as much of the head as fits to out. Returns the number of bytes. */
+/* Writes as much of the head to out as fits. Returns the number of bytes. */
 static size_t fill_head(struct h1 *h1, char *out) {
         size_t n = h1->head.n - h1->head_at;
 
@@ -211,9 +220,9 @@ static size_t fill_head(struct h1 *h1, char *out) {
         return n;
 }
 
-/* RESPOND -> READ: the response is complete. Parses the input that has already arrived for the next
- * request. */
-static void next_request(struct hfd_connection *connection, struct h1 *h1) {
+/* RESPOND -> READ: the response is complete. Parses the input of the next request that has already
+ * arrived. */
+static void begin_next_request(struct hfd_connection *connection, struct h1 *h1) {
         char *pending = h1->pending;
         size_t n = h1->n_pending;
 
@@ -230,14 +239,14 @@ static void next_request(struct hfd_connection *connection, struct h1 *h1) {
         } else {
                 if (n > 0 && h1_input(connection, pending, n) != 0)
                         connection->ending = true;
-                /* More input may wait inside TLS, where epoll does not see it. */
-                hfd_connection_mark(connection);
+                /* OpenSSL may have more input in its buffer, which epoll does not report. */
+                hfd_connection_mark_dirty(connection);
         }
         free(pending);
 }
 
-/* Moves as much of the body as fits to out. *ret_done becomes true with the last byte. out has room
- * for space bytes and the slack. */
+/* Writes as much of the body to out as fits. *ret_done becomes true with the last byte. out has
+ * room for space + HFD_OUT_SLACK bytes. */
 static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *state, char *out,
                         size_t space, bool *ret_done) {
         struct hfd_http_request *request = h1->request;
@@ -263,7 +272,7 @@ static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *sta
                         return n;
         }
         if (state->ended && (state->n == 0 || n > 0)) {
-                memcpy(out + n, "0\r\n\r\n", 5); /* fits into the slack */
+                memcpy(out + n, "0\r\n\r\n", 5); /* fits into HFD_OUT_SLACK */
                 n += 5;
                 *ret_done = true;
         }
@@ -277,7 +286,7 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
         bool done = false;
 
         if (h1->responding && h1->request)
-                hfd_http_response_look(h1->request, &state);
+                hfd_http_response_get_state(h1->request, &state);
         if (state.started && !h1->head_made)
                 make_head(h1, &state);
         if (state.cut || h1->head.error) {
@@ -290,7 +299,7 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
                 return n;
         n += fill_body(h1, &state, out + n, HFD_OUT_SPACE - n, &done);
         if (done)
-                next_request(connection, h1);
+                begin_next_request(connection, h1);
         return n;
 }
 
@@ -298,7 +307,7 @@ static void h1_response_changed(struct hfd_connection *connection,
                                 struct hfd_http_request *request) {
         struct hfd_http_response_state state;
 
-        hfd_http_response_look(request, &state);
+        hfd_http_response_get_state(request, &state);
         connection->dead |= state.cut; /* a truncated body must not look complete */
 }
 
@@ -306,8 +315,8 @@ static bool h1_finished(const struct hfd_connection *connection) {
         return h1_of(connection)->closed;
 }
 
-/* A head that was already written cannot get "connection: close" any more. The connection ends
- * after that response all the same: next_request checks `draining`. */
+/* If the head is already written, "connection: close" cannot be added any more. The connection ends
+ * after that response all the same, because begin_next_request checks `draining`. */
 static void h1_drain(struct hfd_connection *connection) {
         struct h1 *h1 = h1_of(connection);
 
@@ -317,8 +326,8 @@ static void h1_drain(struct hfd_connection *connection) {
                 h1->closing = true;
 }
 
-/* A handler may take as long as it needs, because a watch lasts for minutes. So no limit applies in
- * RESPOND; hfd_connection_tick limits how long output may stay unsent. */
+/* There is no time limit in RESPOND, because a watch lasts for minutes; hfd_connection_tick limits
+ * how long output may stay unsent. */
 static void h1_tick(struct hfd_connection *connection, hf_nsec now) {
         struct h1 *h1 = h1_of(connection);
         bool in_head = hfd_h1_parser_in_head(h1->parser);
@@ -328,7 +337,7 @@ static void h1_tick(struct hfd_connection *connection, hf_nsec now) {
         if (!h1->request) {
                 h1->closed |= now - h1->since > HFD_IDLE_TIME || connection->worker->draining;
                 if (h1->closed)
-                        hfd_connection_mark(connection);
+                        hfd_connection_mark_dirty(connection);
         } else if (now - h1->since > (in_head ? HFD_HEAD_TIME : HFD_BODY_TIME)) {
                 refuse_request(connection, h1, 408);
         }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 requests by llhttp, with a stricter check in front of it.
+ * Parses HTTP/1.1 requests with llhttp, after a stricter check of its own.
  *
  * States: HEAD (bytes are collected until the empty line), BODY (bytes go to llhttp as they
  * arrive), and back to HEAD.
  *
- * The head is collected whole before llhttp sees it, so that one place bounds its size and llhttp
- * reports each header in one piece. Every byte is checked on the way: a NUL, a line feed without a
- * carriage return, a lone carriage return, or a line that begins with white space (obs-fold) ends
- * the connection at once. After llhttp has parsed the head: Host exactly once, Content-Length never
- * together with Transfer-Encoding and never twice, Transfer-Encoding only as one "chunked".
+ * llhttp gets the head only when it is complete, so that one place limits its size and llhttp
+ * reports each header in one piece. scan_head checks every byte before: a NUL, a line feed without
+ * a carriage return, a carriage return without a line feed, or a line that begins with white space
+ * (obs-fold) ends the connection at once. on_head checks the parsed head: Host exactly once,
+ * Content-Length never together with Transfer-Encoding and never twice, Transfer-Encoding only as
+ * one "chunked".
  *
  * Invariant: input that HTTP implementations are known to interpret differently is refused, never
  * repaired. Attackers use such differences to smuggle requests past a proxy.
  *
- * Trailers are dropped. They and chunk extensions are bounded by the framing allowance.
+ * Trailers are dropped. FRAMING_ALLOWANCE limits them and chunk extensions.
  */
 #include "server/http/protocol/h1_parser.h"
 
@@ -28,8 +29,8 @@
 
 #include "base/strbuf.h"
 
-/* Bytes of a chunked body that are not data: at most this many, and FRAMING_PER_BYTE more for each
- * byte of data. A chunk of one byte needs five. */
+/* A chunked body may have this many bytes that are not data, and FRAMING_PER_BYTE more for each
+ * byte of data. A chunk with one byte of data needs five more. */
 #define FRAMING_ALLOWANCE 16384
 #define FRAMING_PER_BYTE  8
 #define MAX_SKIPPED       8 /* bytes of empty lines that are accepted before a request */
@@ -40,18 +41,18 @@ struct hfd_h1_parser {
         size_t max_header_bytes, max_body;
         struct hf__strbuf head;           /* owned; collects a head that arrives in pieces */
         struct hfd_http_request *request; /* borrowed during a feed */
-        const char *name; /* name of the header whose value is next; within the head */
+        const char *name; /* the header whose value follows; points into the head; NULL = none */
         size_t n_name;
         size_t framing; /* bytes of the body that were not data */
         unsigned n_hosts, n_lengths, n_encodings;
-        int code; /* HTTP status of the first failure; 0 = none. Never reset */
+        int code; /* HTTP status of the first failure; 0 = none. Never reset, so BAD is final */
         bool head_seen, in_body, done, keep_alive, http10, bad_encoding;
         char previous;      /* last byte of the head so far; 0 = none yet */
-        unsigned line_ends; /* consecutive ones at the end of the head so far */
+        unsigned line_ends; /* consecutive line ends at the end of the head so far */
         unsigned n_skipped; /* bytes of empty lines before the head */
 };
 
-/* ---- llhttp's callbacks; not 0 stops it ---- */
+/* ---- llhttp's callbacks: a result other than 0 stops llhttp ---- */
 
 /* Records the first failure only. */
 static int fail_parse(struct hfd_h1_parser *p, int code) {
@@ -115,7 +116,7 @@ static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
         return r != 0 ? fail_result(p, r) : 0;
 }
 
-/* The head is complete: the checks that need all of it. */
+/* Called when the head is complete, for the checks that need all of it. */
 static int on_head(llhttp_t *llhttp) {
         struct hfd_h1_parser *p = llhttp->data;
         const char *method = llhttp_method_name(llhttp_get_method(llhttp));
@@ -189,8 +190,8 @@ struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *p) {
         return NULL;
 }
 
-/* BODY -> HEAD: ready for the next request. keep_alive and http10 stay, as the connection asks for
- * them after DONE. */
+/* BODY -> HEAD: ready for the next request. Does not reset keep_alive and http10, which the
+ * connection reads after DONE. */
 static void rewind_parser(struct hfd_h1_parser *p) {
         hf__strbuf_done(&p->head);
         llhttp_reset(&p->llhttp);
@@ -222,7 +223,7 @@ static ssize_t scan_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         return 0;
 }
 
-/* Runs llhttp over a whole head or a part of a body. Returns how many bytes it used. */
+/* Passes a complete head or a part of a body to llhttp. Returns the number of bytes used. */
 static size_t run_llhttp(struct hfd_h1_parser *p, const char *data, size_t n) {
         llhttp_errno_t error = llhttp_execute(&p->llhttp, data, n);
 
@@ -238,7 +239,7 @@ static size_t run_llhttp(struct hfd_h1_parser *p, const char *data, size_t n) {
         return n;
 }
 
-/* The event that a feed ends with. */
+/* Returns the event for the parser's state after a feed. */
 static enum hfd_h1_event feed_event(struct hfd_h1_parser *p, int *ret_code) {
         if (p->code != 0) {
                 *ret_code = p->code;
@@ -251,8 +252,8 @@ static enum hfd_h1_event feed_event(struct hfd_h1_parser *p, int *ret_code) {
         return p->in_body ? HFD_H1_HEAD : HFD_H1_MORE;
 }
 
-/* Skips a few empty lines before a request, as RFC 9112 2.2 asks. Input may be split anywhere
- * within them. Returns the number of bytes skipped. */
+/* Skips a few empty lines before a request, as RFC 9112 2.2 recommends. Input may be split
+ * anywhere within them. Returns the number of bytes skipped. */
 static size_t skip_empty_lines(struct hfd_h1_parser *p, const char *data, size_t n) {
         size_t skipped = 0;
 
@@ -332,6 +333,7 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_re
         return event == HFD_H1_HEAD ? HFD_H1_MORE : event;
 }
 
+size_t hfd_h1_parser_memory(const struct hfd_h1_parser *p) { return p->head.n; }
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *p) {
         return !p->in_body && p->head.n == 0 && p->code == 0;
 }

@@ -12,21 +12,23 @@ struct hfd_h1_parser;
 
 enum hfd_h1_event {
         HFD_H1_MORE, /* all bytes were used, more are needed */
-        HFD_H1_HEAD, /* the head is complete and a body follows: handle an Expect, feed the rest */
+        HFD_H1_HEAD, /* the head is complete and a body follows: handle Expect, feed the rest */
         HFD_H1_DONE, /* the request is complete; unused bytes belong to the next one */
         HFD_H1_BAD,  /* respond with *ret_code and close; every later feed returns BAD as well */
 };
 
-/* Limits in bytes. 0 or -ENOMEM. */
+/* The limits are in bytes. 0 or -ENOMEM. */
 int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body, struct hfd_h1_parser **ret_parser);
 struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *parser); /* accepts NULL */
 /*
- * Feeds n bytes; *ret_used is the number of bytes that were used. request is borrowed for the call
- * and must be the same one until DONE or BAD, then a new one. *ret_code: 400, 413, 431, 500 (out of
- * memory), 501 or 505.
+ * Feeds n bytes; *ret_used is the number of bytes that were used. request is borrowed for the call.
+ * Pass the same request until DONE or BAD, and then a new one. *ret_code: 400, 413, 431, 500 (out
+ * of memory), 501 or 505.
  */
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
+/* The bytes of an incomplete head that the parser keeps. */
+size_t hfd_h1_parser_memory(const struct hfd_h1_parser *parser);
 /* Whether no byte of the next request has arrived yet. */
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *parser);
 /* Whether the head is still incomplete. */

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/2 on a connection, by nghttp2.
+ * HTTP/2 on a connection, with nghttp2.
  *
- * A request is its stream's user data, and all requests of the connection are in one list. A
- * request is dispatched when its stream's input has ended. Its response is submitted once it has
- * started; the body is a data source that reads the response's queue and is deferred while the
- * queue is empty. When the stream closes, its request is detached: as complete if our END_STREAM
- * was sent before, as gone otherwise.
+ * A request is the user data of its stream, and all requests of the connection are in one list. A
+ * request is dispatched when the peer has ended its side of the stream. The response is submitted
+ * when it has started. Its body is an nghttp2 data source that reads the response's queue and is
+ * deferred while the queue is empty. When the stream closes, the request is detached, and on_gone
+ * is called unless the response was complete.
  *
- * Output. Everything that nghttp2 has to send goes into the worker's buffer. DATA is copied there
- * once, straight from the shared pieces (NO_COPY). The send callback must return WOULDBLOCK when
- * the buffer is full, because nghttp2 would otherwise call it again and again.
+ * Output. Everything that nghttp2 sends goes into the worker's buffer. Body bytes are copied only
+ * once, from the response's pieces to that buffer (NO_COPY). send_data must return WOULDBLOCK when
+ * the buffer is full, because otherwise nghttp2 would call it again and again.
  *
- * Against abuse: the limits in h2_open and make_session; header bytes, which are counted here after
- * decompression, because a few compressed bytes (HPACK) can become very many; windows that open
- * only as bodies are stored; and a reset for requests that are never completed and responses that
- * are never read.
+ * Protection against abuse:
+ * - the limits in h2_open and make_session.
+ * - a limit for header bytes after decompression, because a few compressed bytes (HPACK) can become
+ *   very many.
+ * - flow-control windows that open only when a body part has been processed (on_data).
+ * - a reset of streams whose request is never completed or whose response is never read.
  *
- * The end. Draining sends a shutdown notice (GOAWAY with the highest stream id), so that streams
- * which are still in the network count, and a PING. The real GOAWAY follows when the PING is
- * acknowledged, or a tick later. The connection ends when no stream is left.
+ * The end. Draining sends a shutdown notice and a PING. The notice is a GOAWAY with the highest
+ * stream id, so that streams which the peer has opened in the meantime are still accepted. The
+ * final GOAWAY follows when the PING is acknowledged, or at the next tick. The connection ends when
+ * no stream is left.
  *
- * Invariant: a request in the list has a stream that points to it, and the other way round; both
- * links are cut together, in on_stream_close or h2_close.
+ * Invariant: a request is in the list exactly as long as its stream points to it. on_stream_close
+ * and h2_close remove both links together.
  */
 #include "server/http/protocol/h2.h"
 
@@ -37,24 +40,24 @@
 #include "base/strbuf.h"
 #include "server/http/connection.h"
 
-#define MAX_STREAMS       250
-#define STREAM_WINDOW     (256 << 10)
-#define CONNECTION_WINDOW (1 << 20)
-#define RESET_BURST       1000
-#define RESETS_PER_S      33
-#define MAX_ACKS          100
-#define MAX_SETTINGS      32
-#define MAX_CONTINUATIONS 8
-/* A request with this many times the allowed header bytes ends the connection, not just itself. */
+#define MAX_STREAMS       250         /* per connection, at the same time */
+#define STREAM_WINDOW     (256 << 10) /* bytes */
+#define CONNECTION_WINDOW (1 << 20)   /* bytes */
+#define RESET_BURST       1000        /* RST_STREAM frames of the peer: at once ... */
+#define RESETS_PER_S      33          /* ... and per second */
+#define MAX_ACKS          100         /* unsent acknowledgements of PING and SETTINGS */
+#define MAX_SETTINGS      32          /* entries of one SETTINGS frame */
+#define MAX_CONTINUATIONS 8           /* CONTINUATION frames after one HEADERS frame */
+/* A request with this many times the allowed header bytes ends the whole connection. */
 #define BOMB_FACTOR 4
 #define MAX_NV      64 /* headers of a response; more are left out */
-#define SCAN_EVERY  4  /* ticks between two checks of the streams' time limits */
+#define SCAN_TICKS  4  /* ticks between two checks of the streams' time limits */
 #define FRAME_HEAD  9  /* bytes */
 
 enum drain_stage {
         DRAIN_NONE,
         DRAIN_NOTICED, /* the shutdown notice and the PING were submitted */
-        DRAIN_GOAWAY   /* the real GOAWAY was submitted */
+        DRAIN_GOAWAY   /* the final GOAWAY was submitted */
 };
 
 struct h2 {
@@ -64,9 +67,9 @@ struct h2 {
         hf_nsec since; /* when the last request left, or the connection was opened */
         enum drain_stage stage;
         unsigned ticks;
-        bool broken; /* we ended the session: the connection ends after the queued output */
-        char *out;   /* the worker's buffer, during h2_fill only */
-        size_t out_n;
+        bool broken;  /* we ended the session: the connection ends after the queued output */
+        char *out;    /* the worker's buffer, during h2_fill only; otherwise NULL */
+        size_t out_n; /* bytes in it */
 };
 
 static const uint8_t drain_ping[8] = "hfdrain";
@@ -87,7 +90,7 @@ static void add_request(struct h2 *h2, struct hfd_http_request *request) {
         h2->n_requests++;
 }
 
-/* Call when the request's stream has ended. Detaches the request. */
+/* Call when the request's stream has ended. Detaches the request, which may free it. */
 static void remove_request(struct hfd_connection *connection, struct h2 *h2,
                            struct hfd_http_request *request) {
         assert(h2->n_requests > 0);
@@ -134,8 +137,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
         return 0;
 }
 
-/* HTTP/2 has pseudo-headers where HTTP/1.1 has a request line and Host. 0, HF_E_INVALID,
- * HF_E_TOO_LARGE or -ENOMEM. */
+/* Stores a header, or a pseudo-header: those replace the request line and Host of HTTP/1.1. 0,
+ * HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM. */
 static int store_header(struct hfd_http_request *request, const char *name, size_t n_name,
                         const char *value, size_t n_value) {
         size_t n;
@@ -148,7 +151,7 @@ static int store_header(struct hfd_http_request *request, const char *name, size
                 return hfd_http_request_add_header(request, "host", 4, value, n_value);
         if (n_name > 0 && name[0] == ':')
                 return 0;
-        /* A host header in addition to :authority must agree with it. */
+        /* A host header in addition to :authority must have the same value. */
         if (n_name == 4 && memcmp(name, "host", 4) == 0 &&
             hfd_http_request_header(request, "host")) {
                 const char *authority = hfd_http_request_header(request, "host");
@@ -175,7 +178,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         }
         if (request->head_done || request->response.refused)
-                return 0; /* a trailer, or refused already */
+                return 0; /* a trailer, or the request was refused already */
         r = HF_E_TOO_LARGE;
         if (request->header_bytes <= max)
                 r = store_header(request, (const char *)name, n_name, (const char *)value, n_value);
@@ -183,14 +186,16 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         if (r != 0)
                 hfd_connection_refuse(connection, request, r == HF_E_TOO_LARGE ? 431 : 400);
+        else if (hfd_connection_account(connection, request, 0) != 0)
+                hfd_connection_refuse(connection, request, 503);
         return 0;
 }
 
 /* The head is complete. more: a body follows. */
 static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                     struct hfd_http_request *request, bool more) {
-        static const nghttp2_nv go_on = {(uint8_t *)":status", (uint8_t *)"100", 7, 3,
-                                         NGHTTP2_NV_FLAG_NONE};
+        static const nghttp2_nv continue_headers = {(uint8_t *)":status", (uint8_t *)"100", 7, 3,
+                                                    NGHTTP2_NV_FLAG_NONE};
         const char *text;
 
         assert(!request->head_done);
@@ -201,17 +206,17 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 hfd_connection_refuse(connection, request, 400);
                 return;
         }
+        if (!hfd_connection_decide(connection, request))
+                return;
         text = hfd_http_request_header(request, "content-length");
         if (text && strtoull(text, NULL, 10) > connection->worker->http->max_body) {
                 hfd_connection_refuse(connection, request, 413);
                 return;
         }
-        if (more)
-                hfd_connection_announce_head(connection, request);
         text = hfd_http_request_header(request, "expect");
         if (more && text && strcasecmp(text, "100-continue") == 0)
                 (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL,
-                                             &go_on, 1, NULL);
+                                             &continue_headers, 1, NULL);
 }
 
 static bool is_drain_ack(const struct h2 *h2, const nghttp2_frame *frame) {
@@ -238,7 +243,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         if (!end)
                 return 0;
         request->received = true;
-        if (!request->response.refused)
+        if (!request->response.refused && !request->dispatched)
                 hfd_connection_dispatch(connection, request);
         return 0;
 }
@@ -250,7 +255,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         size_t max = connection->worker->http->max_body;
         int r;
 
-        /* The windows may open again: hfd_connection_account_body bounds the memory. */
+        /* The windows may open again: hfd_connection_account bounds the memory. */
         if (nghttp2_session_consume(session, stream_id, n) != 0)
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         if (!request || request->response.refused || request->dispatched)
@@ -260,7 +265,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
                 hfd_connection_refuse(connection, request, 413);
         else if (r != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        else if (hfd_connection_account_body(connection, n) != 0)
+        else if (hfd_connection_account(connection, request, 0) != 0)
                 hfd_connection_refuse(connection, request, 503);
         return 0;
 }
@@ -280,13 +285,13 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 
 /* ---- output ---- */
 
-/* Returns how many body bytes the next DATA frame gets, at most n. send_data copies them. */
+/* Returns the number of body bytes of the next DATA frame, at most n. send_data copies them. */
 static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *buf, size_t n,
                          uint32_t *flags, nghttp2_data_source *source, void *ctx) {
         struct hfd_http_request *request = source->ptr;
         struct hfd_http_response_state state;
 
-        hfd_http_response_look(request, &state);
+        hfd_http_response_get_state(request, &state);
         if (state.cut)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* resets the stream */
         if (state.n == 0 && !state.ended)
@@ -299,7 +304,7 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *b
         return (ssize_t)(state.n < n ? state.n : n);
 }
 
-/* Writes one DATA frame, after read_body, into the worker's buffer. */
+/* Writes the DATA frame whose length read_body has returned into the worker's buffer. */
 static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header,
                      size_t n, nghttp2_data_source *source, void *ctx) {
         struct hfd_connection *connection = ctx;
@@ -309,7 +314,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         assert(h2->out);
         if (h2->out_n > 0 && h2->out_n + FRAME_HEAD + n > HFD_OUT_SPACE)
                 return NGHTTP2_ERR_WOULDBLOCK;
-        memcpy(h2->out + h2->out_n, header, FRAME_HEAD); /* we never use padding */
+        memcpy(h2->out + h2->out_n, header, FRAME_HEAD); /* frames have no padding */
         h2->out_n += FRAME_HEAD;
         if (hfd_http_response_read(request, h2->out + h2->out_n, n) != n) {
                 /* The response was cut after read_body: the frame is not sent, and the stream is
@@ -322,8 +327,8 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         return 0;
 }
 
-/* If the response is complete before the request is, the peer should stop sending the rest (RFC
- * 9113 8.1). */
+/* If the response is complete before the request, resets the stream, so that the peer stops sending
+ * (RFC 9113 8.1). */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_http_request *request;
 
@@ -337,7 +342,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
         return 0;
 }
 
-static void add_nv(nghttp2_nv *nv, const char *name, const char *value) {
+static void set_nv(nghttp2_nv *nv, const char *name, const char *value) {
         *nv = (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
                            NGHTTP2_NV_FLAG_NONE};
 }
@@ -355,12 +360,12 @@ static int submit_response(struct h2 *h2, struct hfd_http_request *request,
 
         assert(state->started && !response->submitted);
         (void)hf__u64_text((uint64_t)response->code, code);
-        add_nv(&nv[n++], ":status", code);
+        set_nv(&nv[n++], ":status", code);
         while (n < MAX_NV - 1 && hfd_http_response_next_header(request, &cursor, &name, &value))
-                add_nv(&nv[n++], name, value);
+                set_nv(&nv[n++], name, value);
         if (!state->streaming && response->code != 204 && response->code != 304) {
                 (void)hf__u64_text(response->content_length, length);
-                add_nv(&nv[n++], "content-length", length);
+                set_nv(&nv[n++], "content-length", length);
         }
         response->submitted = true;
         if (!has_body)
@@ -386,7 +391,7 @@ static void h2_response_changed(struct hfd_connection *connection,
         struct hfd_http_response_state state;
         int r = 0;
 
-        hfd_http_response_look(request, &state);
+        hfd_http_response_get_state(request, &state);
         if (state.cut) {
                 hfd_http_response_clear(request);
                 r = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
@@ -417,7 +422,7 @@ static size_t h2_fill(struct hfd_connection *connection, char *out) {
                         connection->dead = true;
                         break;
                 }
-                /* Nothing is left, or send_data has found the buffer full. */
+                /* There is no more output, or send_data has found the buffer full. */
                 if (n == 0)
                         break;
                 memcpy(out + h2->out_n, data, (size_t)n);
@@ -491,8 +496,8 @@ static int h2_input(struct hfd_connection *connection, const char *data, size_t 
         return used == (ssize_t)n && !h2->broken ? 0 : -EPROTO;
 }
 
-/* Always reads: WINDOW_UPDATE and PING must arrive even while responses wait. The windows limit
- * request bodies. */
+/* Always true: WINDOW_UPDATE and PING must be read even while responses wait. The flow-control
+ * windows limit request bodies. */
 static bool h2_wants_input(const struct hfd_connection *connection) { return true; }
 
 static bool h2_finished(const struct hfd_connection *connection) {
@@ -503,12 +508,14 @@ static bool h2_finished(const struct hfd_connection *connection) {
         return !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
 }
 
-/* Resets streams whose peer neither completes its request nor reads its response. */
+/* Resets streams whose peer does not complete its request or does not read its response in time.
+ * The time of a request counts from its first header, not from its last byte: slow uploads must
+ * end. */
 static void reset_stalled_streams(struct hfd_connection *connection, struct h2 *h2, hf_nsec now) {
         for (struct hfd_http_request *request = h2->requests; request; request = request->next) {
                 struct hfd_http_response_state state;
 
-                hfd_http_response_look(request, &state);
+                hfd_http_response_get_state(request, &state);
                 /* The peer is not late while it waits for the handler or for a watch's event. */
                 if (request->received && state.n == 0)
                         request->progress_at = now;
@@ -516,19 +523,19 @@ static void reset_stalled_streams(struct hfd_connection *connection, struct h2 *
                         continue;
                 (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
                                                 NGHTTP2_CANCEL);
-                hfd_connection_mark(connection);
+                hfd_connection_mark_dirty(connection);
         }
 }
 
 static void h2_tick(struct hfd_connection *connection, hf_nsec now) {
         struct h2 *h2 = h2_of(connection);
 
-        if (h2->n_requests > 0 && ++h2->ticks % SCAN_EVERY == 0)
+        if (h2->n_requests > 0 && ++h2->ticks % SCAN_TICKS == 0)
                 reset_stalled_streams(connection, h2, now);
         if (h2->stage == DRAIN_NOTICED ||
             (h2->n_requests == 0 && h2->stage == DRAIN_NONE && now - h2->since > HFD_IDLE_TIME)) {
                 (void)submit_goaway(h2);
-                hfd_connection_mark(connection);
+                hfd_connection_mark_dirty(connection);
         }
 }
 

@@ -19,8 +19,8 @@ struct hfd_http_request;
 struct hfd_protocol {
         /* Creates connection->protocol_state. 0 or -ENOMEM. */
         int (*open)(struct hfd_connection *connection);
-        /* Consumes all n bytes. If it returns another value than 0, the connection ends once the
-         * pending output is sent. */
+        /* Consumes all n bytes. If it does not return 0, the connection ends when the pending
+         * output has been sent. */
         int (*input)(struct hfd_connection *connection, const char *data, size_t n);
         /* Whether the connection should read more input now. */
         bool (*wants_input)(const struct hfd_connection *connection);
@@ -32,7 +32,8 @@ struct hfd_protocol {
                                  struct hfd_http_request *request);
         /* Whether nothing more will be sent, so that the connection may end. */
         bool (*finished)(const struct hfd_connection *connection);
-        /* Announces the end to the peer and finishes the requests under way. */
+        /* Tells the peer that the connection will close: GOAWAY, or "connection: close". Requests
+         * in progress are still completed. */
         void (*drain)(struct hfd_connection *connection);
         /* Enforces the time limits; called once a second. */
         void (*tick)(struct hfd_connection *connection, hf_nsec now);

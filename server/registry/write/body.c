@@ -2,9 +2,9 @@
 /*
  * The body of a write: an object, a patch or DeleteOptions.
  *
- * Invariant: an accepted body is valid UTF-8 and has no duplicate keys. Lists contain the stored
- * bytes of each object, so one object that a client cannot decode would make the whole list
- * unreadable for that client.
+ * Invariant: an accepted body is valid UTF-8 and has no duplicate keys. A list response contains
+ * the stored bytes of each object, so one object that a client cannot decode would make the whole
+ * list unreadable for that client.
  */
 #include "server/registry/write/body.h"
 
@@ -22,9 +22,9 @@
 #include "server/resources/schema/unknown_fields.h"
 
 /*
- * If a key occurs twice, some parsers use the first value and others the last. So the value that
- * was checked might not be the value that a client reads, and such objects are refused. False:
- * response is filled.
+ * Refuses an object in which a key occurs twice. Some parsers use the first value and others the
+ * last, so the value that was checked might not be the value that a client reads. False: response
+ * is filled.
  */
 static bool check_unique_keys(const struct hf__json *json, struct hfd_response *response) {
         int r = hf__json_check_unique(json, NULL);
@@ -51,12 +51,12 @@ static bool check_fields(struct hfd_write *w, struct hf__json *object,
                 return true;
         /*
          * The body does not change, so the first attempt has checked it already. But each attempt
-         * of a patch creates another object.
+         * of a patch produces another object, which must be checked.
          */
         if (w->n_attempts > 0 && w->request->verb != HFD_PATCH)
                 return true;
         free(o->unknown_fields);
-        if (hfd_unknown_fields(resource, object, &o->unknown_fields) != 0) {
+        if (hfd_unknown_fields_find(resource, object, &o->unknown_fields) != 0) {
                 hfd_response_no_memory(response);
                 return false;
         }
@@ -123,14 +123,17 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
         return check_unique_keys(*ret_json, response);
 }
 
-/* A create has no version yet, so the object must not name one. False: response is filled. */
-static bool take_object(struct hfd_write *w, struct hfd_response *response) {
+/*
+ * Reads the object of a create or an update. A create must not name a resourceVersion, because
+ * there is no version yet. False: response is filled.
+ */
+static bool read_object(struct hfd_write *w, struct hfd_response *response) {
         const char *revision;
 
-        if (!hfd_write_body_parse(w->request, w->request->resource->kind, &w->sent, response) ||
-            !hfd_write_body_accept(w, w->sent, response))
+        if (!hfd_write_body_parse(w->request, w->request->resource->kind, &w->body, response) ||
+            !hfd_write_body_accept(w, w->body, response))
                 return false;
-        revision = hf__json_string(w->sent, "metadata.resourceVersion");
+        revision = hf__json_string(w->body, "metadata.resourceVersion");
         if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0") != 0) {
                 hfd_response_bad_request(response,
                                          "resourceVersion should not be set on objects to be "
@@ -146,7 +149,10 @@ static bool is_patch_of(enum hfd_patch patch, const struct hf__json *json) {
         return patch == HFD_PATCH_JSON ? hf__json_is_array(json) : hf__json_is_object(json);
 }
 
-/* Limits the number of operations, and so the work of a JSON patch. False: response is filled. */
+/*
+ * Limits the number of operations, because a small body could otherwise cause much work. False:
+ * response is filled.
+ */
 static bool check_operations(const struct hf__json *patch, struct hfd_response *response) {
         size_t n = hf__json_count(patch);
         char message[160];
@@ -161,40 +167,40 @@ static bool check_operations(const struct hf__json *patch, struct hfd_response *
         return false;
 }
 
-/* False: response is filled. */
-static bool take_patch(struct hfd_write *w, struct hfd_response *response) {
+/* Reads a patch, which is applied later (patch.c). False: response is filled. */
+static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
         const char *body = w->request->body ? w->request->body : "";
         enum hfd_patch patch = w->request->patch;
         size_t offset = 0;
         int r = HF_E_INVALID;
 
         if (hf__utf8_valid(body, w->request->n_body))
-                r = hf__json_parse(body, w->request->n_body, &w->sent, &offset);
+                r = hf__json_parse(body, w->request->n_body, &w->body, &offset);
         if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
                 return false;
         }
-        if (r != 0 || !is_patch_of(patch, w->sent)) {
+        if (r != 0 || !is_patch_of(patch, w->body)) {
                 hfd_response_bad_request(response,
                                          "error decoding patch: it is no JSON %s (offset %zu)",
                                          patch == HFD_PATCH_JSON ? "array" : "object", offset);
                 return false;
         }
-        if (patch == HFD_PATCH_JSON && !check_operations(w->sent, response))
+        if (patch == HFD_PATCH_JSON && !check_operations(w->body, response))
                 return false;
-        return check_unique_keys(w->sent, response);
+        return check_unique_keys(w->body, response);
 }
 
-/* ---- all of them ---- */
+/* ---- any body ---- */
 
-bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
-        assert(!w->sent && !w->at_store);
+bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
+        assert(!w->body && !w->awaiting_store);
         if (w->request->verb == HFD_PATCH)
-                return take_patch(w, response);
+                return read_patch(w, response);
         if (w->request->verb != HFD_DELETE_ONE)
-                return take_object(w, response);
+                return read_object(w, response);
         if (w->request->n_body &&
-            !hfd_write_body_parse(w->request, "DeleteOptions", &w->sent, response))
+            !hfd_write_body_parse(w->request, "DeleteOptions", &w->body, response))
                 return false;
-        return hfd_delete_options_read(&w->request->options, w->sent, response);
+        return hfd_delete_options_read(&w->request->options, w->body, response);
 }

@@ -5,8 +5,8 @@
  *      compares  the object's version; the fence with the epoch; the namespace of a create
  *      writes    the object; the term record of a Lease
  *
- * Invariant: nothing is written unless all compares hold. A failed transaction reads, in the same
- * step, every key that it compared, so that the next attempt needs no further round trip.
+ * Invariant: nothing is written unless all compares hold. If one does not, the same transaction
+ * reads every key that it compared, so that the next attempt needs no further request.
  */
 #include "server/registry/write/commit.h"
 
@@ -23,7 +23,10 @@
 
 /* ---- the outcome ---- */
 
-/* Gets the object that the failed transaction has read; NULL = none. False: out of memory. */
+/*
+ * Finds the object among the keys that the failed transaction has read. *ret_object NULL: the
+ * object does not exist. False: out of memory.
+ */
 static bool find_object(const struct hfd_write *w, const struct hfd_store_reply *reply,
                         struct hfd_object **ret_object) {
         *ret_object = NULL;
@@ -37,7 +40,10 @@ static bool find_object(const struct hfd_write *w, const struct hfd_store_reply 
         return true;
 }
 
-/* Handles a failed compare: another write was faster, or the term is over. */
+/*
+ * Handles a failed compare. If the term of the fence is over, responds with an error. Otherwise
+ * another write was faster, and another attempt follows.
+ */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
 
@@ -46,7 +52,7 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
                 return;
         }
         if (!find_object(w, reply, &found) ||
-            !hfd_write_namespace_found(w, reply->kvs, reply->n_kvs)) {
+            !hfd_write_namespace_update(w, reply->kvs, reply->n_kvs)) {
                 hfd_object_unref(found);
                 hfd_write_reply_no_memory(w);
                 return;
@@ -56,15 +62,15 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         w->unchanged = false;
         w->created = false;
         w->same_term = false;
-        hfd_write_adopt(w, found);
+        hfd_write_set_current(w, found);
         hfd_write_attempt(w);
 }
 
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        assert(w->at_store);
-        w->at_store = false;
+        assert(w->awaiting_store);
+        w->awaiting_store = false;
         w->fence_compared = w->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error)
                 hfd_write_reply_committed(w, reply->revision);
@@ -76,7 +82,10 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 
 /* ---- the transaction ---- */
 
-/* A transaction with the memory of its keys. The store copies it when it is started. */
+/*
+ * A transaction and the buffers of its keys. It may be on the stack, because the store copies it
+ * when the transaction is started.
+ */
 struct commit {
         struct hfd_compare compares[2 + HFD_WRITE_FENCE_COMPARES];
         struct hfd_op ops[2];
@@ -87,7 +96,7 @@ struct commit {
 };
 
 /* 0, -ENOMEM or HF_E_TOO_LARGE. The caller drops term_value, also after a failure. */
-static int commit_prepare(struct commit *commit, struct hfd_write *w) {
+static int prepare_commit(struct commit *commit, struct hfd_write *w) {
         struct hfd_txn *txn = &commit->txn;
         int r;
 
@@ -126,8 +135,8 @@ void hfd_write_commit(struct hfd_write *w) {
         struct commit commit;
         int r;
 
-        assert(w->key && !w->at_store);
-        /* One outcome: put, delete with or without a last state, or no change. */
+        assert(w->key && !w->awaiting_store);
+        /* Exactly one effect: put, delete with or without a last state, or no change. */
         assert((w->stored != NULL) + (w->last != NULL) + w->unchanged <= 1);
         assert(w->stored || w->current);
         assert(!w->created || (w->stored && !w->current));
@@ -135,26 +144,26 @@ void hfd_write_commit(struct hfd_write *w) {
                 hfd_write_reply_committed(w, w->current ? w->current->revision : 0);
                 return;
         }
-        /* The store was replaced, which ends the term. The leader may not know that yet. */
-        if (w->fence && hfd_store_identity_settling(w->registry->cacher)) {
+        /* The store was replaced, which ends the term, but the leader may not know that yet. */
+        if (w->fence && hfd_store_identity_replacement_pending(w->registry->cacher)) {
                 w->fence_compared = true;
                 hfd_write_reply_stale_term(w);
                 return;
         }
-        r = commit_prepare(&commit, w);
+        r = prepare_commit(&commit, w);
         /*
-         * Free the trees on this thread, so that its allocator can reuse the memory. The reply will
-         * run on a thread of the store.
+         * Free the parsed JSON on the thread that allocated it, so that this thread's allocator can
+         * reuse the memory. The callback runs on a thread of the store.
          */
         w->object = hf__json_free(w->object);
-        w->sent = hf__json_free(w->sent);
-        w->at_store = true;
+        w->body = hf__json_free(w->body);
+        w->awaiting_store = true;
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,
                                           on_committed, w);
         hf__buf_unref(commit.term_value);
         if (r != 0) { /* on_committed is not called */
-                w->at_store = false;
+                w->awaiting_store = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }

@@ -2,10 +2,10 @@
 /*
  * One attempt of a delete.
  *
- * An object with finalizers is not deleted but marked with a deletionTimestamp. The update that
- * removes the last finalizer deletes it (update.c). A propagationPolicy is stored as a finalizer,
- * "orphan" or "foregroundDeletion", which the garbage collector removes after it has carried out
- * the policy.
+ * An object with finalizers is not removed, but marked with a deletionTimestamp. The update that
+ * removes the last finalizer also removes the object (update.c). A propagationPolicy is stored as a
+ * finalizer, "orphan" or "foregroundDeletion", which the garbage collector removes after it has
+ * carried out the policy.
  *
  * Invariant: a delete with a policy replaces the policies of earlier deletes. A delete without a
  * policy keeps them. Other finalizers never change.
@@ -25,7 +25,8 @@
 #define ORPHAN     "orphan"
 #define FOREGROUND "foregroundDeletion"
 
-bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object) {
+bool hfd_write_delete_is_blocked(const struct hfd_resource *resource,
+                                 const struct hf__json *object) {
         return hf__json_count(hf__json_path(object, "metadata.finalizers")) > 0 ||
                (resource->subresources & HFD_SUB_FINALIZE &&
                 hf__json_count(hf__json_path(object, "spec.finalizers")) > 0);
@@ -34,13 +35,14 @@ bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct 
 /* ---- the propagation policy ---- */
 
 /*
- * Returns the finalizer for the policy in the options; NULL = this policy has no finalizer. False:
- * the options contain no policy, so the finalizers do not change.
+ * Sets *ret_finalizer to the finalizer for the policy in the options; NULL = this policy has none.
+ * False: the options contain no policy, so the finalizers do not change.
  */
 static bool policy_finalizer(const struct hfd_write *w, const char **ret_finalizer) {
         const struct hfd_options *o = &w->request->options;
 
         *ret_finalizer = NULL;
+        /* Such objects have no dependents, so there is nothing that a policy could apply to. */
         if (w->request->resource->owns_nothing)
                 return true;
         if (o->has_orphan) {
@@ -55,7 +57,10 @@ static bool policy_finalizer(const struct hfd_write *w, const char **ret_finaliz
         return o->propagation != HFD_PROPAGATE_UNSET;
 }
 
-/* Copies finalizers into list, but of the policies' only `wanted`, which is added if missing. */
+/*
+ * Appends finalizers to list. Of the finalizers for policies only `wanted` is copied, and it is
+ * appended if it is missing. NULL = none. 0 or -ENOMEM.
+ */
 static int copy_finalizers(struct hf__json *list, const struct hf__json *finalizers,
                            const char *wanted) {
         bool has_wanted = false;
@@ -76,7 +81,7 @@ static int copy_finalizers(struct hf__json *list, const struct hf__json *finaliz
         return r;
 }
 
-/* Puts the policy into w->object's finalizers. 0 or -ENOMEM. */
+/* Changes w->object's finalizers as the policy requires. 0 or -ENOMEM. */
 static int apply_policy(struct hfd_write *w) {
         const char *wanted;
         struct hf__json *list;
@@ -98,7 +103,7 @@ static int apply_policy(struct hfd_write *w) {
 
 /* ---- the delete ---- */
 
-/* Marks w->object as deleted, unless an earlier delete has. 0 or -ENOMEM. */
+/* Marks w->object as deleted, unless an earlier delete has done so. 0 or -ENOMEM. */
 static int mark_deleted(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
         const struct hfd_resource *resource = w->request->resource;
@@ -125,7 +130,7 @@ static int mark_deleted(struct hfd_write *w) {
 }
 
 /* Builds w->stored from the marked object, or sets w->unchanged. 0 or -ENOMEM. */
-static int make_marked(struct hfd_write *w, const struct hf__json *old) {
+static int store_marked(struct hfd_write *w, const struct hf__json *old) {
         int r = mark_deleted(w);
 
         if (r != 0)
@@ -144,10 +149,10 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         hf__json_remove(old, "metadata.resourceVersion"); /* it is not stored */
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
-        w->same_term = true;
+        w->same_term = true; /* a delete changes neither holder nor acquireTime */
         r = w->object ? apply_policy(w) : -ENOMEM;
-        if (r == 0 && hfd_write_delete_is_held(w->request->resource, w->object))
-                r = make_marked(w, old);
+        if (r == 0 && hfd_write_delete_is_blocked(w->request->resource, w->object))
+                r = store_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);
         else
@@ -167,8 +172,8 @@ static void reply_not_found(struct hfd_write *w) {
 
 void hfd_write_delete_attempt(struct hfd_write *w) {
         const char *only_uid = w->request->only_uid;
-        const char *uid = hf__json_string(w->sent, "preconditions.uid");
-        const char *revision = hf__json_string(w->sent, "preconditions.resourceVersion");
+        const char *uid = hf__json_string(w->body, "preconditions.uid");
+        const char *revision = hf__json_string(w->body, "preconditions.resourceVersion");
         const char *old_uid;
         char current[HF__U64_TEXT_MAX];
         struct hf__json *old;

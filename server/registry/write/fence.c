@@ -3,9 +3,9 @@
  * The fence of a write, and the term record of a Lease.
  *
  * Invariant: a term that is over never becomes valid again. The term record contains the holder and
- * the acquireTime, and its revision is the number of the term. So if the same holder acquires the
- * Lease again, it gets another term. The contents are compared in addition to the revision, because
- * a store restored from a backup may issue the same revision twice.
+ * the acquireTime, and its mod revision is the number of the term. So if the same holder acquires
+ * the Lease again, it gets another term. The holder is compared in addition to the revision,
+ * because a store that was restored from a backup may assign the same revision a second time.
  */
 #include "server/registry/write/fence.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- the term record of a Lease ---- */
 
-/* An absent member equals an empty one. */
+/* Whether two members are equal. A missing member equals an empty one, as in term records. */
 static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *key) {
         const char *x = hf__json_string(a, key);
         const char *y = hf__json_string(b, key);
@@ -42,7 +42,7 @@ int hfd_write_fence_term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct h
         *ret_value = NULL;
         if (!w->request->resource->term_record || w->unchanged)
                 return 0;
-        if (hfd_key_terms(key, w->registry->prefix, w->request->ns, hfd_write_name(w)) != 0)
+        if (hfd_key_term_record(key, w->registry->prefix, w->request->ns, hfd_write_name(w)) != 0)
                 return HF_E_TOO_LARGE;
         if (!w->stored) { /* the Lease is deleted */
                 *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
@@ -61,7 +61,7 @@ int hfd_write_fence_term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct h
 
 /* ---- the fence ---- */
 
-int hfd_write_fence_make(struct hfd_write *w) {
+int hfd_write_fence_init(struct hfd_write *w) {
         assert(w->request->fence && !w->fence);
         w->fence = malloc(sizeof *w->fence);
         return w->fence ? hfd_fence_compares(w->fence, w->registry->prefix, w->request->fence)
@@ -69,8 +69,9 @@ int hfd_write_fence_make(struct hfd_write *w) {
 }
 
 /*
- * Compares the epoch that was known at the first commit. If it changes between two attempts, the
- * second attempt must fail.
+ * Fills in the compare of the epoch with the value that was known at the first commit of this
+ * write. If the epoch changes between two attempts, the second attempt must fail. 0 or
+ * HF_E_TOO_LARGE.
  */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
         int r = hfd_store_identity_epoch_key(w->registry->cacher, key);
@@ -100,7 +101,8 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
         for (size_t i = 0; i < fence->n_leases; i++)
                 reads[(*n_reads)++] = fence->key[i];
         r = compare_epoch(w, epoch_key, &compares[*n_compares]);
-        if (r == 0 && w->epoch) { /* if it is not known yet, it cannot be compared */
+        if (r == 0 &&
+            w->epoch) { /* NULL: the cacher has not read the epoch yet, so it cannot be compared */
                 ++*n_compares;
                 reads[(*n_reads)++] = epoch_key;
         }
@@ -109,7 +111,10 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
 
 /* ---- a failed transaction ---- */
 
-/* compares: revision and value of one Lease's term record. */
+/*
+ * Whether the store still has the term record that the compares (revision, value) of one Lease
+ * require.
+ */
 static bool term_holds(const struct hfd_compare compares[2], const struct hfd_store_reply *reply) {
         const struct hfd_compare *value = &compares[1];
 

@@ -2,11 +2,11 @@
 #pragma once
 /*
  * Fencing: a deposed leader's write must never commit. Each write of a leader names its term. The
- * transaction compares this with the term record, a key that is stored for each Lease, and also
- * compares the epoch of the store. A write that changes the holder or the acquireTime of a Lease
- * also writes its term record.
+ * transaction compares this with the term record, a key that is stored for each Lease. It also
+ * compares the epoch of the store (server/cacher/store_identity.h). A write that changes the holder
+ * or the acquireTime of a Lease also writes its term record.
  *
- * None of these functions replies: the write stays with the caller.
+ * None of these functions sends the response: the caller still owns the write.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/term_record.h"
@@ -16,7 +16,7 @@
 #define HFD_WRITE_FENCE_READS    (HFD_FENCE_LEASES + 1)
 
 /* Creates w->fence from the request's fence. 0, -ENOMEM or HF_E_TOO_LARGE. */
-int hfd_write_fence_make(struct hfd_write *w);
+int hfd_write_fence_init(struct hfd_write *w);
 /*
  * Appends the compares of the fence to the transaction, and the keys to read if a compare fails.
  * epoch_key is a buffer that must live until the transaction was started. 0 or HF_E_TOO_LARGE.
@@ -25,8 +25,8 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
                             struct hfd_compare *compares, size_t *n_compares, const char **reads,
                             size_t *n_reads);
 /*
- * Called after a transaction has failed. True: the term that the fence names is over, or the store
- * was replaced. A replacement is reported to the cacher.
+ * Called after a conflict. True: the term that the fence names is over, or the store was replaced.
+ * A replacement is reported to the cacher.
  */
 bool hfd_write_fence_is_stale(struct hfd_write *w, const struct hfd_store_reply *reply);
 

@@ -2,18 +2,17 @@
 /*
  * Refuses to create objects in a namespace that does not exist or is being deleted.
  *
- * Invariant: once a namespace is marked as deleted, no object is created in it any more. The
- * transaction that creates an object also compares the namespace's mod revision with that of the
- * version in which it was seen open. The deletion of a namespace begins with a write that sets its
- * deletionTimestamp, so every create in the namespace commits before that write. The controller
- * that empties the namespace lists it at a later revision, and so sees everything that will ever be
- * in it.
+ * Invariant: after a namespace is marked as deleted, no object is created in it any more. The
+ * transaction that creates an object also compares the namespace's mod revision with that of a
+ * version without a deletionTimestamp. The deletion of a namespace begins with a write that sets
+ * the deletionTimestamp, so every create in the namespace commits before that write. The controller
+ * that empties the namespace lists its objects at a later revision, so it misses none.
  *
- * This costs no round trip: the version comes from the cacher, and a transaction that finds another
- * one reads it in the same step.
+ * This costs no additional request: the version comes from the cacher, and a transaction that fails
+ * returns the current version.
  *
- * The namespaces of the system cannot be deleted, and are neither looked up nor compared. So the
- * first Lease can be written at the same time as they are.
+ * The system's namespaces cannot be deleted, and are neither looked up nor compared. So the first
+ * Lease can be written before its namespace exists.
  */
 #include "server/registry/write/namespace.h"
 
@@ -29,15 +28,18 @@ static bool is_compared(const struct hfd_write *w) {
         return w->request->resource->namespaced && !hfd_is_system_namespace(w->request->ns);
 }
 
-/* ns NULL: there is no such namespace. fresh: the store said so. */
+/* ns NULL: there is no such namespace. fresh: the store returned this state. */
 static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool fresh) {
         w->ns_revision = ns ? ns->revision : 0;
         w->ns_terminating = ns && hfd_object_deleting(ns);
         w->ns_fresh = fresh;
 }
 
-/* Sets the namespace from the stored kv; NULL = it is not stored. False: out of memory. */
-static bool adopt_kv(struct hfd_write *w, const struct hfd_kv *kv) {
+/*
+ * Sets the namespace from the kv that the store returned; NULL = it is not stored. False: out of
+ * memory.
+ */
+static bool set_namespace_from_store(struct hfd_write *w, const struct hfd_kv *kv) {
         struct hfd_object *ns = NULL;
 
         if (kv) {
@@ -56,13 +58,13 @@ static bool adopt_kv(struct hfd_write *w, const struct hfd_kv *kv) {
 static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        assert(w->at_store);
-        w->at_store = false;
+        assert(w->awaiting_store);
+        w->awaiting_store = false;
         if (reply->error) {
-                /* A read that timed out has written nothing, so the outcome is not in doubt. */
+                /* A read that timed out has written nothing, so the client may repeat the write. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
                 hfd_write_reply_store_error(w, error, &reply->status);
-        } else if (!adopt_kv(w, reply->n_kvs ? &reply->kvs[0] : NULL)) {
+        } else if (!set_namespace_from_store(w, reply->n_kvs ? &reply->kvs[0] : NULL)) {
                 hfd_write_reply_no_memory(w);
         } else {
                 hfd_write_attempt(w);
@@ -73,21 +75,22 @@ static void request_namespace(struct hfd_write *w) {
         char key[HFD_KEY_MAX];
         int r = hfd_object_key(w->registry->prefix, hfd_resource_namespaces(), w->request->ns, key);
 
-        assert(!w->at_store);
-        w->at_store = true;
+        assert(!w->awaiting_store);
+        w->awaiting_store = true;
         if (r == 0)
                 r = hfd_store_request_get(w->registry->cacher, key, w->request->deadline,
                                           on_namespace, w);
         if (r != 0) { /* on_namespace is not called */
-                w->at_store = false;
+                w->awaiting_store = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }
 
+/* Responds 404 if there is no such namespace, or 403 if it is being deleted. */
 static void refuse_create(struct hfd_write *w) {
         struct hfd_response response = {0};
         char why[400], cause[300];
-        const char *name = hf__json_string(w->sent, "metadata.name");
+        const char *name = hf__json_string(w->body, "metadata.name");
         struct hfd_details details = {.cause_reason = "NamespaceTerminating",
                                       .cause_text = cause,
                                       .cause_field = "metadata.namespace"};
@@ -104,13 +107,13 @@ static void refuse_create(struct hfd_write *w) {
                        w->request->ns);
         (void)snprintf(cause, sizeof cause, "namespace %s is being terminated", w->request->ns);
         if (!name || !*name)
-                name = hf__json_string(w->sent, "metadata.generateName");
+                name = hf__json_string(w->body, "metadata.generateName");
         hfd_response_forbidden(&response, w->request->resource, name ? name : "", why, &details);
         hfd_write_reply(w, &response);
 }
 
-bool hfd_write_namespace_open(struct hfd_write *w) {
-        bool synced; /* does not matter: a missing namespace is looked for in the store */
+bool hfd_write_namespace_accepts_create(struct hfd_write *w) {
+        bool synced; /* unused: if the namespace is not cached, it is read from the store */
 
         if (!is_compared(w))
                 return true;
@@ -145,7 +148,7 @@ bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
         return true;
 }
 
-bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, size_t n) {
+bool hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs, size_t n) {
         struct hfd_compare compare;
         char key[HFD_KEY_MAX];
 
@@ -153,6 +156,6 @@ bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, si
                 return true;
         for (size_t i = 0; i < n; i++)
                 if (strcmp(kvs[i].key, key) == 0)
-                        return adopt_kv(w, &kvs[i]);
-        return adopt_kv(w, NULL);
+                        return set_namespace_from_store(w, &kvs[i]);
+        return set_namespace_from_store(w, NULL);
 }

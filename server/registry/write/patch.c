@@ -3,8 +3,8 @@
  * Applies a patch with the functions of server/patch/, and handles their results.
  *
  * Invariant: the patch itself is never changed or consumed, because the next attempt applies it to
- * a newer version of the object. A patch that fails on an old version may fit the newest one, so a
- * failure is sent only if the current version is fresh.
+ * a newer version of the object. A patch that fails on an old version may succeed on the newest, so
+ * an error response is sent only if the current version is fresh.
  */
 #include "server/registry/write/patch.h"
 
@@ -19,6 +19,7 @@
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
+/* Handles a patch that could not be applied: responds, or refetches if current is not fresh. */
 static void reply_failed(struct hfd_write *w, int r, const char *why) {
         struct hfd_response response = {0};
         char message[HFD_PATCH_WHY + 120];
@@ -45,16 +46,16 @@ static void reply_failed(struct hfd_write *w, int r, const char *why) {
         hfd_write_reply(w, &response);
 }
 
-/* Returns 0, or a failure that server/patch/patch.h lists; why contains the reason. */
+/* Patches w->object. 0, or an error of server/patch/patch.h, whose reason is in why. */
 static int patch_object(struct hfd_write *w, char why[HFD_PATCH_WHY]) {
         int r;
 
         if (w->request->patch == HFD_PATCH_JSON)
-                r = hfd_json_patch_apply(&w->object, w->sent, why);
+                r = hfd_json_patch_apply(&w->object, w->body, why);
         else if (w->request->patch == HFD_PATCH_MERGE)
-                r = hfd_merge_patch_apply(&w->object, w->sent);
+                r = hfd_merge_patch_apply(&w->object, w->body);
         else
-                r = hfd_strategic_patch_apply(w->request->resource, &w->object, w->sent, why);
+                r = hfd_strategic_patch_apply(w->request->resource, &w->object, w->body, why);
         if (r == 0 && !hf__json_is_object(w->object)) {
                 (void)snprintf(why, HFD_PATCH_WHY, "what the patch makes is no object");
                 r = HF_E_INVALID;
@@ -67,7 +68,7 @@ bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
         char why[HFD_PATCH_WHY] = "";
         int r;
 
-        assert(w->request->verb == HFD_PATCH && w->sent && w->current);
+        assert(w->request->verb == HFD_PATCH && w->body && w->current);
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         r = w->object ? patch_object(w, why) : -ENOMEM;

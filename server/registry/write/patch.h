@@ -4,8 +4,8 @@
 #include "server/registry/write/write.h"
 
 /*
- * Applies the patch in w->sent to a copy of old, and stores the result in w->object, in the normal
- * form of its kind. w->sent is not changed. False: w was answered, or is attempted again; the
- * caller must not touch w.
+ * Applies the patch in w->body to a copy of old, and stores the result in w->object, in the normal
+ * form of its kind. w->body is not changed. False: the response was sent, or another attempt was
+ * started; the caller must not touch w.
  */
 bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old);

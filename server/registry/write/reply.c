@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The response of a write, and its end.
+ * The response to a write, which ends it.
  *
- * Invariant: everything that the write owns is freed before the request is answered, because the
- * caller may free the request at once.
+ * Invariant: everything that the write owns is freed before request->done is called, because done
+ * may free the request, from which the write borrows.
  */
 #include "server/registry/write/reply.h"
 
@@ -15,10 +15,10 @@
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_request *request = w->request;
 
-        assert(!w->at_store);
+        assert(!w->awaiting_store);
         assert(response->code != 0);
         response->fence_compared = w->fence_compared;
-        hf__json_free(w->sent);
+        hf__json_free(w->body);
         hf__json_free(w->object);
         hfd_object_unref(w->current);
         hf__buf_unref(w->stored);
@@ -67,7 +67,7 @@ static int success_code(const struct hfd_write *w) {
         return w->created ? 201 : 200;
 }
 
-/* The object was deleted, and the response is a Status. */
+/* The object was deleted; the response is a Status. */
 static void reply_deleted(struct hfd_write *w) {
         struct hfd_response response = {0};
         struct hf__json *old = hfd_object_parse(w->current);
@@ -99,9 +99,12 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
         }
         object = hfd_object_new(w->request->resource, w->path, revision,
                                 w->stored ? w->stored : w->last);
-        /* The next write of this instance begins with this object before the watch delivers it. */
+        /*
+         * The next write of this instance can then use this version before the store's watch
+         * delivers it, which avoids a conflict.
+         */
         if (object && w->stored && !w->request->options.dry_run)
-                hfd_cacher_note_write(w->registry->cacher, object);
+                hfd_cacher_record_write(w->registry->cacher, object);
         reply_object(w, object);
         hfd_object_unref(object);
 }

@@ -3,11 +3,12 @@
  * One attempt of a create, an update or a patch.
  *
  *      create  body -> metadata filled in -> defaults, validation -> commit
- *      update  body, or patched copy of current -> preconditions -> parts that the path may not
- *              write are taken from current -> defaults, validation -> commit
+ *      update  body, or patched copy of current -> preconditions -> parts that this path must not
+ *              change are copied from current -> defaults, validation -> commit
  *
- * Invariants: the status and the finalizers of a spec are written through their subresources only.
- * A resourceVersion or uid that the client names must be that of the object that is replaced.
+ * Invariants: status and spec.finalizers are changed only through their subresources, if the kind
+ * has these. If the client names a resourceVersion or a uid, it must be that of the object that the
+ * update replaces.
  */
 #include "server/registry/write/update.h"
 
@@ -27,17 +28,17 @@
 #include "server/resources/meta.h"
 #include "server/resources/meta_validation.h"
 
-#define NAMES_MAX 8 /* generated names that are tried */
+#define NAMES_MAX 8 /* attempts to generate a name that does not exist */
 
 /*
- * Fills in defaults, validates w->object against old (NULL = a create), and makes the bytes to
- * store. False: w was answered, or is attempted again.
+ * Fills in defaults, validates w->object against old (NULL = a create), and encodes it as
+ * w->stored. False: the response was sent, or another attempt was started.
  */
 static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
         /*
-         * 15 KiB, of which only `n` is initialized: a stack page that a thread has touched once
-         * stays resident, and valid objects do not need these.
+         * It has 15 KiB, of which only `n` is initialized. A stack page that a thread has touched
+         * once stays resident, and a valid object should not touch these pages.
          */
         struct hfd_causes causes;
         struct hfd_response response = {0};
@@ -67,33 +68,35 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
 }
 
 /* Moves the body to w->object. */
-static void take_sent(struct hfd_write *w) {
-        assert(w->sent);
+static void move_body_to_object(struct hfd_write *w) {
+        assert(w->body);
         hf__json_free(w->object);
-        w->object = w->sent;
-        w->sent = NULL;
+        w->object = w->body;
+        w->body = NULL;
 }
 
 /* ---- create ---- */
 
 /*
- * Called after a conflict has shown that the name exists. At most NAMES_MAX generated names are
- * tried. True: w was answered.
+ * Called after a conflict has shown that the name exists. True: the response was sent. False: the
+ * name was generated, so the caller must try another one.
  */
-static bool refuse_taken_name(struct hfd_write *w) {
+static bool refuse_existing_name(struct hfd_write *w) {
         struct hfd_response response = {0};
 
         assert(w->fresh); /* the first attempt of a create has no current */
-        if (w->name_generated && ++w->n_names_taken < NAMES_MAX)
+        if (w->name_generated && ++w->n_name_conflicts < NAMES_MAX)
                 return false;
         hfd_response_exists(&response, w->request->resource, w->current->name, w->name_generated);
         hfd_write_reply(w, &response);
         return true;
 }
 
-/* A dry run sends no transaction: it asks the cacher whether the name exists. True: w was answered.
+/*
+ * A dry run sends no transaction, so the cacher decides whether the name exists. True: the response
+ * was sent.
  */
-static bool refuse_existing_dry(struct hfd_write *w) {
+static bool refuse_existing_in_dry_run(struct hfd_write *w) {
         struct hfd_response response = {0};
         bool synced;
         struct hfd_object *existing =
@@ -107,7 +110,7 @@ static bool refuse_existing_dry(struct hfd_write *w) {
         return true;
 }
 
-/* Fills in what the server sets, the generated name included. 0 or -errno. */
+/* Sets the metadata that the server provides, including a generated name. 0 or -errno. */
 static int prepare_create(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
         const struct hfd_resource *resource = w->request->resource;
@@ -133,11 +136,11 @@ void hfd_write_update_create(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
         int r;
 
-        assert(!w->at_store && !w->created);
-        if (!hfd_write_namespace_open(w) || (w->current && refuse_taken_name(w)))
+        assert(!w->awaiting_store && !w->created);
+        if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_existing_name(w)))
                 return;
-        hfd_write_adopt(w, NULL);
-        take_sent(w);
+        hfd_write_set_current(w, NULL);
+        move_body_to_object(w);
         r = prepare_create(w);
         if (r != 0) {
                 hfd_write_reply_no_memory(w);
@@ -154,20 +157,23 @@ void hfd_write_update_create(struct hfd_write *w) {
                 hfd_write_reply_store_error(w, r, NULL);
                 return;
         }
-        if (request->options.dry_run && refuse_existing_dry(w))
+        if (request->options.dry_run && refuse_existing_in_dry_run(w))
                 return;
         hfd_write_commit(w);
 }
 
 /* ---- update: preconditions ---- */
 
-/* "" and "0" stand for any version. */
-static bool names_version(const char *revision) {
+/* Whether the client requires one version. "" and "0" mean any version. */
+static bool requires_version(const char *revision) {
         return revision && *revision && strcmp(revision, "0") != 0;
 }
 
-/* The object to update does not exist. uid and revision are from the client, and may be NULL. */
-static void update_missing(struct hfd_write *w, const char *uid, const char *revision) {
+/*
+ * Handles an update of an object that does not exist: some kinds are then created. uid and revision
+ * are from the client, and may be NULL.
+ */
+static void handle_missing_object(struct hfd_write *w, const char *uid, const char *revision) {
         const struct hfd_request *request = w->request;
         struct hfd_response response = {0};
 
@@ -179,8 +185,10 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
                    request->subresource) {
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
-        } else if (names_version(revision)) {
-                /* The client means the deleted object, so the update must not create another. */
+        } else if (requires_version(revision)) {
+                /*
+                 * The client refers to a deleted object, so the update must not create a new one.
+                 */
                 hfd_response_conflict(&response, request->resource, request->name, NULL);
                 hfd_write_reply(w, &response);
         } else {
@@ -188,13 +196,13 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
         }
 }
 
-/* Some kinds cannot be updated without naming a version. */
+/* Responds 422: objects of this kind cannot be updated without a resourceVersion. */
 static void reply_version_required(struct hfd_write *w) {
         struct hfd_causes causes = {0};
         struct hfd_response response = {0};
         struct hfd_resource by_plural = *w->request->resource;
 
-        by_plural.kind = by_plural.plural; /* Kubernetes' message has the resource here */
+        by_plural.kind = by_plural.plural; /* Kubernetes' message contains the plural here */
         hfd_cause_invalid(&causes, "metadata.resourceVersion", "0x0",
                           "must be specified for an update");
         hfd_response_invalid(&response, &by_plural, w->request->name, &causes);
@@ -202,14 +210,14 @@ static void reply_version_required(struct hfd_write *w) {
 }
 
 /*
- * Whether the client's resourceVersion lets the update through. False: w was answered, or is
- * attempted again.
+ * Whether the client's resourceVersion allows the update. False: the response was sent, or another
+ * attempt was started.
  */
 static bool check_revision(struct hfd_write *w, const char *revision) {
         struct hfd_response response = {0};
         char current[HF__U64_TEXT_MAX];
 
-        if (!names_version(revision)) {
+        if (!requires_version(revision)) {
                 if (w->request->resource->unconditional_update)
                         return true;
                 reply_version_required(w);
@@ -229,7 +237,10 @@ static bool check_revision(struct hfd_write *w, const char *revision) {
 
 /* ---- update ---- */
 
-/* Puts a copy of the part of `from` into object. Absent or null: removes it there. */
+/*
+ * Replaces the part of object at path by a copy of that of `from`. If `from` has no such part,
+ * removes it from object. 0 or -ENOMEM.
+ */
 static int replace_part(struct hf__json *object, const char *path, const struct hf__json *from) {
         const struct hf__json *part = hf__json_path(from, path);
         struct hf__json *copy;
@@ -242,18 +253,21 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
         return copy ? hf__json_set(object, path, copy) : -ENOMEM;
 }
 
-/* For a subresource: takes the whole object from old, except for the one part. 0 or -ENOMEM. */
+/*
+ * For a subresource: makes w->object a copy of old in which only the subresource's part is from the
+ * client. 0 or -ENOMEM.
+ */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         const char *part = w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
-        struct hf__json *whole = hf__json_dup(old);
-        int r = whole ? replace_part(whole, part, w->object) : -ENOMEM;
+        struct hf__json *merged = hf__json_dup(old);
+        int r = merged ? replace_part(merged, part, w->object) : -ENOMEM;
 
         if (r != 0) {
-                hf__json_free(whole);
+                hf__json_free(merged);
                 return r;
         }
         hf__json_free(w->object);
-        w->object = whole;
+        w->object = merged;
         return 0;
 }
 
@@ -276,7 +290,8 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
-        hf__json_remove(old, "metadata.resourceVersion"); /* it is not stored, nor compared below */
+        hf__json_remove(old,
+                        "metadata.resourceVersion"); /* it is neither stored nor compared below */
         if (merge_parts(w, old) != 0) {
                 hfd_write_reply_no_memory(w);
                 return;
@@ -284,8 +299,8 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         if (!make_stored(w, old))
                 return;
         w->same_term = resource->term_record && hfd_write_fence_same_term(old, w->object);
-        if (deleting && !hfd_write_delete_is_held(resource, w->object)) {
-                /* The update has removed the last finalizer, so it is the deletion as well. */
+        if (deleting && !hfd_write_delete_is_blocked(resource, w->object)) {
+                /* The update has removed the last finalizer, so it also deletes the object. */
                 w->last = w->stored;
                 w->stored = NULL;
         } else if (hfd_object_has_bytes(w->current, w->stored) || hf__json_equal(w->object, old)) {
@@ -302,8 +317,8 @@ void hfd_write_update_attempt(struct hfd_write *w) {
         const char *uid, *revision, *old_uid;
 
         if (!w->current) {
-                update_missing(w, hf__json_string(w->sent, "metadata.uid"),
-                               hf__json_string(w->sent, "metadata.resourceVersion"));
+                handle_missing_object(w, hf__json_string(w->body, "metadata.uid"),
+                                      hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
         old = hfd_object_parse(w->current);
@@ -312,7 +327,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                 return;
         }
         if (w->request->verb != HFD_PATCH) {
-                take_sent(w);
+                move_body_to_object(w);
         } else if (!hfd_write_patch_apply(w, old)) {
                 hf__json_free(old);
                 return;

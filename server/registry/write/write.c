@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The beginning of a write, and its loop. The model is in write.h.
+ * The start of a write, and its loop. write.h describes the model.
  *
- * Two rules: a write is refused only because of a version that the store has returned, never
- * because of the cacher alone. And the loop stops at the request's deadline, because on a busy
- * object other writes may win every time.
+ * Invariants: A write is refused only because of a version that the store has returned, never
+ * because of the cacher's version, which may be old. The loop stops at the request's deadline,
+ * because on a busy object other writes may win every time.
  *
  * An update that changes nothing still sends a transaction, with compares only: it writes nothing,
- * and its success proves that the version in the response is the present one.
+ * and its success proves that the version in the response is the current one.
  */
 #include "server/registry/write/write.h"
 
@@ -50,10 +50,13 @@ static bool refuse_system_namespace(const struct hfd_request *request,
         return true;
 }
 
-/* A create finds its path later, when it has its name. 0, -ENOMEM or HF_E_TOO_LARGE. */
-static int find_current(struct hfd_write *w) {
+/*
+ * Sets path, key and current. Not for a create, whose name is not known yet. 0, -ENOMEM or
+ * HF_E_TOO_LARGE.
+ */
+static int load_current(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
-        bool synced; /* does not matter: a missing object is looked for in the store */
+        bool synced; /* unused: if the object is not cached, the attempt reads the store */
         int r;
 
         hfd_object_path(request->resource, request->ns, request->name, w->path);
@@ -77,14 +80,14 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
                 return;
         }
         *w = (struct hfd_write){.registry = registry, .request = request};
-        if (refuse_system_namespace(request, &response) || !hfd_write_body_take(w, &response)) {
+        if (refuse_system_namespace(request, &response) || !hfd_write_body_read(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
         }
         if (request->fence)
-                r = hfd_write_fence_make(w);
+                r = hfd_write_fence_init(w);
         if (r == 0 && request->verb != HFD_CREATE)
-                r = find_current(w);
+                r = load_current(w);
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         else
@@ -107,7 +110,7 @@ const char *hfd_write_name(const struct hfd_write *w) {
 void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_response response = {0};
 
-        assert(!w->at_store);
+        assert(!w->awaiting_store);
         assert(!w->stored && !w->last && !w->unchanged && !w->created && !w->same_term);
         /* Nothing was written so far, so this is a conflict and not a timeout. */
         if (w->n_attempts++ > 0 && hfd_registry_now(w->registry) >= w->request->deadline) {
@@ -115,8 +118,8 @@ void hfd_write_attempt(struct hfd_write *w) {
                 hfd_write_reply(w, &response);
                 return;
         }
-        /* The previous attempt has consumed the parsed body, so parse it again. This is rare. */
-        if (!w->sent && !hfd_write_body_take(w, &response)) {
+        /* The previous attempt has consumed the parsed body. Conflicts are rare, so parse again. */
+        if (!w->body && !hfd_write_body_read(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
         }
@@ -128,9 +131,9 @@ void hfd_write_attempt(struct hfd_write *w) {
                 hfd_write_delete_attempt(w);
 }
 
-/* ---- asking the store for the newest version ---- */
+/* ---- reading the newest version from the store ---- */
 
-void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current) {
+void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current) {
         assert(!current || current != w->current);
         hfd_object_unref(w->current);
         w->current = current;
@@ -141,10 +144,10 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
         struct hfd_object *object = NULL;
 
-        assert(w->at_store);
-        w->at_store = false;
+        assert(w->awaiting_store);
+        w->awaiting_store = false;
         if (reply->error) {
-                /* A read that timed out has written nothing, so the outcome is not in doubt. */
+                /* A read that timed out has written nothing, so the client may repeat the write. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
                 hfd_write_reply_store_error(w, error, &reply->status);
                 return;
@@ -157,19 +160,19 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
                         return;
                 }
         }
-        hfd_write_adopt(w, object);
+        hfd_write_set_current(w, object);
         hfd_write_attempt(w);
 }
 
 void hfd_write_refetch(struct hfd_write *w) {
         int r;
 
-        assert(w->key && !w->fresh && !w->at_store);
-        w->at_store = true;
+        assert(w->key && !w->fresh && !w->awaiting_store);
+        w->awaiting_store = true;
         r = hfd_store_request_get(w->registry->cacher, w->key, w->request->deadline, on_refetched,
                                   w);
         if (r != 0) { /* on_refetched is not called */
-                w->at_store = false;
+                w->awaiting_store = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }

@@ -3,37 +3,37 @@
 /*
  * A write: the create, update, patch or delete of one object.
  *
- * It is an optimistic loop. An attempt works on `current`, one version of the object, and ends in
- * one transaction, which the store carries out only if the object still has that version. Normally
- * the first attempt commits, and the write costs one round trip.
+ * It is an optimistic loop. An attempt is based on `current`, one version of the object, and ends
+ * with one transaction, which the store commits only if the object still has that version. Normally
+ * the first attempt commits, so the write costs one request to the store.
  *
  *      start -> attempt -> commit -> reply
  *                  ^         |
- *                  +---------+ conflict: the failed transaction has read the newer version
+ *                  +---------+ conflict: the failed transaction returns the newer version
  *
- * The files of this folder carry it out, in this order:
+ * The files of this folder, in the order of the steps:
  *
- *      write.c      start, the loop, and asking the store for the newest version
- *      body.c       the body: parsed, and brought into the normal form of its kind
- *      namespace.c  a create: whether its namespace lets objects in
+ *      write.c      start, the loop, and reading the newest version from the store
+ *      body.c       parses the body, and converts it to the normal form of its kind
+ *      namespace.c  a create: whether its namespace accepts new objects
  *      update.c     an attempt of a create, an update or a patch
  *      patch.c      applies a patch to the current object
  *      delete.c     an attempt of a delete
- *      fence.c      what a fence compares, and the term record of a Lease
+ *      fence.c      the compares of a fence, and the term record of a Lease
  *      commit.c     the transaction; a conflict leads back to the loop
  *      reply.c      the response, which ends the write
  *
  * The first attempt uses the newest version that the cacher knows as `current`. This costs nothing,
- * but the version may be old. So an attempt must not refuse the request because of it: it first
- * asks the store (hfd_write_refetch) and is then repeated with the store's version. `fresh` is true
- * if the store returned `current`. A commit needs no fresh version, because its transaction
- * compares the version.
+ * but the version may be old. So an attempt must not refuse the request because of it. Instead it
+ * reads the object from the store (hfd_write_refetch), and another attempt uses that version.
+ * `fresh` is true if `current` came from the store. A commit needs no fresh version, because its
+ * transaction compares the version.
  *
- * Thread: a write belongs to the thread that drives it; the store hands it from one to the next.
- * There is no lock, and nothing blocks.
+ * Thread: a write belongs to one thread at a time: the caller's, and later the thread of the store
+ * that runs its current callback. There is no lock, and nothing blocks.
  *
- * Invariant: a function that may reply or ask the store takes the write. Its caller must not touch
- * the write afterwards, because it may have been freed, or another thread may be using it.
+ * Invariant: after a function that may send the response or a request to the store, the caller must
+ * not touch the write: it may have been freed, or another thread may be using it.
  */
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
@@ -43,66 +43,70 @@ struct hfd_fence_compares;
 struct hfd_write {
         /* Immutable after start. */
         struct hfd_registry *registry;
-        struct hfd_request *request;      /* the caller's until done */
+        struct hfd_request *request;      /* borrowed until done */
         struct hfd_fence_compares *fence; /* owned; NULL = the write is not fenced */
 
         /* The loop. */
         unsigned n_attempts;
-        bool at_store; /* the store has been asked; only its callback may use the write */
+        bool awaiting_store; /* a store request is running; only its callback may use the write */
 
-        /* The object that the write is about. */
-        char path[HFD_PATH_MAX]; /* "" = a create that has not found a name yet */
-        char *key;               /* owned; the store's key for path; NULL = not built yet */
-        bool name_generated;     /* a create made the name from generateName */
-        unsigned n_names_taken;  /* generated names that existed already */
+        /* The object that is written. */
+        char path[HFD_PATH_MAX];   /* "" = a create whose name is not known yet */
+        char *key;                 /* owned; the store's key for path; NULL = path is "" */
+        bool name_generated;       /* for a create: the name was made from generateName */
+        unsigned n_name_conflicts; /* generated names that existed already */
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
-        bool fresh; /* the store returned current; false: the cacher did */
+        bool fresh; /* current came from the store; false: from the cacher */
 
-        /* The trees. Their thread frees them before the transaction is sent. */
+        /* The parsed JSON. The thread that built it frees it before the transaction is sent. */
 
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
-        struct hf__json *sent;
+        struct hf__json *body;
         struct hf__json *object; /* owned; the object that will be stored */
 
         /*
-         * What the transaction does. One of: put `stored`; delete and reply with `last`; delete (if
-         * both are NULL); only compare (`unchanged`).
+         * The effect of the transaction. One of: put `stored`; delete and respond with `last`;
+         * delete (if both are NULL); only compare (`unchanged`).
          */
         struct hf__buf *stored; /* owned; the bytes to put */
-        struct hf__buf *last;   /* owned; if an update deletes: the object in the response */
+        struct hf__buf *
+                last; /* owned; if an update deletes the object: its last state, for the response */
         bool unchanged;
-        bool created;
+        bool created;   /* the object is new */
         bool same_term; /* for a Lease: holder and acquireTime are the same as in current */
 
         /*
-         * The namespace that an object is created in, as last seen. Revision 0 and fresh: there is
-         * no such namespace.
+         * For a create: the latest known state of the namespace. Revision 0 and fresh: there is no
+         * such namespace.
          */
         uint64_t ns_revision;
-        bool ns_terminating, ns_fresh;
+        bool ns_terminating, ns_fresh; /* fresh: the state came from the store */
 
-        /* Only used by a fenced write. */
+        /* Used only if the write is fenced. */
         struct hf__buf *epoch; /* owned; the epoch known at the first commit; NULL = none yet */
         bool epoch_exists;     /* the store had an epoch key then */
-        bool fence_compared;   /* a transaction has compared it, with either result */
+        bool fence_compared;   /* a transaction has compared the fence, with either result */
 };
 
 /*
- * Carries out request, which is answered once, on any thread, perhaps before this returns. Thread:
- * any. Never blocks.
+ * Carries out request. request->done is called once, on any thread, perhaps before this returns.
+ * Thread: any. Never blocks.
  */
 void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
 
-/* Each of the following functions may end the write, or pass it to another thread. */
+/* The following functions may end the write or pass it to another thread. */
 
-/* Makes one more attempt, based on the present w->current. */
+/* Makes one attempt, based on w->current. */
 void hfd_write_attempt(struct hfd_write *w);
-/* Asks the store for the newest version and attempts again with it. w must not be fresh. */
+/*
+ * Reads the newest version from the store and makes another attempt with it. w->fresh must be
+ * false: a second read would not help.
+ */
 void hfd_write_refetch(struct hfd_write *w);
 /*
- * Replies 409: a precondition (what: "UID" or "ResourceVersion") requires the value `wanted`, but
- * the object has the value `found`. Unless current is fresh, asks the store first.
+ * Responds 409: a precondition (what: "UID" or "ResourceVersion") requires the value `wanted`, but
+ * the object has the value `found`. If current is not fresh, refetches it instead.
  */
 void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
                                    const char *found);
@@ -111,7 +115,10 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
 
 /* Builds w->key from w->path. 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hfd_write_make_key(struct hfd_write *w);
-/* Sets w->current to the object that the store has just returned. NULL: it does not exist. */
-void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
+/*
+ * Sets w->current to the object that the store has just returned, and consumes the reference to it.
+ * NULL: the object does not exist.
+ */
+void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current);
 /* The object's name for messages; "" = it has none yet. Borrowed from the write. */
 const char *hfd_write_name(const struct hfd_write *w);

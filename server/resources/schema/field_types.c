@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types of the fields whose values the server itself does not read. They matter to typed
- * clients, which decode either a whole list or nothing. One object with a string instead of a
- * number would make all lists of its kind unreadable for them.
+ * The types of fields whose values the server itself does not read. Typed clients do read them, and
+ * fail to decode a whole list if one object in it has a wrong type. So one object with a string
+ * instead of a number would make its kind unreadable for them.
  *
  * A path leads from the object to the field: `a.b` is a member, `a[]` is each element of an array,
- * `a{}` is each member of a map. An absent or null field passes every check. Fields that the
- * strategies decode are not listed here.
+ * `a{}` is each member of a map. An absent or null field passes every check. The strategies check
+ * the fields that they decode, so these are not listed here.
  */
 #include "server/resources/schema/field_types.h"
 
@@ -23,7 +23,7 @@
 
 enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
 
-/* The names of the Go types, for messages, in the order of enum type. */
+/* The names of the Go types in messages, in the order of enum type. */
 static const char *const type_names[] = {"string",  "bool",    "int32",        "int64",
                                          "[]uint8", "v1.Time", "v1.MicroTime", "object"};
 
@@ -145,8 +145,8 @@ static bool check_members(const struct hf__json *at, const char *path, enum type
 }
 
 /*
- * Whether all values at path below `at` have the type. The table limits the depth of the recursion,
- * not the client.
+ * Whether all values at path below `at` have the type. The recursion is as deep as the path in the
+ * table, so a client cannot choose its depth.
  */
 static bool check_path(const struct hf__json *at, const char *path, enum type type) {
         char key[KEY_MAX];

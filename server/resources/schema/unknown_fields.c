@@ -73,7 +73,7 @@ static const struct shape {
         {"Workspace", "", "apiVersion kind metadata spec status"},
 };
 
-const char *hfd_unknown_fields_known(const char *kind, const char *part) {
+const char *hfd_unknown_fields_list_known(const char *kind, const char *part) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
                 if (strcmp(shapes[i].part, part) == 0 &&
                     (!shapes[i].kind || strcmp(shapes[i].kind, kind) == 0))
@@ -94,8 +94,10 @@ static bool is_field(const char *fields, const char *key) {
         return false;
 }
 
-/* The client chose the name, and it is sent in a header. So it is cut, and restricted to printable
- * ASCII. */
+/*
+ * The name comes from the client and is sent in a header. So it is cut, and restricted to printable
+ * ASCII: a newline would start another header.
+ */
 static void put_name(struct hf__strbuf *s, const char *name) {
         for (size_t i = 0; name[i] && i < UNKNOWN_TEXT; i++) {
                 bool plain = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
@@ -104,10 +106,10 @@ static void put_name(struct hf__strbuf *s, const char *name) {
 }
 
 /*
- * Adds a line for each unknown field of one part. place: the path of the part, with an index for an
- * element of an array; "" = the object itself.
+ * Adds a line for each unknown field of one part. path: the path of the part, for the message. It
+ * has an index if the part is an element of an array; "" = the object itself.
  */
-static void find_in_object(const struct shape *shape, const char *place, struct hf__json *object,
+static void find_in_object(const struct shape *shape, const char *path, struct hf__json *object,
                            size_t *n_found, struct hf__strbuf *s) {
         assert(hf__json_is_object(object));
         for (struct hf__json *m = hf__json_first(object); m && *n_found < UNKNOWN_MAX;
@@ -116,31 +118,31 @@ static void find_in_object(const struct shape *shape, const char *place, struct 
                         continue;
                 hf__strbuf_puts(s, *n_found > 0 ? "\nunknown field \"" : "unknown field \"");
                 ++*n_found;
-                hf__strbuf_puts(s, place);
-                if (*place)
+                hf__strbuf_puts(s, path);
+                if (*path)
                         hf__strbuf_putc(s, '.');
                 put_name(s, hf__json_key(m));
                 hf__strbuf_putc(s, '"');
         }
 }
 
-/* The same for each object in the array that the shape's part names ("rules[]"). */
+/* The same for each object in the array of shape->part ("rules[]"). */
 static void find_in_array(const struct shape *shape, struct hf__json *object, size_t *n_found,
                           struct hf__strbuf *s) {
-        char key[64], place[96];
+        char key[64], path[96];
         size_t i = 0;
 
         (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(shape->part, "["), shape->part);
         for (struct hf__json *m = hf__json_first(hf__json_get(object, key));
              m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
-                (void)snprintf(place, sizeof place, "%s[%zu]", key, i++);
+                (void)snprintf(path, sizeof path, "%s[%zu]", key, i++);
                 if (hf__json_is_object(m))
-                        find_in_object(shape, place, m, n_found, s);
+                        find_in_object(shape, path, m, n_found, s);
         }
 }
 
-int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object,
-                       char **ret_unknown) {
+int hfd_unknown_fields_find(const struct hfd_resource *resource, struct hf__json *object,
+                            char **ret_unknown) {
         struct hf__strbuf s = {0};
         size_t n_found = 0;
         int r = 0;

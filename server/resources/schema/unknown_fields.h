@@ -11,11 +11,11 @@
  * The fields of object that its kind does not have, as `unknown field "spec.x"`, one per line.
  * *ret_unknown is malloc'ed and belongs to the caller; NULL = there are none. 0 or -ENOMEM.
  */
-int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object,
-                       char **ret_unknown);
+int hfd_unknown_fields_find(const struct hfd_resource *resource, struct hf__json *object,
+                            char **ret_unknown);
 
 /*
- * The names of the fields of one part of a kind ("" = the object itself), separated by spaces.
- * NULL: the part may have any field. Static storage.
+ * Lists the fields of one part of a kind ("" = the object itself): their names, separated by
+ * spaces. NULL: the part may have any field. Static storage.
  */
-const char *hfd_unknown_fields_known(const char *kind, const char *part);
+const char *hfd_unknown_fields_list_known(const char *kind, const char *part);

@@ -17,13 +17,13 @@ bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reas
 }
 
 /* Bytes of all values of a part. Values of binaryData count decoded, as Kubernetes counts them. */
-static size_t part_size(const struct hf__json *object, const char *part, bool base64) {
+static size_t count_part_bytes(const struct hf__json *object, const char *part, bool base64) {
         size_t total = 0;
 
         for (struct hf__json *m = hf__json_first(hf__json_get(object, part)); m;
              m = hf__json_next(m)) {
                 size_t n = strlen(hf__json_text(m));
-                if (base64)
+                if (base64) /* cannot fail: field_types.c has checked the value */
                         (void)hf__base64_check(hf__json_text(m), &n);
                 total += n;
         }
@@ -36,7 +36,7 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
 
         hfd_data_map_validate_keys(object, "data", causes);
         hfd_data_map_validate_keys(object, "binaryData", causes);
-        if (part_size(object, "data", false) + part_size(object, "binaryData", true) >
+        if (count_part_bytes(object, "data", false) + count_part_bytes(object, "binaryData", true) >
             HFD_DATA_MAP_MAX)
                 hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");
         hfd_data_map_validate_immutable(object, old, parts, sizeof parts / sizeof parts[0], causes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data maps. A kubelet writes each entry of a mounted ConfigMap or Secret to a file named after its
- * key. So a key must be a file name: without a slash, and neither "." nor "..".
+ * Data maps. A kubelet writes each entry of a mounted ConfigMap or Secret to a file with the name
+ * of its key. So a key must be a file name: without a slash, and neither "." nor "..".
  */
 #include "server/resources/strategies/data_map.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases. Numbers and strategies are validated. Times are not compared with each other or with this
- * server's clock, because they come from the clocks of the holders.
+ * Leases. Numbers and strategies are validated. Times are compared neither with each other nor with
+ * this server's clock: the holders set them by their own clocks, and a renewal must not fail
+ * because a clock is wrong.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason) 
         static const char kind[] = "Lease";
         struct hf__json *spec;
 
-        if (!hfd_lease_spec_take(object, kind, &spec, reason, max_reason))
+        if (!hfd_lease_spec_get(object, kind, &spec, reason, max_reason))
                 return false;
         if (!spec)
                 return true;
@@ -28,8 +29,8 @@ bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason) 
                hfd_lease_spec_is_micro_time(spec, "renewTime", reason, max_reason);
 }
 
-static void add_number(struct hfd_causes *causes, const char *field, int64_t number,
-                       const char *detail) {
+static void add_invalid_number(struct hfd_causes *causes, const char *field, int64_t number,
+                               const char *detail) {
         char value[32];
 
         (void)snprintf(value, sizeof value, "%lld", (long long)number);
@@ -44,10 +45,11 @@ void hfd_lease_validate(const struct hf__json *object, const struct hf__json *ol
         int64_t number;
 
         if (hf__json_i64(spec, "leaseDurationSeconds", &number) && number <= 0)
-                add_number(causes, "spec.leaseDurationSeconds", number, "must be greater than 0");
+                add_invalid_number(causes, "spec.leaseDurationSeconds", number,
+                                   "must be greater than 0");
         if (hf__json_i64(spec, "leaseTransitions", &number) && number < 0)
-                add_number(causes, "spec.leaseTransitions", number,
-                           "must be greater than or equal to 0");
+                add_invalid_number(causes, "spec.leaseTransitions", number,
+                                   "must be greater than or equal to 0");
         if (strategy && *strategy)
                 hfd_lease_spec_validate_strategy(strategy, causes);
         else if (preferred && *preferred)

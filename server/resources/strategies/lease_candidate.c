@@ -21,7 +21,7 @@ bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t ma
                                             "strategy"};
         struct hf__json *spec;
 
-        if (!hfd_lease_spec_take(object, "LeaseCandidate", &spec, reason, max_reason))
+        if (!hfd_lease_spec_get(object, "LeaseCandidate", &spec, reason, max_reason))
                 return false;
         if (!spec)
                 return true;
@@ -33,11 +33,11 @@ bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t ma
 }
 
 /*
- * Reads one number of a version at *at, and advances *at past it and the separator, which must
- * follow. separator '\0' = this is the last number, so the end of the text or a suffix must follow.
- * Leading zeros are not allowed.
+ * Parses one number of a version at *at. The separator must follow; *at is advanced past both.
+ * separator '\0' = this is the last number, so a suffix or the end of the text must follow. Leading
+ * zeros are not allowed.
  */
-static bool take_number(const char **at, char separator, uint64_t *ret_number) {
+static bool parse_number(const char **at, char separator, uint64_t *ret_number) {
         char *end;
 
         if (**at < '0' || **at > '9')
@@ -55,8 +55,8 @@ static bool take_number(const char **at, char separator, uint64_t *ret_number) {
 static bool parse_version(const char *text, uint64_t version[3]) {
         const char *at = text;
 
-        if (!take_number(&at, '.', &version[0]) || !take_number(&at, '.', &version[1]) ||
-            !take_number(&at, '\0', &version[2]))
+        if (!parse_number(&at, '.', &version[0]) || !parse_number(&at, '.', &version[1]) ||
+            !parse_number(&at, '\0', &version[2]))
                 return false;
         return !*at || (at[1] && at[strspn(at, SUFFIX_CHARS)] == '\0');
 }

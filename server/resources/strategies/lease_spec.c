@@ -16,10 +16,12 @@
 #include "server/resources/causes.h"
 #include "server/resources/names.h"
 
-/* Kubernetes treats a null as absent. It is removed here, so that later checks need not handle
- * null. */
-bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
-                         char *reason, size_t max_reason) {
+/*
+ * Kubernetes treats null as absent. Nulls are removed here, so that no later check must handle
+ * them.
+ */
+bool hfd_lease_spec_get(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
+                        char *reason, size_t max_reason) {
         struct hf__json *spec = hf__json_get(object, "spec"), *next;
 
         *ret_spec = NULL;
@@ -44,8 +46,8 @@ bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__j
         return true;
 }
 
-static bool wrong_type(const char *kind, const char *field, const char *type, char *reason,
-                       size_t max_reason) {
+static bool set_wrong_type(const char *kind, const char *field, const char *type, char *reason,
+                           size_t max_reason) {
         (void)snprintf(reason, max_reason,
                        "json: cannot unmarshal into Go struct field %sSpec.spec.%s of type %s",
                        kind, field, type);
@@ -58,9 +60,10 @@ bool hfd_lease_spec_is_text(const struct hf__json *spec, const char *kind, const
 
         if (!value || hf__json_is_string(value))
                 return true;
-        return wrong_type(kind, field, "string", reason, max_reason);
+        return set_wrong_type(kind, field, "string", reason, max_reason);
 }
 
+/* Go clients decode these fields into an int32, and could not read a Lease with a larger number. */
 bool hfd_lease_spec_is_int32(const struct hf__json *spec, const char *kind, const char *field,
                              char *reason, size_t max_reason) {
         int64_t whole;
@@ -69,7 +72,7 @@ bool hfd_lease_spec_is_int32(const struct hf__json *spec, const char *kind, cons
                 return true;
         if (hf__json_i64(spec, field, &whole) && whole >= INT32_MIN && whole <= INT32_MAX)
                 return true;
-        return wrong_type(kind, field, "int32", reason, max_reason);
+        return set_wrong_type(kind, field, "int32", reason, max_reason);
 }
 
 bool hfd_lease_spec_is_micro_time(struct hf__json *spec, const char *field, char *reason,
@@ -101,6 +104,7 @@ void hfd_lease_spec_validate_strategy(const char *strategy, struct hfd_causes *c
         if (strcmp(strategy, HFD_OLDEST_EMULATION_VERSION) == 0 ||
             (slash && hfd_is_qualified_name(strategy)))
                 return;
+        /* The field paths below repeat "strategy", as those of Kubernetes do. */
         if (!slash)
                 hfd_cause_unsupported_text(causes, "spec.strategy.strategy", strategy,
                                            "\"" HFD_OLDEST_EMULATION_VERSION "\"");

@@ -14,12 +14,12 @@ struct hfd_causes;
 #define HFD_OLDEST_EMULATION_VERSION "OldestEmulationVersion"
 
 /*
- * *ret_spec is the spec, borrowed from object, without members that are null; NULL = object has no
- * spec. False: the spec is not an object, and reason says so.
+ * Gets the spec, borrowed from object, and removes its members that are null. *ret_spec NULL =
+ * object has no spec. False: the spec is not an object, and reason is the message.
  */
-bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
-                         char *reason, size_t max_reason);
-/* True: the field is absent, or a string. False: reason says that it is not. */
+bool hfd_lease_spec_get(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
+                        char *reason, size_t max_reason);
+/* True: the field is absent or a string. False: it is not, and reason is the message. */
 bool hfd_lease_spec_is_text(const struct hf__json *spec, const char *kind, const char *field,
                             char *reason, size_t max_reason);
 /* The same for a whole number of 32 bits. */

@@ -51,6 +51,7 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = hf__json_put_string(labels, "kubernetes.io/metadata.name", name);
         if (r == 0 && !old)
                 r = add_finalizer(object);
+        /* A client must not create a Namespace that is already Terminating. */
         if (r == 0 && !old)
                 r = hf__json_set(object, "status", hf__json_object());
         if (r == 0 && !hf__json_string(object, "status.phase"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roles and ClusterRoles. They are validated as in Kubernetes, stored and served, but grant no
- * rights in this server.
+ * Roles and ClusterRoles. They are validated as in Kubernetes, stored and served, but they grant no
+ * rights in this server: server/auth/ does not read them.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
 
-/* Checks the types of a PolicyRule's members, all of which are lists of strings. */
+/* Checks the types of the rules. Every member of a PolicyRule is a list of strings. */
 static bool decode_rules(struct hf__json *object, const char *kind, char *reason,
                          size_t max_reason) {
         static const char *const lists[] = {"verbs", "apiGroups", "resources", "resourceNames",
@@ -62,7 +62,7 @@ static void validate_rule(const struct hf__json *rule, size_t i, bool namespaced
                         hfd_cause_invalid(causes, field, value,
                                           "rules cannot apply to both regular resources and "
                                           "non-resource URLs");
-                return;
+                return; /* a rule for URLs needs neither groups nor resources */
         }
         (void)snprintf(field, sizeof field, "rules[%zu].apiGroups", i);
         if (n_groups == 0)
@@ -93,6 +93,7 @@ void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__j
         const struct hf__json *aggregation = hf__json_get(object, "aggregationRule");
 
         validate_rules(object, false, causes);
+        /* Without selectors, the aggregated role could never get a rule. */
         if (aggregation && hf__json_count(hf__json_get(aggregation, "clusterRoleSelectors")) == 0)
                 hfd_cause_required(causes, "aggregationRule.clusterRoleSelectors",
                                    "at least one clusterRoleSelector required if aggregationRule "

@@ -14,8 +14,7 @@
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
 
-/* Whether each of the members is absent, null or a string. Unlike hfd_part_take, this keeps a
- * null. */
+/* Whether each of the members is absent, null or a string. Unlike hfd_part_get, it keeps nulls. */
 static bool members_are_texts(const struct hf__json *object, const char *const *keys, size_t n,
                               const char *kind, char *reason, size_t max_reason) {
         for (size_t i = 0; i < n; i++) {
@@ -41,16 +40,16 @@ bool hfd_role_binding_decode(struct hf__json *object, char *reason, size_t max_r
         return true;
 }
 
-/* The text of a member; "" if it is absent. */
-static const char *text_of(const struct hf__json *object, const char *key) {
+/* Returns the string of a member; "" if it is absent or not a string. */
+static const char *get_text(const struct hf__json *object, const char *key) {
         const char *value = hf__json_text(hf__json_get(object, key));
 
         return value ? value : "";
 }
 
-/* The default for a roleRef, a User or a Group. A ServiceAccount has the group "". */
+/* Sets the default group of a roleRef, a User or a Group. A ServiceAccount belongs to group "". */
 static int set_default_group(struct hf__json *object) {
-        if (*text_of(object, "apiGroup"))
+        if (*get_text(object, "apiGroup"))
                 return 0;
         return hf__json_set_string(object, "apiGroup", RBAC_GROUP);
 }
@@ -61,7 +60,7 @@ int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old
 
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m && r == 0;
              m = hf__json_next(m)) {
-                const char *kind = text_of(m, "kind");
+                const char *kind = get_text(m, "kind");
                 if (strcmp(kind, "User") == 0 || strcmp(kind, "Group") == 0)
                         r = set_default_group(m);
         }
@@ -71,8 +70,8 @@ int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old
 /* A ServiceAccount belongs to the core group and needs a namespace. Users and Groups have
  * neither. */
 static void validate_subject(const struct hf__json *subject, size_t i, struct hfd_causes *causes) {
-        const char *kind = text_of(subject, "kind"), *name = text_of(subject, "name"),
-                   *group = text_of(subject, "apiGroup"), *ns = text_of(subject, "namespace");
+        const char *kind = get_text(subject, "kind"), *name = get_text(subject, "name"),
+                   *group = get_text(subject, "apiGroup"), *ns = get_text(subject, "namespace");
         bool account = strcmp(kind, "ServiceAccount") == 0,
              known = account || strcmp(kind, "User") == 0 || strcmp(kind, "Group") == 0;
         char field[64];
@@ -84,6 +83,7 @@ static void validate_subject(const struct hf__json *subject, size_t i, struct hf
                 hfd_cause_invalid_text(causes, field, name,
                                        "a service account is named by a lowercase RFC 1123 "
                                        "subdomain");
+        /* The group depends on the kind, so with an unknown kind only the kind is reported. */
         (void)snprintf(field, sizeof field, "subjects[%zu].apiGroup", i);
         if (known && strcmp(group, account ? "" : RBAC_GROUP) != 0)
                 hfd_cause_unsupported_text(causes, field, group,
@@ -97,16 +97,17 @@ static void validate_subject(const struct hf__json *subject, size_t i, struct hf
                                            "\"ServiceAccount\", \"User\", \"Group\"");
 }
 
-/* The value is printed as Go prints the struct. */
+/* The message prints the roleRef as Go prints the struct, because Kubernetes' message does. */
 static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__json *old_ref,
                                    struct hfd_causes *causes) {
         char value[700];
 
+        /* A create has no stored roleRef. */
         if (!old_ref || hf__json_equal(ref, old_ref))
                 return;
         (void)snprintf(value, sizeof value,
                        "rbac.RoleRef{APIGroup:\"%.100s\", Kind:\"%.60s\", Name:\"%.253s\"}",
-                       text_of(ref, "apiGroup"), text_of(ref, "kind"), text_of(ref, "name"));
+                       get_text(ref, "apiGroup"), get_text(ref, "kind"), get_text(ref, "name"));
         hfd_cause_invalid(causes, "roleRef", value, "cannot change roleRef");
 }
 
@@ -114,7 +115,7 @@ static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__
 static void validate_binding(const struct hf__json *object, const struct hf__json *old,
                              bool cluster, struct hfd_causes *causes) {
         const struct hf__json *ref = hf__json_get(object, "roleRef");
-        const char *group = text_of(ref, "apiGroup"), *kind = text_of(ref, "kind");
+        const char *group = get_text(ref, "apiGroup"), *kind = get_text(ref, "kind");
         size_t i = 0;
 
         if (strcmp(group, RBAC_GROUP) != 0)
@@ -123,7 +124,7 @@ static void validate_binding(const struct hf__json *object, const struct hf__jso
                 hfd_cause_unsupported_text(causes, "roleRef.kind", kind,
                                            cluster ? "\"ClusterRole\""
                                                    : "\"Role\", \"ClusterRole\"");
-        if (!*text_of(ref, "name"))
+        if (!*get_text(ref, "name"))
                 hfd_cause_required(causes, "roleRef.name", "");
         for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m;
              m = hf__json_next(m))

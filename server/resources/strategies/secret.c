@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets. The values of data are base64. stringData exists in requests only: decode moves it into
- * data, so that it is never stored or served. The type must not change. The well-known types
+ * Secrets. The values of data are base64. The type must not change, and the well-known types
  * require certain keys.
+ *
+ * Invariant: stringData exists in requests only. decode moves it into data, so it is never stored
+ * or served.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +18,7 @@
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
 
-/* Merging searches data for each key of stringData, which takes quadratic time. So the number of
- * entries is limited. */
+/* Merging searches data for each key of stringData. The limit bounds this quadratic time. */
 #define ENTRIES_MAX 10000
 
 /* Moves stringData into data, where it replaces values of the same key. 0 or -ENOMEM. */
@@ -41,7 +42,7 @@ static int merge_string_data(struct hf__json *object) {
         return r;
 }
 
-/* False: a value is not base64, and reason says where. */
+/* False: a value is not base64, and reason is the message. */
 static bool values_are_base64(const struct hf__json *data, char *reason, size_t max_reason) {
         size_t at;
 
@@ -64,6 +65,7 @@ bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason)
                 return hfd_part_wrong_type("Secret", "type", "v1.SecretType", reason, max_reason);
         const struct hf__json *data = hf__json_get(object, "data"),
                               *sent = hf__json_get(object, "stringData");
+        /* Checked before the merge, which only adds values that are valid base64. */
         if (!values_are_base64(data, reason, max_reason))
                 return false;
         if (sent && hf__json_count(sent) + hf__json_count(data) > ENTRIES_MAX) {
@@ -112,7 +114,7 @@ static void validate_type(const struct hf__json *object, const char *type,
                 for (size_t k = 0; k < 2 && needs[i].keys[k]; k++)
                         require_key(object, needs[i].keys[k], causes);
         }
-        /* One of the two keys is enough; without either, Kubernetes names both. */
+        /* One of the two keys is enough. If both are missing, Kubernetes reports both. */
         if (strcmp(type, "kubernetes.io/basic-auth") == 0 && !hf__json_get(data, "username") &&
             !hf__json_get(data, "password")) {
                 require_key(object, "username", causes);
@@ -127,7 +129,7 @@ static void validate_type(const struct hf__json *object, const char *type,
 }
 
 /* Bytes of all values, decoded. */
-static size_t data_size(const struct hf__json *object) {
+static size_t count_data_bytes(const struct hf__json *object) {
         size_t total = 0, n;
 
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
@@ -144,7 +146,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
                    *old_type = hf__json_string(old, "type");
 
         hfd_data_map_validate_keys(object, "data", causes);
-        if (data_size(object) > HFD_DATA_MAP_MAX)
+        if (count_data_bytes(object) > HFD_DATA_MAP_MAX)
                 hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");
         if (old_type && strcmp(old_type, type) != 0)
                 hfd_cause_invalid_text(causes, "type", type, "field is immutable");

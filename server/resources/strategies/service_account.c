@@ -5,7 +5,7 @@
 #include "server/resources/strategies/strategies.h"
 
 bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t max_reason) {
-        const struct hf__json *automount = hfd_part_take(object, "automountServiceAccountToken");
+        const struct hf__json *automount = hfd_part_get(object, "automountServiceAccountToken");
 
         if (automount && !hf__json_is_bool(automount))
                 return hfd_part_wrong_type("ServiceAccount", "automountServiceAccountToken", "bool",

@@ -5,7 +5,7 @@
  * calls them through its rows (struct hfd_resource), in this order:
  *
  *  - decode checks the types of the fields that a client sent, and normalizes their values. False:
- *    the object cannot be of this kind, and reason says why (400).
+ *    the response is a 400 with the message in reason.
  *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
  *  - validate adds a cause for each mistake in the object (422). It gets the object in the form in
  *    which it would be stored.

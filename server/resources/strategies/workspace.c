@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces (tenancy.holdfast.dev). Every new Workspace gets the finalizer below, so that a
- * deleted one remains until the workspace controller has removed the objects that it created for
- * it.
+ * Workspaces (tenancy.holdfast.dev). Every new Workspace gets the finalizer below. So a deleted
+ * Workspace remains until the controller workspace-initializer has deleted its Namespace.
  */
 #include "base/json.h"
 #include "server/resources/parts.h"

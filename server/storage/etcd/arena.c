@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arena: the space inside it first, then chunks that double in size. A large block gets a chunk
- * of its own.
+ * The arena first hands out the space inside its struct, then chunks of increasing size. A large
+ * block gets a separate chunk.
  *
- * Invariant: blocks never move, because a decoded message is full of pointers into the arena. An
- * arena must not be copied for the same reason.
+ * Invariant: blocks never move, because a decoded message contains many pointers into the arena.
+ * For the same reason an arena must not be copied.
  */
 #include "server/storage/etcd/arena.h"
 
@@ -24,7 +24,7 @@ void hfd_arena_init(struct hfd_arena *arena) {
         arena->chunks = NULL;
         arena->free = arena->first;
         arena->n_free = sizeof arena->first;
-        arena->next_chunk = CHUNK_MIN;
+        arena->next_chunk_size = CHUNK_MIN;
         arena->failed = false;
 }
 
@@ -51,44 +51,44 @@ static struct hfd_arena_chunk *add_chunk(struct hfd_arena *arena, size_t n) {
         return chunk;
 }
 
-/* Makes room for a small block. Returns false when out of memory. */
-static bool next_chunk(struct hfd_arena *arena) {
-        struct hfd_arena_chunk *chunk = add_chunk(arena, arena->next_chunk);
+/* Continues with a new chunk, for small blocks. Returns false when out of memory. */
+static bool start_chunk(struct hfd_arena *arena) {
+        struct hfd_arena_chunk *chunk = add_chunk(arena, arena->next_chunk_size);
 
         if (!chunk)
                 return false;
         arena->free = chunk->data;
-        arena->n_free = arena->next_chunk;
-        if (arena->next_chunk < CHUNK_MAX)
-                arena->next_chunk *= 2;
+        arena->n_free = arena->next_chunk_size;
+        if (arena->next_chunk_size < CHUNK_MAX)
+                arena->next_chunk_size *= 2;
         return true;
 }
 
 void *hfd_arena_alloc(struct hfd_arena *arena, size_t n) {
         const size_t align = _Alignof(max_align_t);
         char *block;
-        size_t whole;
+        size_t padded;
 
         assert(arena->free);
         if (n > SIZE_MAX / 2) {
                 arena->failed = true;
                 return NULL;
         }
-        whole = (n + 1 + align - 1) / align * align; /* with the NUL after it */
-        if (whole > arena->n_free && whole > CHUNK_MIN / 2) {
-                /* The small blocks continue where they were. */
-                struct hfd_arena_chunk *chunk = add_chunk(arena, whole);
+        padded = (n + 1 + align - 1) / align * align; /* with the NUL after the block */
+        if (padded > arena->n_free && padded > CHUNK_MIN / 2) {
+                /* Later small blocks still use the rest of the current chunk. */
+                struct hfd_arena_chunk *chunk = add_chunk(arena, padded);
 
                 if (!chunk)
                         return NULL;
                 chunk->data[n] = 0;
                 return chunk->data;
         }
-        if (whole > arena->n_free && !next_chunk(arena))
+        if (padded > arena->n_free && !start_chunk(arena))
                 return NULL;
         block = arena->free;
-        arena->free += whole;
-        arena->n_free -= whole;
+        arena->free += padded;
+        arena->n_free -= padded;
         block[n] = 0;
         return block;
 }

@@ -3,9 +3,9 @@
 /*
  * The memory of one decoded message: allocated piece by piece, freed all at once. The first
  * kilobytes are part of the arena itself, so that a small response costs no allocation. Every block
- * is followed by an extra NUL, so that the bytes of a protobuf field are a C string.
+ * is followed by an extra NUL, so that the bytes of a protobuf field can be used as a C string.
  *
- * Threads: the owner's only.
+ * Thread: the owner's only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,11 +14,11 @@ struct hfd_arena_chunk;
 
 struct hfd_arena {
         struct hfd_arena_chunk *chunks; /* owned */
-        char *free;                     /* the next block, n_free bytes are left */
+        char *free;                     /* start of the n_free unused bytes of the current chunk */
         size_t n_free;
-        size_t next_chunk; /* size of the next chunk */
-        /* An allocation has failed. So a message that could not be unpacked need not be
-         * malformed. */
+        size_t next_chunk_size;
+        /* An allocation has failed. protobuf-c reports every failure to unpack in the same way, so
+         * this distinguishes lack of memory from a malformed message. */
         bool failed;
         _Alignas(max_align_t) char first[2048];
 };

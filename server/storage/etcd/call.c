@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations on etcd. Each is one unary gRPC call, which is tried on one endpoint after the
- * other.
+ * The operations on etcd. Each is one unary gRPC call, with one or more attempts, each on one
+ * endpoint.
  *
  * Invariant: exactly one thread owns a call at any time, so that nothing here needs a lock. The
  * engine owns it from its submission to on_call_done, which either submits it again or finishes and
- * frees it. The packed body is kept for another attempt.
+ * frees it. The call keeps the packed body, because another attempt may need it.
  *
- * Retries. If an endpoint certainly did nothing (connection refused, no leader), every call may be
- * tried on the next one. If the endpoint may have executed the call, only a repeatable call (a
- * read, a compaction) is tried again. With several endpoints, each attempt of a repeatable call but
- * the last gets half of the remaining time, so that a hanging endpoint does not use up all of it.
- * The operation's deadline is never exceeded.
+ * Retries. If an endpoint certainly did not execute the call (connection refused, no leader), every
+ * call may be tried on the next endpoint. If the endpoint may have executed the call, only a
+ * repeatable call (a read, a compaction) is tried again. With several endpoints, each attempt of a
+ * repeatable call except the last gets half of the remaining time, so that an endpoint which hangs
+ * does not use up all of it. The operation's deadline is never exceeded.
  */
 #include "server/storage/etcd/call.h"
 
@@ -29,9 +29,9 @@
 #include "server/storage/keys.h"
 
 /*
- * etcd's default limit for a request. A larger one is refused here: etcd rejects it late, or resets
- * the stream while it is still being sent, and with libcurl 7.88 a large response on the same
- * connection can stall after that.
+ * etcd's default limit for a request. A larger one is refused before it is sent, because etcd
+ * rejects it late or resets the stream during the upload. With libcurl 7.88, a large response on
+ * the same connection can stall after such a reset.
  */
 #define REQUEST_MAX ((size_t)1536 * 1024)
 
@@ -41,7 +41,7 @@ struct call {
         struct hfd_etcd *etcd; /* borrowed */
         enum hfd_etcd_response kind;
         const char *path; /* static text */
-        bool repeatable;  /* doing it twice does no harm */
+        bool repeatable;  /* executing it twice does no harm */
         unsigned lane;
         unsigned attempts; /* made so far */
         size_t endpoint;   /* used by the latest attempt */
@@ -56,8 +56,8 @@ static void on_call_done(void *ctx, const struct hf__http_result *result);
 static unsigned max_attempts(const struct call *call) {
         if (call->etcd->n_endpoints > 1)
                 return (unsigned)call->etcd->n_endpoints;
-        /* A read is repeated once even with one endpoint: only its use shows that a kept connection
-         * is dead. */
+        /* A repeatable call gets a second attempt even with one endpoint: an idle connection may be
+         * dead, and only the first attempt on it shows that. */
         return call->repeatable ? 2 : 1;
 }
 
@@ -65,7 +65,7 @@ static hf_nsec call_now(const struct call *call) {
         return hf_now(hf_host_clock(call->etcd->store.host));
 }
 
-/* Makes one attempt on the endpoint in use. 0, or an error: on_call_done is not called then. */
+/* Makes one attempt on the endpoint in use. 0, or an error: then on_call_done is not called. */
 static int submit_call(struct call *call) {
         char url[HFD_ETCD_URL_MAX], timeout[48];
         const char *headers[] = {"content-type: application/grpc", "te: trailers", timeout};
@@ -102,15 +102,16 @@ static int submit_call(struct call *call) {
         return hf__http_submit(call->etcd->engine, &request, NULL);
 }
 
-/* Calls back and frees the call. */
+/* Runs the caller's callback and frees the call. */
 static void finish_call(struct call *call, const struct hfd_store_reply *reply) {
         call->done(call->ctx, reply);
         hf__buf_unref(call->body);
         free(call);
 }
 
-/* Whether the call gets another attempt after this error. */
-static bool may_retry(struct call *call, int error) {
+/* Handles an error that may be the endpoint's fault: switches to the next endpoint. True: the call
+ * gets another attempt. */
+static bool fail_over_to_retry(struct call *call, int error) {
         if (error != HF_E_UNAVAILABLE && error != HF_E_TIMEOUT)
                 return false;
         hfd_etcd_fail_over(call->etcd, call->endpoint);
@@ -118,7 +119,8 @@ static bool may_retry(struct call *call, int error) {
                call->attempts < max_attempts(call) && call_now(call) < call->deadline;
 }
 
-/* The body of a good response is exactly one gRPC message. 0, -ENOMEM or -EPROTO. */
+/* Parses the body of a successful response, which is exactly one gRPC message. 0, -ENOMEM or
+ * -EPROTO. */
 static int parse_call(struct call *call, const struct hf__http_result *result,
                       struct hfd_arena *arena, struct hfd_store_reply *reply) {
         uint32_t n;
@@ -141,7 +143,7 @@ static void on_call_failed(struct call *call, const struct hf__http_result *resu
         int r = hfd_grpc_status_error(result, !call->repeatable,
                                       call->etcd->endpoints[call->endpoint], &reply.status);
 
-        if (may_retry(call, r)) {
+        if (fail_over_to_retry(call, r)) {
                 r = submit_call(call);
                 if (r == 0)
                         return;
@@ -165,17 +167,17 @@ static void on_call_done(void *ctx, const struct hf__http_result *result) {
         hfd_arena_init(&arena);
         r = parse_call(call, result, &arena, &reply);
         if (r != 0) {
-                hfd_etcd_release(&reply);
+                hfd_etcd_release_reply(&reply);
                 reply = (struct hfd_store_reply){0};
                 reply.error = hf_fail(&reply.status, r, "etcd %s: the response is malformed: %s",
                                       call->etcd->endpoints[call->endpoint], hf_strerror(r));
         }
         finish_call(call, &reply);
-        hfd_etcd_release(&reply);
+        hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 
-/* Takes over body, which is NULL when packing ran out of memory. */
+/* Starts a call. Consumes the reference to body; NULL: packing has run out of memory. */
 static int start_call(struct hfd_store *store, enum hfd_etcd_response kind, const char *path,
                       bool repeatable, unsigned lane, struct hf__buf *body, hf_nsec deadline,
                       hfd_store_fn done, void *ctx) {
@@ -238,7 +240,7 @@ int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec dea
                 hf__buf_unref(body);
                 return HF_E_TOO_LARGE;
         }
-        /* A transaction without ops is a read. */
+        /* A transaction without ops only compares, so it may be repeated like a read. */
         return start_call(store, HFD_ETCD_TXN, "KV/Txn", txn->n_ops == 0,
                           txn->urgent ? HFD_ETCD_LANE_LEASE : HFD_ETCD_LANE_CALLS, body, deadline,
                           done, ctx);

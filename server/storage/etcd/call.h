@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The store's operations on etcd, each one gRPC call. The contract is that of struct hfd_store_ops
- * (store.h). Private to server/storage/etcd.
+ * The store's operations on etcd. Each operation is one gRPC call. The contract is that of struct
+ * hfd_store_ops (store.h). Private to server/storage/etcd.
  *
- * Threads: any may start a call; `done` is called on the engine's thread.
+ * Thread: any thread may start a call; `done` runs on the engine's thread.
  */
 #include "server/storage/store.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The endpoints of an etcd cluster.
+ * The endpoints of an etcd cluster, and the choice among them.
  *
- * Invariant: all requests go to one endpoint until it fails. Requests that fail at the same time
- * must not skip a good endpoint: only the request that finds its own endpoint still in use switches
- * to the next.
+ * Invariant: all requests go to one endpoint until it fails. When several requests fail at the same
+ * time, they must not skip a working endpoint. So a request switches to the next endpoint only if
+ * the endpoint that it used is still the one in use.
  */
 #include "server/storage/etcd/etcd.h"
 
@@ -18,7 +18,8 @@ struct hfd_etcd *hfd_etcd_of(struct hfd_store *store) {
 
 static bool is_tls(const char *endpoint) { return strncmp(endpoint, "https://", 8) == 0; }
 
-/* One slash after the port is accepted and cut off; a path, a query or a user is not. */
+/* A slash after the port is removed, because users copy URLs that end in one. A path, a query or a
+ * user is refused. */
 int hfd_etcd_add_endpoint(struct hfd_etcd *etcd, const char *endpoint,
                           struct hf_status *reterr_status) {
         char *copy = etcd->endpoints[etcd->n_endpoints];
@@ -50,6 +51,7 @@ int hfd_etcd_add_endpoint(struct hfd_etcd *etcd, const char *endpoint,
         return 0;
 }
 
+/* Relaxed is enough: `current` is an index into immutable data, and any valid index will do. */
 size_t hfd_etcd_endpoint(struct hfd_etcd *etcd) {
         return atomic_load_explicit(&etcd->current, memory_order_relaxed);
 }

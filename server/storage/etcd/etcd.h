@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the files of the etcd store share: the endpoints, which of them is in use, and what all
- * requests have in common. Private to server/storage/etcd.
+ * The state that the files of the etcd store share, and the functions for its endpoints: which of
+ * them is in use, and the parts that all requests have in common. Private to server/storage/etcd.
  *
  * Threads: any. Everything is immutable after hfd_etcd_store_new, except `current`, which is
  * atomic.
@@ -15,10 +15,10 @@
 
 /* Requests of different lanes never share a connection. */
 #define HFD_ETCD_LANE_CALLS 0
-#define HFD_ETCD_LANE_LEASE 1 /* a renewal does not queue behind a list */
-#define HFD_ETCD_LANE_WATCH 2 /* a watch with many events does not delay a transaction */
+#define HFD_ETCD_LANE_LEASE 1 /* so that a renewal does not queue behind a list */
+#define HFD_ETCD_LANE_WATCH 2 /* so that a watch with many events does not delay a transaction */
 
-/* Limit for one response. etcd is trusted, but a faulty one must not use up our memory. */
+/* Limit for one response. etcd is trusted, but a faulty etcd must not use up our memory. */
 #define HFD_ETCD_BODY_MAX     (512u * 1024 * 1024)
 #define HFD_ETCD_ENDPOINT_MAX 512
 #define HFD_ETCD_URL_MAX      (HFD_ETCD_ENDPOINT_MAX + 64)
@@ -41,9 +41,9 @@ int hfd_etcd_add_endpoint(struct hfd_etcd *etcd, const char *endpoint,
                           struct hf_status *reterr_status);
 /* The index of the endpoint in use. */
 size_t hfd_etcd_endpoint(struct hfd_etcd *etcd);
-/* The endpoint has failed: switches to the next one, unless another request has done so. */
+/* Called when an endpoint has failed. Switches to the next one, unless another request has. */
 void hfd_etcd_fail_over(struct hfd_etcd *etcd, size_t endpoint);
-/* Sets what every request to that endpoint has in common. path: "KV/Range". url has
- * HFD_ETCD_URL_MAX bytes and must live as long as request. */
+/* Fills in the members that are the same for every request to that endpoint. path: "KV/Range". url
+ * has HFD_ETCD_URL_MAX bytes and must live as long as request. */
 void hfd_etcd_prepare_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, char *url,
                               struct hf__http_request *request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC's message prefix; the length is big-endian. */
+/* Encodes and decodes gRPC's message prefix. The length in it is big-endian. */
 #include "server/storage/etcd/grpc_prefix.h"
 
 #include <errno.h>

@@ -11,5 +11,5 @@
 
 /* For an uncompressed message of n bytes. */
 void hfd_grpc_prefix_write(void *prefix, uint32_t n);
-/* 0 or -EPROTO: the message is compressed, which is never asked for. */
+/* 0, or -EPROTO: the message is compressed, although no request allows compression. */
 int hfd_grpc_prefix_read(const void *prefix, uint32_t *ret_n);

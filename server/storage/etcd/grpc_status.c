@@ -2,8 +2,8 @@
 /*
  * Maps failed requests to the errors of the storage port.
  *
- * Invariant: HF_E_UNAVAILABLE promises that nothing was written, and callers repeat the write. So
- * an error that is not known to keep that promise is HF_E_TIMEOUT.
+ * Invariant: HF_E_UNAVAILABLE promises that nothing was written, so callers repeat the write. An
+ * error of a write that may break this promise must become another error, usually HF_E_TIMEOUT.
  */
 #include "server/storage/etcd/grpc_status.h"
 
@@ -24,15 +24,15 @@ enum {
 
 /*
  * Only the text of etcd's error shows whether a proposal may still be applied. etcd sends the texts
- * below before it makes a proposal, or when raft has refused it. All others ("request timed out",
- * "leader changed", "server stopped", a closed transport) leave this open.
+ * below before it makes a proposal, or when raft has refused it. After any other text ("request
+ * timed out", "leader changed", "server stopped", a closed transport) the write may still happen.
  */
 static bool is_certainly_not_done(const char *text) {
         return strstr(text, "no leader") || strstr(text, "too many requests") ||
                strstr(text, "raft proposal dropped") || strstr(text, "not capable");
 }
 
-static int grpc_error(int status, const char *text, bool unknown) {
+static int grpc_error(int status, const char *text, bool maybe_written) {
         switch (status) {
         case GRPC_INVALID_ARGUMENT:
                 return strstr(text, "too large") ? HF_E_TOO_LARGE : HF_E_INVALID;
@@ -46,10 +46,11 @@ static int grpc_error(int status, const char *text, bool unknown) {
         case GRPC_UNAVAILABLE:
                 if (strstr(text, "timed out"))
                         return HF_E_TIMEOUT;
-                return unknown && !is_certainly_not_done(text) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
+                return maybe_written && !is_certainly_not_done(text) ? HF_E_TIMEOUT
+                                                                     : HF_E_UNAVAILABLE;
         case GRPC_UNKNOWN:
-                /* etcd's own time limit ran out while it waited for a quorum; it passes on the text
-                 * of Go's context. */
+                /* etcd's internal time limit expired while it waited for a quorum. The text is that
+                 * of Go's context package. */
                 if (strstr(text, "context deadline exceeded") || strstr(text, "context canceled"))
                         return HF_E_TIMEOUT;
                 return is_certainly_not_done(text) ? HF_E_UNAVAILABLE : -EIO;
@@ -57,14 +58,14 @@ static int grpc_error(int status, const char *text, bool unknown) {
         }
 }
 
-int hfd_grpc_status_error(const struct hf__http_result *result, bool unknown, const char *endpoint,
-                          struct hf_status *reterr_status) {
+int hfd_grpc_status_error(const struct hf__http_result *result, bool maybe_written,
+                          const char *endpoint, struct hf_status *reterr_status) {
         const char *text = result->error_text ? result->error_text : "";
 
-        /* A gRPC status is final, even if it came before the whole request was sent and the stream
-         * broke afterwards. */
+        /* A gRPC status decides, even if etcd sent it before it had received the whole request and
+         * then reset the stream. */
         if (result->grpc_status > GRPC_OK && result->outcome != HF_E_CANCELED) {
-                int error = grpc_error(result->grpc_status, result->grpc_message, unknown);
+                int error = grpc_error(result->grpc_status, result->grpc_message, maybe_written);
 
                 return hf_fail(reterr_status, error, "etcd %s: %s (grpc status %d)", endpoint,
                                result->grpc_message, result->grpc_status);
@@ -72,7 +73,7 @@ int hfd_grpc_status_error(const struct hf__http_result *result, bool unknown, co
         switch (result->outcome) {
         case 0: break;
         case HF_E_UNAUTHORIZED:
-                /* No request goes out before the handshake is done. */
+                /* The handshake failed, so no request was sent. */
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE,
                                "etcd %s: TLS failed, check the certificates: %s", endpoint, text);
         case HF_E_UNAVAILABLE:
@@ -90,7 +91,7 @@ int hfd_grpc_status_error(const struct hf__http_result *result, bool unknown, co
                 return hf_fail(reterr_status, -EIO,
                                "etcd %s: HTTP status %d; is this an etcd v3 endpoint?", endpoint,
                                result->code);
-        /* No status at all, or a stream that etcd has ended although it should go on. */
-        return hf_fail(reterr_status, unknown ? HF_E_TIMEOUT : HF_E_UNAVAILABLE,
+        /* There is no gRPC status, or etcd has ended the stream of a watch. */
+        return hf_fail(reterr_status, maybe_written ? HF_E_TIMEOUT : HF_E_UNAVAILABLE,
                        "etcd %s: the response broke off", endpoint);
 }

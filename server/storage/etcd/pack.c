@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs requests to etcd by protobuf-c (etcd/rpc.proto).
+ * Encodes requests to etcd with protobuf-c (rpc.proto).
  *
- * Invariant: nothing is copied before the message is packed, so that a message struct here only
- * borrows, and a body is one allocation of the right size.
+ * Invariant: the message structs borrow the caller's keys and values. These are copied only once,
+ * into the body, which is one allocation of the right size. The one exception is the upper bound of
+ * HFD_VALUE_BEGINS, which txn_pack owns until the message is packed.
  */
 #include "server/storage/etcd/pack.h"
 
@@ -14,17 +15,19 @@
 #include "server/storage/keys.h"
 #include "server/storage/rpc.pb-c.h"
 
-/* protobuf-c's bytes are not const, but packing does not change them. */
-static ProtobufCBinaryData bytes(const void *data, size_t n) {
+/* protobuf-c declares the bytes as not const, but packing does not change them. */
+static ProtobufCBinaryData to_bytes(const void *data, size_t n) {
         return (ProtobufCBinaryData){.len = n, .data = (uint8_t *)(uintptr_t)data};
 }
 
-static ProtobufCBinaryData text(const char *string) { return bytes(string, strlen(string)); }
+static ProtobufCBinaryData string_to_bytes(const char *string) {
+        return to_bytes(string, strlen(string));
+}
 
-/* The beginning or the end of a range. Where ours is empty (from the first key on, up to the last
- * key), etcd wants a single NUL. */
-static ProtobufCBinaryData range_bound(const char *bound) {
-        return *bound ? text(bound) : bytes("", 1);
+/* The beginning or the end of a range. In the port, an empty bound means no bound; etcd expects a
+ * NUL byte for that. */
+static ProtobufCBinaryData bound_to_bytes(const char *bound) {
+        return *bound ? string_to_bytes(bound) : to_bytes("", 1);
 }
 
 static struct hf__buf *pack_message(const ProtobufCMessage *message) {
@@ -41,7 +44,7 @@ static struct hf__buf *pack_message(const ProtobufCMessage *message) {
 struct hf__buf *hfd_etcd_pack_get(const char *key) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = text(key);
+        range.key = string_to_bytes(key);
         return pack_message(&range.base);
 }
 
@@ -49,8 +52,8 @@ struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t 
                                    size_t limit, bool keys_only) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = range_bound(begin);
-        range.range_end = range_bound(end);
+        range.key = bound_to_bytes(begin);
+        range.range_end = bound_to_bytes(end);
         range.revision = (int64_t)revision;
         range.limit = limit > INT64_MAX ? INT64_MAX : (int64_t)limit;
         range.keys_only = keys_only;
@@ -60,7 +63,7 @@ struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t 
 struct hf__buf *hfd_etcd_pack_revision(void) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = bytes("", 1); /* a single key that never exists */
+        range.key = to_bytes("", 1); /* one key that never exists */
         range.count_only = true;
         return pack_message(&range.base);
 }
@@ -76,8 +79,8 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
         Hfd__WatchCreateRequest create = HFD__WATCH_CREATE_REQUEST__INIT;
         Hfd__WatchRequest watch = HFD__WATCH_REQUEST__INIT;
 
-        create.key = range_bound(begin);
-        create.range_end = range_bound(end);
+        create.key = bound_to_bytes(begin);
+        create.range_end = bound_to_bytes(end);
         create.start_revision = (int64_t)revision;
         create.progress_notify = true;
         watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
@@ -86,8 +89,8 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
 }
 
 /*
- * The messages of one transaction. One of our compares may need two of etcd's, and HFD_VALUE_BEGINS
- * also a modified copy of its value.
+ * The messages of one transaction. HFD_VALUE_BEGINS needs two of etcd's compares, and a modified
+ * copy of its value.
  */
 struct txn_pack {
         Hfd__TxnRequest txn;
@@ -108,7 +111,7 @@ static Hfd__Compare *add_compare(struct txn_pack *state, const char *key,
 
         assert(i < 2 * HFD_TXN_MAX);
         hfd__compare__init(compare);
-        compare->key = text(key);
+        compare->key = string_to_bytes(key);
         compare->result = result;
         state->compare_refs[i] = compare;
         return compare;
@@ -120,16 +123,17 @@ static void add_value_compare(struct txn_pack *state, const char *key, Hfd__Comp
 
         compare->target = HFD__COMPARE__TARGET__VALUE;
         compare->target_union_case = HFD__COMPARE__TARGET_UNION_VALUE;
-        compare->value = bytes(value, n);
+        compare->value = to_bytes(value, n);
 }
 
 /*
  * Expresses HFD_VALUE_BEGINS by etcd's compares. The values that begin with P and are longer are
- * exactly those greater than P and less than P's successor: P without its trailing 0xff bytes, with
- * its last byte incremented. If no byte is left there is no upper bound. etcd fails a VALUE compare
- * on a key that does not exist. Returns false when out of memory.
+ * exactly those greater than P and less than P's successor. The successor is P without its trailing
+ * 0xff bytes, with its last byte incremented. If all bytes are 0xff, there is no upper bound. A
+ * VALUE compare of a key that does not exist fails in etcd, as the port requires. Returns false
+ * when out of memory.
  */
-static bool add_begins(struct txn_pack *state, const struct hfd_compare *compare) {
+static bool add_prefix_compare(struct txn_pack *state, const struct hfd_compare *compare) {
         const unsigned char *value = compare->value;
         size_t n = compare->n_value;
         struct hf__buf *end;
@@ -165,7 +169,7 @@ static bool add_compares(struct txn_pack *state, const struct hfd_txn *txn) {
                                           compare->value, compare->n_value);
                         break;
                 case HFD_VALUE_BEGINS:
-                        if (!add_begins(state, compare))
+                        if (!add_prefix_compare(state, compare))
                                 return false;
                         break;
                 }
@@ -182,13 +186,13 @@ static void add_op(struct txn_pack *state, const struct hfd_op *op) {
         state->op_refs[i] = request;
         if (op->kind == HFD_PUT) {
                 hfd__put_request__init(&state->puts[i]);
-                state->puts[i].key = text(op->key);
-                state->puts[i].value = bytes(op->value->data, op->value->n);
+                state->puts[i].key = string_to_bytes(op->key);
+                state->puts[i].value = to_bytes(op->value->data, op->value->n);
                 request->request_case = HFD__REQUEST_OP__REQUEST_REQUEST_PUT;
                 request->request_put = &state->puts[i];
         } else {
                 hfd__delete_range_request__init(&state->deletes[i]);
-                state->deletes[i].key = text(op->key);
+                state->deletes[i].key = string_to_bytes(op->key);
                 request->request_case = HFD__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
                 request->request_delete_range = &state->deletes[i];
         }
@@ -199,7 +203,7 @@ static void add_get(struct txn_pack *state, const char *key) {
 
         assert(i < HFD_TXN_MAX);
         hfd__range_request__init(&state->ranges[i]);
-        state->ranges[i].key = text(key);
+        state->ranges[i].key = string_to_bytes(key);
         hfd__request_op__init(&state->gets[i]);
         state->gets[i].request_case = HFD__REQUEST_OP__REQUEST_REQUEST_RANGE;
         state->gets[i].request_range = &state->ranges[i];
@@ -207,7 +211,7 @@ static void add_get(struct txn_pack *state, const char *key) {
 }
 
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
-        /* Not zeroed as a whole: it has 10 KiB, and most of it stays unused. */
+        /* Not zeroed, because it has 10 KiB and most of it stays unused. */
         struct txn_pack state;
         struct hf__buf *body = NULL;
 

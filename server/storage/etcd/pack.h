@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Requests to etcd as bytes. Each function returns a whole gRPC body, prefix and message, which the
- * caller unrefs; NULL = out of memory. Pure. Thread: any. Private to server/storage/etcd.
+ * Encodes requests to etcd. Each function returns a complete gRPC body (prefix and message), of
+ * which the caller owns a reference; NULL = out of memory. Pure. Thread: any. Private to
+ * server/storage/etcd.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,6 @@ struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t 
 /* txn has passed hfd_txn_check. */
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn);
 struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
-/* A linearizable range that finds nothing: only the response's header matters. */
+/* A linearizable read of a key that does not exist: only the header of the response is used. */
 struct hf__buf *hfd_etcd_pack_revision(void);
 struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses etcd's responses by protobuf-c (etcd/rpc.proto).
+ * Decodes etcd's responses with protobuf-c (rpc.proto).
  *
- * Invariant: a message is decoded into the arena and never freed piece by piece. Only the values
- * are copied into buffers of their own, once, because they outlive the message: they are what the
- * cacher shares. Everything from the wire is checked here, and nothing about it is asserted.
+ * Invariants: A message is decoded into the arena and freed with it. Only the values are copied out
+ * of the arena, each into a reference-counted buffer, because they outlive the message: the cacher
+ * keeps them. All input from the network is checked with error returns, never with assert.
  */
 #include "server/storage/etcd/parse.h"
 
@@ -17,8 +17,8 @@ static void *arena_alloc(void *ctx, size_t n) { return hfd_arena_alloc(ctx, n); 
 
 static void arena_free(void *ctx, void *block) {} /* the arena frees everything at once */
 
-static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_arena *arena,
-                    const void *data, size_t n) {
+static void *unpack_message(const ProtobufCMessageDescriptor *descriptor, struct hfd_arena *arena,
+                            const void *data, size_t n) {
         ProtobufCAllocator allocator = {.alloc = arena_alloc,
                                         .free = arena_free,
                                         .allocator_data = arena};
@@ -29,8 +29,8 @@ static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_are
 /* Why a message could not be unpacked: out of memory, or it is malformed. */
 static int unpack_error(const struct hfd_arena *arena) { return arena->failed ? -ENOMEM : -EPROTO; }
 
-/* As a C string, a key that contains a NUL would end there and be another key. We never write such
- * keys. */
+/* The port's keys are C strings, so a key with a NUL inside would be mistaken for a shorter key.
+ * Holdfast never writes such keys. */
 static bool is_valid_key(const ProtobufCBinaryData *key) {
         return key->len > 0 && !memchr(key->data, 0, key->len);
 }
@@ -51,7 +51,7 @@ static int read_kv(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *re
         return 0;
 }
 
-/* Rejects a response without a header, because callers rely on the revision in it. */
+/* Reads the header. A response without one is rejected, because callers need its revision. */
 static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply *reply) {
         if (!header)
                 return -EPROTO;
@@ -60,8 +60,9 @@ static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply
         return 0;
 }
 
-/* Appends the range's kvs to those of reply; kvs, which is reply->kvs, has room for them. n_kvs
- * counts only complete ones, so that hfd_etcd_release is right after an error. */
+/* Appends the range's kvs to kvs, which is the writable reply->kvs and has room for them.
+ * reply->n_kvs counts complete entries only, so that hfd_etcd_release_reply is correct after an
+ * error too. */
 static int read_range(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values,
                       struct hfd_store_reply *reply) {
         for (size_t i = 0; i < range->n_kvs; i++) {
@@ -76,7 +77,8 @@ static int read_range(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool 
 
 static int parse_range(const void *data, size_t n, bool with_values, struct hfd_arena *arena,
                        struct hfd_store_reply *reply) {
-        Hfd__RangeResponse *range = unpack(&hfd__range_response__descriptor, arena, data, n);
+        Hfd__RangeResponse *range =
+                unpack_message(&hfd__range_response__descriptor, arena, data, n);
         struct hfd_kv *kvs;
         int r;
 
@@ -91,10 +93,10 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
         return r != 0 ? r : read_range(range, kvs, with_values, reply);
 }
 
-/* The replies to get_on_failure are ranges; those to puts and deletes are not needed. */
+/* The responses to get_on_failure are ranges. Those to puts and deletes are ignored. */
 static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
                      struct hfd_store_reply *reply) {
-        Hfd__TxnResponse *txn = unpack(&hfd__txn_response__descriptor, arena, data, n);
+        Hfd__TxnResponse *txn = unpack_message(&hfd__txn_response__descriptor, arena, data, n);
         size_t n_kvs = 0;
         struct hfd_kv *kvs;
         int r;
@@ -104,6 +106,7 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
         r = read_header(txn->header, reply);
         if (r != 0 || txn->succeeded)
                 return r;
+        /* Count first, because an array in the arena cannot grow. */
         for (size_t i = 0; i < txn->n_responses; i++)
                 if (txn->responses[i]->response_case == HFD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
                         n_kvs += txn->responses[i]->response_range->n_kvs;
@@ -122,7 +125,7 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
 static int parse_compact(const void *data, size_t n, struct hfd_arena *arena,
                          struct hfd_store_reply *reply) {
         Hfd__CompactionResponse *compaction =
-                unpack(&hfd__compaction_response__descriptor, arena, data, n);
+                unpack_message(&hfd__compaction_response__descriptor, arena, data, n);
 
         return compaction ? read_header(compaction->header, reply) : unpack_error(arena);
 }
@@ -138,7 +141,7 @@ int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, stru
         return -EINVAL;
 }
 
-void hfd_etcd_release(struct hfd_store_reply *reply) {
+void hfd_etcd_release_reply(struct hfd_store_reply *reply) {
         for (size_t i = 0; i < reply->n_kvs; i++)
                 hf__buf_unref(reply->kvs[i].value);
         reply->n_kvs = 0;
@@ -146,8 +149,10 @@ void hfd_etcd_release(struct hfd_store_reply *reply) {
 
 int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
                                   struct hfd_etcd_watch_response *ret_response) {
-        Hfd__WatchResponse *response = unpack(&hfd__watch_response__descriptor, arena, data, n);
+        Hfd__WatchResponse *response =
+                unpack_message(&hfd__watch_response__descriptor, arena, data, n);
 
+        /* Set before the first return, because the caller releases it after an error too. */
         *ret_response = (struct hfd_etcd_watch_response){.cancel_reason = ""};
         if (!response)
                 return unpack_error(arena);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * etcd's responses, from bytes. Pure. Thread: any; an arena and what lies in it belong to one
- * thread. Private to server/storage/etcd.
+ * Decodes etcd's responses. Pure. Thread: any; an arena and its contents belong to one thread.
+ * Private to server/storage/etcd.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,27 +13,28 @@
 
 enum hfd_etcd_response {
         HFD_ETCD_RANGE,
-        HFD_ETCD_RANGE_KEYS, /* the values are not wanted */
+        HFD_ETCD_RANGE_KEYS, /* the values are ignored */
         HFD_ETCD_TXN,
         HFD_ETCD_COMPACT
 };
 
 /*
  * Parses one message (without its gRPC prefix) into reply: revision, cluster_id, kvs, more, and the
- * error HF_E_CONFLICT for a transaction whose compares failed. The kvs lie in the arena and hold
- * references to their values: call hfd_etcd_release afterwards, also after an error. 0, -ENOMEM or
- * -EPROTO.
+ * error HF_E_CONFLICT for a transaction whose compares failed. The kvs are in the arena and hold
+ * references to their values: call hfd_etcd_release_reply afterwards, also after an error. 0,
+ * -ENOMEM or -EPROTO.
  */
 int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
                    struct hfd_store_reply *reply);
-void hfd_etcd_release(struct hfd_store_reply *reply);
+void hfd_etcd_release_reply(struct hfd_store_reply *reply);
 
-/* One message of a watch's stream: a state of the watch, or events, or neither (progress). */
+/* One message of a watch's stream: a change of the watch's state, events, or neither (a progress
+ * notification). */
 struct hfd_etcd_watch_response {
         uint64_t revision; /* etcd's revision when it sent this */
         bool created, canceled;
-        uint64_t compact_revision; /* not 0: canceled because the start is compacted */
-        const char *cancel_reason; /* never NULL; lies in the arena */
+        uint64_t compact_revision; /* not 0: canceled, because the start revision is compacted */
+        const char *cancel_reason; /* never NULL; in the arena */
         struct hfd_watch_event *events;
         size_t n_events;
 };

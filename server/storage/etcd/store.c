@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The etcd store's life and its table of operations. call.c implements the operations, watch.c the
- * watches, etcd.c the choice of the endpoint.
+ * Creates and frees the etcd store, and contains its table of operations. call.c implements the
+ * operations, watch.c the watches, etcd.c the choice of the endpoint.
  *
- * Invariant: calls and watches belong to the engine and free themselves in its last callback. So
- * the engine is freed first: that ends all of them, and nothing refers to the store afterwards.
+ * Invariant: the engine owns all calls and watches, and its last callback for each of them frees
+ * it. So etcd_free must free the engine first: that ends all calls and watches, and after it
+ * nothing refers to the store.
  */
 #include "server/storage/etcd/store.h"
 
@@ -59,7 +60,7 @@ static int init_etcd(struct hfd_etcd *etcd, const struct hfd_etcd_config *config
                       : 0;
 }
 
-/* Also frees a half-built store. */
+/* Accepts a partly initialized store, which hfd_etcd_store_new frees when a step fails. */
 static void etcd_free(struct hfd_store *store) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
 

@@ -3,8 +3,8 @@
 /*
  * etcd v3 as a store. It speaks gRPC over the HTTP engine and protobuf-c; no gRPC library is used.
  *
- * Threads: as server/storage/store.h describes. All callbacks run on the engine's thread, one after
- * the other.
+ * Threads: as server/storage/store.h describes. All callbacks run on the engine's thread, one at a
+ * time.
  */
 #include "server/storage/store.h"
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches on etcd. Each is one POST whose body is the create request and whose response streams
- * until one side ends it.
+ * Watches on etcd. Each watch is one POST. Its body is the create request, and its response is a
+ * stream that lasts until one side ends it.
  *
  * Invariant: the engine owns a watch from its submission to on_watch_done, which ends and frees it.
  * All of its callbacks run on the engine's thread, so that nothing here needs a lock. The engine's
  * request id is the watch's id, and cancelling the watch is cancelling the request.
  *
  * The stream is a sequence of gRPC messages that arrive in pieces of any size. Complete messages
- * are parsed in place; only an incomplete one is kept in `rest`. etcd puts the events of one
- * revision into one message (we do not ask for fragments), so a revision is never split.
+ * are parsed in place; only an incomplete message is copied to `partial`. etcd puts the events of
+ * one revision into one message (the create request does not allow fragments), so a revision is
+ * never split.
  *
- * A watch never resumes by itself: its user knows the last revision and decides. After a compaction
- * etcd sends a message and leaves the stream open; we end it. An etcd that sends nothing at all is
- * noticed because the header block, which comes with "created", must arrive within HEAD_TIMEOUT.
+ * A watch never resumes by itself, because only its user knows which revision to resume at. If the
+ * start revision is compacted, etcd sends a message but leaves the stream open, so this file ends
+ * it. etcd sends the response headers together with the "created" message. They must arrive within
+ * HEAD_TIMEOUT, so an etcd that accepts connections but does not respond is noticed.
  */
 #include "server/storage/etcd/watch.h"
 
@@ -28,27 +30,27 @@
 #include "server/storage/etcd/pack.h"
 #include "server/storage/etcd/parse.h"
 
-#define HEAD_TIMEOUT (5 * HF_NSEC_PER_SEC)
-#define REST_KEPT    (64 * 1024) /* a larger buffer is freed when it is empty */
+#define HEAD_TIMEOUT     (5 * HF_NSEC_PER_SEC)
+#define PARTIAL_KEPT_MAX (64 * 1024) /* a larger buffer is freed when it is empty */
 
 struct watch {
         struct hfd_etcd *etcd; /* borrowed */
         size_t endpoint;
         struct hfd_watch_handler handler;
         void *ctx;
-        char *rest; /* owned; the beginning of an incomplete message */
-        size_t n_rest, space;
-        struct hf_status end; /* end.error != 0: why we end the watch */
+        char *partial;           /* owned; the first n_partial bytes of an incomplete message */
+        size_t n_partial, space; /* space: capacity of partial, in bytes */
+        struct hf_status end; /* end.error != 0: this file has ended the watch, for this reason */
 };
 
-/* Records why the watch ends. The engine ends the request when its callback returns a value other
- * than 0. */
+/* Records why the watch ends, and returns error. on_watch_data passes a value other than 0 to the
+ * engine, which then ends the request. */
 static int fail_watch(struct watch *watch, int error, const char *why) {
         return hf_fail(&watch->end, error, "etcd %s: watch ended: %s",
                        watch->etcd->endpoints[watch->endpoint], why);
 }
 
-/* 0, or another value: the watch must end. */
+/* Runs the handler for one message. Not 0: the watch must end. */
 static int deliver_response(struct watch *watch, const struct hfd_etcd_watch_response *response) {
         if (response->compact_revision != 0)
                 return fail_watch(watch, HF_E_GONE, "its start revision is compacted");
@@ -84,7 +86,7 @@ static int handle_message(struct watch *watch, const char *data, size_t n) {
 }
 
 /* Handles the complete messages at the beginning of data. *ret_used is their length in bytes,
- * *ret_wanted that of the next message. 0, or another value: the watch must end. */
+ * *ret_wanted that of the next message, as far as it is known. Not 0: the watch must end. */
 static int handle_messages(struct watch *watch, const char *data, size_t n, size_t *ret_used,
                            size_t *ret_wanted) {
         size_t used = 0, wanted = HFD_GRPC_PREFIX;
@@ -108,28 +110,30 @@ static int handle_messages(struct watch *watch, const char *data, size_t n, size
         return 0;
 }
 
-/* Keeps data. wanted: the length of the message, so that the buffer grows only once for it. */
-static int append_rest(struct watch *watch, const char *data, size_t n, size_t wanted) {
-        size_t space = watch->n_rest + n > wanted ? watch->n_rest + n : wanted;
+/* Appends data to `partial`. wanted: the length of the whole message, so that the buffer grows only
+ * once for it; 0 = unknown. */
+static int append_partial(struct watch *watch, const char *data, size_t n, size_t wanted) {
+        size_t space = watch->n_partial + n > wanted ? watch->n_partial + n : wanted;
 
         if (space > watch->space) {
-                char *bigger = realloc(watch->rest, space);
+                char *bigger = realloc(watch->partial, space);
 
                 if (!bigger)
                         return fail_watch(watch, HF_E_UNAVAILABLE, hf_strerror(-ENOMEM));
-                watch->rest = bigger;
+                watch->partial = bigger;
                 watch->space = space;
         }
-        memcpy(watch->rest + watch->n_rest, data, n);
-        watch->n_rest += n;
+        memcpy(watch->partial + watch->n_partial, data, n);
+        watch->n_partial += n;
         return 0;
 }
 
-static void free_large_rest(struct watch *watch) {
-        if (watch->n_rest > 0 || watch->space <= REST_KEPT)
+/* One large message must not keep its memory allocated for the lifetime of the watch. */
+static void free_large_partial(struct watch *watch) {
+        if (watch->n_partial > 0 || watch->space <= PARTIAL_KEPT_MAX)
                 return;
-        free(watch->rest);
-        watch->rest = NULL;
+        free(watch->partial);
+        watch->partial = NULL;
         watch->space = 0;
 }
 
@@ -138,20 +142,20 @@ static int on_watch_data(void *ctx, const void *data, size_t n) {
         size_t used, wanted = 0;
 
         assert(watch->end.error == 0);
-        if (watch->n_rest == 0) {
+        if (watch->n_partial == 0) {
                 if (handle_messages(watch, data, n, &used, &wanted) != 0)
                         return -1;
-                return used < n ? append_rest(watch, (const char *)data + used, n - used, wanted)
+                return used < n ? append_partial(watch, (const char *)data + used, n - used, wanted)
                                 : 0;
         }
-        if (append_rest(watch, data, n, 0) != 0 ||
-            handle_messages(watch, watch->rest, watch->n_rest, &used, &wanted) != 0)
+        if (append_partial(watch, data, n, 0) != 0 ||
+            handle_messages(watch, watch->partial, watch->n_partial, &used, &wanted) != 0)
                 return -1;
         if (used > 0) {
-                watch->n_rest -= used;
-                memmove(watch->rest, watch->rest + used, watch->n_rest);
+                watch->n_partial -= used;
+                memmove(watch->partial, watch->partial + used, watch->n_partial);
         }
-        free_large_rest(watch);
+        free_large_partial(watch);
         return 0;
 }
 
@@ -163,14 +167,14 @@ static void on_watch_done(void *ctx, const struct hf__http_result *result) {
                                               watch->etcd->endpoints[watch->endpoint], &watch->end);
 
                 if (r != HF_E_GONE && r != HF_E_CANCELED) {
-                        /* For every other error the stream is lost, but another endpoint may
-                         * work. */
+                        /* After any other error the user can resume the watch, perhaps on another
+                         * endpoint. */
                         watch->end.error = HF_E_UNAVAILABLE;
                         hfd_etcd_fail_over(watch->etcd, watch->endpoint);
                 }
         }
         watch->handler.end(watch->ctx, watch->end.error, &watch->end);
-        free(watch->rest);
+        free(watch->partial);
         free(watch);
 }
 

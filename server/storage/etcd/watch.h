@@ -4,7 +4,7 @@
  * Watches on etcd. The contract is that of struct hfd_store_ops (store.h). Private to
  * server/storage/etcd.
  *
- * Threads: any may start and cancel; the handler is called on the engine's thread.
+ * Thread: any thread may start and cancel a watch; the handler runs on the engine's thread.
  */
 #include "server/storage/store.h"
 

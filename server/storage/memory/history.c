@@ -2,9 +2,9 @@
 /*
  * Keys, versions and the log of the memory store.
  *
- * Two invariants. A key's versions and the log are sorted by mod revision, because searches rely on
- * it. And a write happens completely or not at all: every allocation, which may fail, is done
- * before the revision is incremented.
+ * Invariants: A key's versions and the log are sorted by mod revision, because searches rely on it.
+ * A write happens completely or not at all: every allocation is done before the revision is
+ * incremented, because an allocation may fail and the steps after it may not.
  */
 #include "server/storage/memory/history.h"
 
@@ -39,7 +39,8 @@ static struct hfd_version *new_version(const char *key, struct hf__buf *value) {
         return version;
 }
 
-/* Makes room in *(void **)array for `more` elements of `size` bytes after the first n. 0 or
+/* Makes room in *(void **)array for `more` elements of `size` bytes after the first n. *space is
+ * the capacity in elements. It at least doubles, so that appending is cheap on average. 0 or
  * -ENOMEM. */
 static int reserve_space(void *array, size_t n, size_t more, size_t *space, size_t size) {
         void **base = array, *bigger;
@@ -129,9 +130,10 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
         return false;
 }
 
-/* Finds or creates the key's slot, with room for one more version. NULL = out of memory. If the
- * write fails later, a new slot stays without versions, which is harmless. */
-static struct hfd_history_key *key_slot(struct hfd_history *history, const char *name) {
+/* Returns the key's entry in keys, which is added if it is missing, with room for one more version.
+ * NULL = out of memory. If the write fails later, the added entry has no versions. Reads ignore it,
+ * and the next compaction removes it. */
+static struct hfd_history_key *find_or_add_key(struct hfd_history *history, const char *name) {
         size_t i = hfd_history_find(history, name);
         struct hfd_history_key *key;
 
@@ -154,7 +156,8 @@ static struct hfd_history_key *key_slot(struct hfd_history *history, const char 
                                                                                             : key;
 }
 
-/* Takes over the reference. Cannot fail: key_slot and the caller have reserved the space. */
+/* Consumes the reference to version. Cannot fail: find_or_add_key and the caller have reserved the
+ * space. */
 static void commit_version(struct hfd_history *history, struct hfd_version *version) {
         struct hfd_history_key *key = &history->keys[hfd_history_find(history, version->key)];
         const struct hfd_version *last = key->n ? key->versions[key->n - 1] : NULL;
@@ -194,10 +197,11 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
                 if (!versions[n])
                         goto no_memory;
                 n++;
-                if (!key_slot(history, ops[i].key))
+                if (!find_or_add_key(history, ops[i].key))
                         goto no_memory;
         }
-        /* Nothing below can fail. A write that deletes missing keys only gets no revision. */
+        /* Nothing below can fail. If every op deletes a missing key, nothing is written, and the
+         * revision does not change. */
         if (n > 0)
                 history->revision++;
         for (size_t i = 0; i < n; i++)
@@ -210,8 +214,8 @@ no_memory:
 }
 
 /* Keeps the version that a read at revision sees, and all later ones. If that version is a deletion
- * it is dropped too, because a missing key reads the same. Returns false when nothing of the key is
- * left. */
+ * it is dropped too, because reading a missing key has the same result. Returns false if no version
+ * of the key remains. */
 static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
         size_t drop = 0;
 
@@ -239,7 +243,7 @@ void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_
         for (size_t i = 0; i < history->n_keys; i++) {
                 struct hfd_history_key *key = &history->keys[i];
 
-                /* A slot without versions is left over from a failed write. */
+                /* A failed write has added an entry without versions. */
                 if (key->n > 0 && compact_key(key, revision)) {
                         history->keys[kept++] = *key;
                 } else {

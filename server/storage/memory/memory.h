@@ -4,10 +4,11 @@
  * The memory store's state, shared by its operations, its watches and its thread. Private to
  * server/storage/memory.
  *
- * Lock: mu guards the members that are marked so. No callback runs under it: functions that call
- * back release mu meanwhile, as their comments state. Functions that end in _locked need it.
+ * Lock: mu guards the members that are marked so. No callback runs under it: a function that runs a
+ * callback releases mu for that time, and its comment says so. The caller of a function whose name
+ * ends in _locked holds mu.
  *
- * Threads: any thread operates on the history, under mu. Only the store's own thread calls back and
+ * Threads: any thread may use the history, under mu. Only the store's thread runs callbacks and
  * removes replies and watches from their lists.
  */
 #include <pthread.h>
@@ -25,7 +26,8 @@ struct hfd_memory {
         pthread_t thread;       /* used by the thread that creates and frees the store */
 
         pthread_mutex_t mu;
-        pthread_cond_t wake; /* there is something to deliver, or closing */
+        pthread_cond_t
+                wake; /* signalled when there is something to deliver, or when closing is set */
         /* Guarded by mu. */
         struct hfd_history history;
         struct hfd_memory_reply *first_reply, **last_reply; /* queue, owned */

@@ -3,8 +3,8 @@
  * The operations of the memory store.
  *
  * Invariant: an operation takes effect inside the function that starts it, under the mutex, and its
- * reply is queued under the same lock. So the deadline is always met, the outcome is always known,
- * and replies are delivered in the order of their revisions.
+ * reply is queued before the mutex is released. So the deadline is always met, the outcome is
+ * always known, and replies are delivered in the order of their revisions.
  *
  * A reply holds references to the versions that it returns, because they may be compacted before it
  * is delivered. The mutex guards the versions' reference counts.
@@ -18,9 +18,9 @@
 
 #include "server/storage/memory/watch.h"
 
-#define MAX_REQUEST_BYTES (1536 * 1024) /* as etcd's default, so that tests see that limit */
+#define MAX_REQUEST_BYTES (1536 * 1024) /* etcd's default, so that tests meet the same limit */
 
-/* The result of an operation, queued until its callback runs. */
+/* The reply to an operation, queued until the store's thread runs the callback. */
 struct hfd_memory_reply {
         struct hfd_memory_reply *next;
         hfd_store_fn done;
@@ -187,7 +187,7 @@ int hfd_memory_list(struct hfd_store *store, const char *prefix, const char *sta
                                  .limit = limit,
                                  .keys_only = keys_only};
 
-        /* A start key before the prefix means the whole prefix. */
+        /* A start key that sorts before the prefix selects the whole prefix. */
         args.start = start_key && strcmp(start_key, prefix) > 0 ? start_key : prefix;
         return run_operation(store, done, ctx, do_list_locked, &args);
 }
@@ -252,8 +252,8 @@ static int do_compact_locked(struct hfd_memory *memory, struct hfd_memory_reply 
                 fail_revision(reply, HF_E_INVALID, revision);
                 return 0;
         }
-        /* Keep the log entries that a watch has not received yet, so that slow delivery never loses
-         * events. */
+        /* Keep the log entries that a watch has not received yet. So a watch that began in time
+         * does not lose events because its delivery is slow. */
         keep = hfd_memory_oldest_position_locked(memory);
         if (keep > revision)
                 keep = revision;

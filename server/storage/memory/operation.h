@@ -22,6 +22,6 @@ int hfd_memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadl
                        hfd_store_fn done, void *ctx);
 int hfd_memory_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx);
 
-/* Delivers the oldest reply, with mu released during the callback. Returns false, with mu held
- * throughout, if there is no reply. Thread: the store's own. */
+/* Delivers the oldest reply; mu is released during the callback. Returns false, without releasing
+ * mu, if there is no reply. Thread: the store's own. */
 bool hfd_memory_deliver_reply_locked(struct hfd_memory *memory);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory store's life: one history, one mutex, one thread. operation.c implements the
- * operations, watch.c the watches.
+ * Creates, runs and frees the memory store: one history, one mutex, one thread. operation.c
+ * implements the operations, watch.c the watches.
  *
- * Invariant: the thread does one callback at a time, without the mutex. Once `closing` is set
- * nothing starts any more; the thread exits when all replies are delivered and all watches have
- * ended, so that both lists are empty when the store is freed.
+ * Invariant: the thread runs one callback at a time, without the mutex. After `closing` is set, no
+ * operation or watch can start. The thread exits when all replies are delivered and all watches
+ * have ended. So both lists are empty when the store is freed.
  */
 #include "server/storage/memory/store.h"
 
@@ -18,6 +18,8 @@
 #include "server/storage/memory/operation.h"
 #include "server/storage/memory/watch.h"
 
+/* The store's thread. Replies are delivered before watch events; the port guarantees no order
+ * between the two. */
 static void *memory_main(void *ctx) {
         struct hfd_memory *memory = ctx;
         const struct hf_clock *clock = hf_host_clock(memory->store.host);
@@ -30,7 +32,7 @@ static void *memory_main(void *ctx) {
                         continue;
                 if (memory->closing)
                         break;
-                /* At most a second, so that the watchdog sees the iterations rise. */
+                /* Wake every second at least, so that the watchdog sees `iterations` increase. */
                 (void)clock->wait(clock->ctx, &memory->wake, &memory->mu,
                                   hf_now(clock) + HF_NSEC_PER_SEC);
         }

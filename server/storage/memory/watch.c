@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENTS_MAX 256 /* for one callback; may be exceeded to complete the last revision */
+#define EVENTS_MAX 256 /* in one callback; exceeded only to complete the last revision */
 
 struct hfd_memory_watch {
         struct hfd_memory_watch *next;
@@ -25,7 +25,7 @@ struct hfd_memory_watch {
         char *begin, *end; /* owned */
         /* Guarded by mu. */
         uint64_t position; /* the next revision to deliver */
-        int error;         /* not 0: end the watch with this error */
+        int error;         /* not 0: the store's thread must end the watch with this error */
 };
 
 static void free_watch(struct hfd_memory_watch *watch) {
@@ -92,7 +92,7 @@ static void end_watch_locked(struct hfd_memory *memory, struct hfd_memory_watch 
         pthread_mutex_unlock(&memory->mu);
         (void)hf_fail(&status, watch->error,
                       watch->error == HF_E_GONE ? "the watch's start revision is compacted"
-                                                : "the watch was cancelled");
+                                                : "the watch was canceled");
         watch->handler.end(watch->ctx, watch->error, &status);
         free_watch(watch);
         pthread_mutex_lock(&memory->mu);
@@ -110,8 +110,8 @@ static struct hfd_watch_event event_of(const struct hfd_version *version) {
 }
 
 /* Delivers whole revisions from the watch's position on. Releases mu during the callback;
- * references keep the versions alive meanwhile. Returns false if there was nothing to deliver; mu
- * was then held throughout. */
+ * references keep the versions alive for that time. Returns false, without releasing mu, if there
+ * was nothing to deliver. */
 static bool deliver_events_locked(struct hfd_memory *memory, struct hfd_memory_watch *watch) {
         const struct hfd_history *history = &memory->history;
         struct hfd_watch_event events[EVENTS_MAX + HFD_TXN_MAX];

@@ -16,8 +16,9 @@ int hfd_memory_watch(struct hfd_store *store, const char *begin, const char *end
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
 void hfd_memory_watch_cancel(struct hfd_store *store, uint64_t id);
 
-/* The oldest revision that some watch has not received yet; UINT64_MAX = there is no watch. */
+/* The lowest position of all watches (watch.c); UINT64_MAX = there is no watch. */
 uint64_t hfd_memory_oldest_position_locked(const struct hfd_memory *memory);
-/* Calls one watch, with mu released during the callback. Returns false, with mu held throughout, if
- * no watch has anything to deliver. While closing, it ends every watch. Thread: the store's own. */
+/* Delivers events to one watch, or ends one; mu is released during the callback. Returns false,
+ * without releasing mu, if no watch has anything to deliver. While the store is closing, each call
+ * ends one watch. Thread: the store's own. */
 bool hfd_memory_deliver_watch_locked(struct hfd_memory *memory);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The memory that requests hold on behalf of the peers: heads, bodies, and input that waits for an
+ * earlier response. Two accounts: one for senders that are known, one for strangers. A connection
+ * moves from the second to the first when its sender becomes known. So strangers can use up only
+ * the second.
+ *
+ * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Limits in bytes: of one connection, and of all connections together. */
+#define HFD_ACCOUNT_KNOWN_SHARE    ((size_t)32 << 20)
+#define HFD_ACCOUNT_KNOWN_TOTAL    ((size_t)256 << 20)
+#define HFD_ACCOUNT_STRANGER_SHARE ((size_t)512 << 10)
+#define HFD_ACCOUNT_STRANGER_TOTAL ((size_t)64 << 20)
+/* A stranger with no more than this is within the limits even when the account is used up, so that
+ * other strangers cannot keep an ordinary client from introducing itself. */
+#define HFD_ACCOUNT_STRANGER_FREE ((size_t)16 << 10)
+
+struct hfd_account {
+        _Atomic size_t known, strangers;
+};
+
+/* What one connection has in the account. Zero = no bytes, the sender is unknown. */
+struct hfd_account_share {
+        size_t n;
+        bool known;
+};
+
+/* Changes what the connection holds from `before` to `after` bytes for one of its requests. 0, or
+ * HF_E_TOO_LARGE: a limit is exceeded; the bytes are counted anyway. A decrease never fails. */
+int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,
+                       size_t after);
+/* The sender has become known: the share moves to the other account. Idempotent. */
+void hfd_account_set_known(struct hfd_account *account, struct hfd_account_share *share);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Connections that the server closed for want of room: counted in a metric, and reported by a log
+ * line at most every ten seconds, so that a flood of connections is no flood of log lines.
+ *
+ * Threads: any for hfd_refusals_count; worker 0 for hfd_refusals_report. No lock.
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include <holdfast/host.h>
+#include <holdfast/metrics.h>
+
+enum hfd_refusal {
+        HFD_REFUSAL_HANDSHAKES,  /* all places of unfinished TLS handshakes were taken */
+        HFD_REFUSAL_STRANGERS,   /* all places of senders that are not known were taken */
+        HFD_REFUSAL_CONNECTIONS, /* the server had its maximum of connections, all of known senders
+                                  */
+        HFD_REFUSAL_DESCRIPTORS, /* the process had no file descriptor left */
+        HFD_N_REFUSALS
+};
+
+struct hfd_refusals {
+        const struct hf_host *host;                /* borrowed */
+        struct hf_metric *metrics[HFD_N_REFUSALS]; /* borrowed from the host */
+        _Atomic size_t n[HFD_N_REFUSALS];          /* since the last report */
+        hf_nsec next_report;                       /* boot time; worker 0 only */
+};
+
+void hfd_refusals_init(struct hfd_refusals *refusals, const struct hf_host *host);
+void hfd_refusals_count(struct hfd_refusals *refusals, enum hfd_refusal why);
+/* Logs what was counted since the last report. max_connections is named in the message. */
+void hfd_refusals_report(struct hfd_refusals *refusals, hf_nsec now, size_t max_connections);
