@@ -3,7 +3,7 @@
  * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
  * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, reopens a watch of the store that may hang, and starts audits. It
+ * reflector after a backoff, reopens a watch of the store that hangs, and starts audits. It
  * sleeps until the first of these is due. A thread that makes one of them due earlier must wake the
  * timer through cacher->cond.
  *
@@ -27,14 +27,18 @@ struct due_work {
         struct hfd_consistent_read *late; /* their wait has timed out */
         struct hfd_watcher *dirty;        /* they have events to deliver */
         bool reflector, audit;
-        uint64_t hung_watch; /* ID of the store's watch to reopen; 0 = none */
+        struct hfd_store_lag_action lag;
 };
 
 static bool is_work_due(const struct due_work *due) {
-        return due->late || due->dirty || due->reflector || due->audit || due->hung_watch;
+        return due->late || due->dirty || due->reflector || due->audit ||
+               due->lag.kind != HFD_WATCH_LAG_WAIT;
 }
 
-/* Collects the due work. Lowers *next to the boot time at which the next waiting read times out. */
+/*
+ * Collects the due work. Lowers *next to the boot time at which the next waiting read times out or
+ * the lag of the store's watch must be checked.
+ */
 static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
                                                hf_nsec *next) {
         struct due_work due = {0};
@@ -45,8 +49,7 @@ static struct due_work collect_due_work_locked(struct hfd_cacher *cacher, hf_nse
         due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                         cacher->reflector.retry_at <= now;
         due.audit = cacher->identity.audit_at <= now;
-        due.hung_watch = cacher->reads.reopen_watch ? cacher->reflector.watch_id : 0;
-        cacher->reads.reopen_watch = false;
+        due.lag = hfd_store_lag_decide_locked(cacher, now, next);
         return due;
 }
 
@@ -58,8 +61,7 @@ static void run_due_work(struct hfd_cacher *cacher, const struct due_work *due) 
                 hfd_reflector_run(cacher);
         if (due->audit)
                 hfd_store_identity_audit(cacher);
-        if (due->hung_watch) /* the end of the watch makes the reflector open another */
-                cacher->store->ops->watch_cancel(cacher->store, due->hung_watch);
+        hfd_store_lag_act(cacher, &due->lag);
 }
 
 /*
@@ -87,6 +89,7 @@ static void *timer_main(void *ctx) {
                 if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                     cacher->reflector.retry_at < next)
                         next = cacher->reflector.retry_at;
+                cacher->lag.timer_due = next;
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
         }
         pthread_mutex_unlock(&cacher->mu);
@@ -124,18 +127,23 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->watchers.due = HF_NSEC_NEVER;
         init_metrics(cacher);
         int r = hf__mutex_init(&cacher->mu);
-        if (r != 0) {
-                free(cacher);
-                return r;
-        }
+        if (r != 0)
+                goto fail;
         r = hf_cond_init(&cacher->cond);
-        if (r != 0) {
-                pthread_mutex_destroy(&cacher->mu);
-                free(cacher);
-                return r;
-        }
+        if (r != 0)
+                goto fail_mutex;
+        r = hfd_store_lag_init(cacher);
+        if (r != 0)
+                goto fail_cond;
         *ret_cacher = cacher;
         return 0;
+fail_cond:
+        pthread_cond_destroy(&cacher->cond);
+fail_mutex:
+        pthread_mutex_destroy(&cacher->mu);
+fail:
+        free(cacher);
+        return r;
 }
 
 int hfd_cacher_start(struct hfd_cacher *cacher) {
@@ -186,6 +194,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
                 hfd_object_tree_clear(&cacher->trees[i]);
         hfd_object_tree_clear(&cacher->unreadable);
         hf__buf_unref(cacher->identity.epoch);
+        hfd_store_lag_deinit(cacher);
         pthread_cond_destroy(&cacher->cond);
         pthread_mutex_destroy(&cacher->mu);
         free(cacher);
@@ -237,6 +246,16 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
         return (hf_nsec)atomic_load(&cacher->requests.last_contact);
+}
+
+uint64_t hfd_cacher_lag(struct hfd_cacher *cacher, hf_nsec *ret_time) {
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        uint64_t revisions = hfd_watch_lag_revisions(&cacher->lag.watch);
+        *ret_time = hfd_watch_lag_time(&cacher->lag.watch, now);
+        pthread_mutex_unlock(&cacher->mu);
+        return revisions;
 }
 
 /* ---- reading ---- */

@@ -51,6 +51,7 @@ static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_sta
         reflector->relist |= relist;
         reflector->watching = false;
         reflector->watch_id = 0;
+        hfd_watch_lag_closed(&cacher->lag.watch);
         reflector->state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
         reflector->retry_at = hfd_cacher_now(cacher) + reflector->backoff;
         reflector->backoff *= 2;
@@ -82,6 +83,9 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         swap_trees(&cacher->unreadable, &listing->unreadable);
         hfd_event_history_clear(&cacher->history);
         cacher->history.floor = cacher->revision = listing->revision;
+        if (cacher->lag.watch.cached > cacher->revision) /* by a late event of a replaced history */
+                cacher->lag.watch = (struct hfd_watch_lag){0};
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
         cacher->synced = true;
         cacher->identity.replaced = cacher->identity.replacement_pending = false;
         cacher->reflector.relist = false;
@@ -191,13 +195,11 @@ static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *r
         return true;
 }
 
-/* Records the epoch if the event writes the epoch key. True: the store was replaced. */
-static bool record_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+static bool is_epoch_written(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
         return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
-               strcmp(key, event->kv.key) == 0 &&
-               hfd_store_identity_epoch_changed(cacher, event->kv.value);
+               strcmp(key, event->kv.key) == 0;
 }
 
 /* Whether the event is a term record that names a new holder of a Lease. */
@@ -211,8 +213,8 @@ static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_
 /* What a batch of events requires after its last event. */
 struct batch {
         struct hfd_watcher *dirty;
-        bool complete;       /* false: memory ran out, so the cache must be filled again */
-        bool replaced;       /* the epoch key has changed */
+        bool complete; /* false: memory ran out, so the cache must be filled again */
+        bool epoch_written;
         bool lease_acquired; /* a Lease has a new holder */
 };
 
@@ -226,7 +228,7 @@ static void apply_event(struct hfd_cacher *cacher, const struct hfd_watch_event 
         if (event->type != HFD_WATCH_PROGRESS)
                 resource = hfd_object_key_parse(cacher->prefix, event->kv.key, &path);
         if (!resource) {
-                batch->replaced |= record_epoch(cacher, event);
+                batch->epoch_written |= is_epoch_written(cacher, event);
                 batch->lease_acquired |= is_lease_acquired(cacher, event);
         }
         if (resource && event->type == HFD_WATCH_PUT) {
@@ -250,6 +252,7 @@ static void apply_event(struct hfd_cacher *cacher, const struct hfd_watch_event 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_cacher *cacher = ctx;
         struct batch batch = {.complete = true};
+        hf_nsec now = hfd_cacher_now(cacher);
 
         for (size_t i = 0; i < n && batch.complete; i++)
                 apply_event(cacher, &events[i],
@@ -261,15 +264,16 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
         uint64_t cancel = batch.complete ? 0 : cacher->reflector.watch_id;
         cacher->reflector.backoff = BACKOFF_MIN;
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, now);
         struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        atomic_store(&cacher->requests.last_contact, hfd_cacher_now(cacher));
+        atomic_store(&cacher->requests.last_contact, now);
         hfd_consistent_reads_call_ready(reached);
         hfd_watchers_deliver(batch.dirty);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
-        if (batch.replaced)
-                hfd_store_identity_replaced(cacher, "the epoch key changed");
+        if (batch.epoch_written)
+                hfd_store_identity_epoch_written(cacher);
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
@@ -309,8 +313,11 @@ static void begin_watch(struct hfd_cacher *cacher) {
          * longer valid and must not be stored. Canceling it below has no effect.
          */
         pthread_mutex_lock(&cacher->mu);
-        if (reflector->watching && reflector->n_watches == watch_number)
+        if (reflector->watching && reflector->n_watches == watch_number) {
                 reflector->watch_id = id;
+                hfd_watch_lag_opened(&cacher->lag.watch, hfd_cacher_now(cacher));
+                pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
+        }
         /* Another thread may have tried to cancel the watch before its ID was stored. */
         bool must_cancel = cacher->stopping || reflector->relist;
         pthread_mutex_unlock(&cacher->mu);

@@ -21,6 +21,7 @@
 #include "server/storage/etcd/parse.h"
 #include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
+#include "server/storage/rpc.pb-c.h"
 
 static int parse(enum hfd_etcd_response kind, const void *data, size_t n,
                  struct hfd_store_reply *reply, struct hfd_arena *arena) {
@@ -111,6 +112,40 @@ static void test_a_key_with_a_nul_is_refused(void **state) {
                          -EPROTO);
         hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
+}
+
+/*
+ * etcd answers a transaction from the state of one member, without a quorum, if it neither writes
+ * nor contains a range that is not serializable. So none of ours is like that.
+ */
+static void test_every_transaction_needs_a_quorum(void **state) {
+        static const char *const keys[] = {"/a"};
+        const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const struct hfd_op delete = {.kind = HFD_DELETE, .key = "/a"};
+        const struct hfd_txn txns[] = {
+                {.compares = &compare, .n_compares = 1},
+                {.compares = &compare,
+                 .n_compares = 1,
+                 .get_on_failure = keys,
+                 .n_get_on_failure = 1},
+                {.compares = &compare, .n_compares = 1, .ops = &delete, .n_ops = 1},
+                {.n_compares = 0},
+        };
+
+        for (size_t i = 0; i < sizeof txns / sizeof txns[0]; i++) {
+                struct hf__buf *body = hfd_etcd_pack_txn(&txns[i]);
+                Hfd__TxnRequest *txn;
+
+                assert_non_null(body);
+                txn = hfd__txn_request__unpack(NULL, body->n - HFD_GRPC_PREFIX,
+                                               (const uint8_t *)body->data + HFD_GRPC_PREFIX);
+                assert_non_null(txn);
+                /* etcd's rule: each operation, of both branches, must be a serializable range. Our
+                 * ranges cannot be serializable: rpc.proto does not have that field. */
+                assert_true(txn->n_success + txn->n_failure > 0);
+                hfd__txn_request__free_unpacked(txn, NULL);
+                hf__buf_unref(body);
+        }
 }
 
 static void test_the_grpc_prefix_is_parsed(void **state) {
@@ -237,6 +272,7 @@ int main(void) {
                 cmocka_unit_test(test_a_truncated_message_is_a_protocol_error),
                 cmocka_unit_test(test_random_bytes_crash_nothing),
                 cmocka_unit_test(test_a_key_with_a_nul_is_refused),
+                cmocka_unit_test(test_every_transaction_needs_a_quorum),
                 cmocka_unit_test(test_the_grpc_prefix_is_parsed),
                 cmocka_unit_test(test_the_arena_aligns_and_zeroes),
                 cmocka_unit_test(test_grpc_errors_are_mapped),

@@ -293,6 +293,36 @@ static void test_operations_fail_over_to_the_next_endpoint(void **state) {
         close(fd);
 }
 
+static int watch_failover(struct watch_recorder *recorder, struct hfd_store *store) {
+        return watch_recorder_start(recorder, store, "/failover/", "/failover0",
+                                    store_client_revision(store) + 1);
+}
+
+/* A watch that hangs is given up together with its endpoint. The requests stay where they are. */
+static void test_a_suspected_watch_moves_to_the_next_endpoint(void **state) {
+        char refusing[64];
+        struct hfd_store *store;
+        static struct watch_recorder recorder;
+
+        snprintf(refusing, sizeof refusing, "http://127.0.0.1:%d", etcd_spawn_free_port());
+        store = open_store(etcd.url, refusing);
+        assert_int_equal(watch_failover(&recorder, store), 0);
+        assert_int_equal(put(store, "/failover/w", 10000, NULL), 0);
+        watch_recorder_await(&recorder, 1);
+        store->ops->watch_suspect(store, recorder.id);
+        assert_int_equal(watch_recorder_await_end(&recorder), HF_E_CANCELED);
+        watch_recorder_stop(&recorder);
+        assert_int_equal(watch_failover(&recorder, store), 0);
+        assert_int_equal(watch_recorder_await_end(&recorder), HF_E_UNAVAILABLE); /* refused */
+        watch_recorder_stop(&recorder);
+        assert_int_equal(watch_failover(&recorder, store), 0); /* it is back where it was */
+        assert_int_equal(put(store, "/failover/w", 10000, NULL), 0);
+        watch_recorder_await(&recorder, 1);
+        assert_int_equal(recorder.n, 1);
+        watch_recorder_stop(&recorder);
+        store->ops->free(store);
+}
+
 static bool shell(const char *command) {
         char *argv[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
         int status = -1;
@@ -409,6 +439,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stopped_etcd_blocks_nothing),
                 cmocka_unit_test(test_a_watch_is_resumed_without_a_gap),
                 cmocka_unit_test(test_operations_fail_over_to_the_next_endpoint),
+                cmocka_unit_test(test_a_suspected_watch_moves_to_the_next_endpoint),
                 cmocka_unit_test(test_tls_is_verified_in_both_directions),
         };
         int failed;

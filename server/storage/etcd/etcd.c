@@ -4,7 +4,8 @@
  *
  * Invariant: all requests go to one endpoint until it fails. When several requests fail at the same
  * time, they must not skip a working endpoint. So a request switches to the next endpoint only if
- * the endpoint that it used is still the one in use.
+ * the endpoint that it used is still the one in use. Watches have an endpoint of their own, by the
+ * same rule, because one of the two may hang on an endpoint where the other works.
  */
 #include "server/storage/etcd/etcd.h"
 
@@ -56,16 +57,42 @@ size_t hfd_etcd_endpoint(struct hfd_etcd *etcd) {
         return atomic_load_explicit(&etcd->current, memory_order_relaxed);
 }
 
-void hfd_etcd_fail_over(struct hfd_etcd *etcd, size_t endpoint) {
-        size_t expected = endpoint, next;
+/* Switches *index from an endpoint to the next one, unless it was switched already. */
+static bool switch_endpoint(struct hfd_etcd *etcd, _Atomic size_t *index, size_t endpoint,
+                            size_t *ret_next) {
+        size_t expected = endpoint;
 
         assert(endpoint < etcd->n_endpoints);
-        next = (endpoint + 1) % etcd->n_endpoints;
-        if (next != endpoint &&
-            atomic_compare_exchange_strong_explicit(&etcd->current, &expected, next,
-                                                    memory_order_relaxed, memory_order_relaxed))
+        *ret_next = (endpoint + 1) % etcd->n_endpoints;
+        return *ret_next != endpoint &&
+               atomic_compare_exchange_strong_explicit(index, &expected, *ret_next,
+                                                       memory_order_relaxed, memory_order_relaxed);
+}
+
+void hfd_etcd_fail_over(struct hfd_etcd *etcd, size_t endpoint) {
+        size_t next;
+
+        if (switch_endpoint(etcd, &etcd->current, endpoint, &next))
                 hf_log(&etcd->store.host->log, HF_LOG_NOTICE, "etcd", "%s failed, trying %s",
                        etcd->endpoints[endpoint], etcd->endpoints[next]);
+}
+
+size_t hfd_etcd_watch_endpoint(struct hfd_etcd *etcd) {
+        size_t endpoint = HFD_ETCD_NO_ENDPOINT, chosen = hfd_etcd_endpoint(etcd);
+
+        return atomic_compare_exchange_strong_explicit(&etcd->watch_endpoint, &endpoint, chosen,
+                                                       memory_order_relaxed, memory_order_relaxed)
+                       ? chosen
+                       : endpoint;
+}
+
+void hfd_etcd_watch_fail_over(struct hfd_etcd *etcd, size_t endpoint) {
+        size_t next;
+
+        if (switch_endpoint(etcd, &etcd->watch_endpoint, endpoint, &next))
+                hf_log(&etcd->store.host->log, HF_LOG_NOTICE, "etcd",
+                       "the watch on %s failed, watching on %s", etcd->endpoints[endpoint],
+                       etcd->endpoints[next]);
 }
 
 void hfd_etcd_prepare_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, char *url,

@@ -82,6 +82,7 @@ static const struct hfd_store_ops etcd_ops = {
         .txn = hfd_etcd_txn,
         .watch = hfd_etcd_watch,
         .watch_cancel = hfd_etcd_watch_cancel,
+        .watch_suspect = hfd_etcd_watch_suspect,
         .compact = hfd_etcd_compact,
         .revision = hfd_etcd_revision,
         .stop = etcd_stop,
@@ -98,6 +99,7 @@ int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config 
         if (!etcd)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         etcd->store = (struct hfd_store){.ops = &etcd_ops, .host = host};
+        atomic_init(&etcd->watch_endpoint, HFD_ETCD_NO_ENDPOINT);
         r = init_etcd(etcd, config, reterr_status);
         if (r != 0) {
                 etcd_free(&etcd->store);

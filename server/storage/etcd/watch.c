@@ -171,6 +171,7 @@ static void on_watch_done(void *ctx, const struct hf__http_result *result) {
                          * endpoint. */
                         watch->end.error = HF_E_UNAVAILABLE;
                         hfd_etcd_fail_over(watch->etcd, watch->endpoint);
+                        hfd_etcd_watch_fail_over(watch->etcd, watch->endpoint);
                 }
         }
         watch->handler.end(watch->ctx, watch->end.error, &watch->end);
@@ -195,7 +196,7 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
                 return -ENOMEM;
         }
         *watch = (struct watch){.etcd = etcd,
-                                .endpoint = hfd_etcd_endpoint(etcd),
+                                .endpoint = hfd_etcd_watch_endpoint(etcd),
                                 .handler = *handler,
                                 .ctx = ctx};
         request = (struct hf__http_request){
@@ -220,4 +221,12 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
 
 void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id) {
         hf__http_cancel(hfd_etcd_of(store)->engine, id);
+}
+
+/* All watches are on the same endpoint, apart from those that end just now. */
+void hfd_etcd_watch_suspect(struct hfd_store *store, uint64_t id) {
+        struct hfd_etcd *etcd = hfd_etcd_of(store);
+
+        hfd_etcd_watch_fail_over(etcd, hfd_etcd_watch_endpoint(etcd));
+        hfd_etcd_watch_cancel(store, id);
 }
