@@ -82,27 +82,40 @@ class Run:
         return newest
 
 
-def settle(run, world, problems):
-    """Mends everything. What does not work again in time is a problem, and not the end."""
+def settle(run, world):
+    """Mends everything, and yields what does not work again in time; each of it is a problem."""
     world.heal()
+    newest = 0
     try:
         wait_until("all instances to be ready", world.ready, limit=SETTLE, every=0.2)
+        newest = run.mark()
     except AssertionError as error:
-        problems.append(str(error))
-    newest = run.mark()
-    for watcher in run.watchers:
-        try:  # one of a single name is at the last write of that name, or at a bookmark
+        yield str(error)
+    for watcher in run.watchers if newest else ():
+        try:
             wait_until(f"watcher {watcher.name} to see {newest}", lambda w=watcher: seen_all(w, newest),
                        limit=SETTLE, every=0.2)
         except AssertionError as error:
-            problems.append(f"{error}; it saw {watcher.newest}")
-    return newest
+            yield f"{error}; it saw {watcher.newest}"
 
 
 def seen_all(watcher, newest):
+    """One of a single name is at the last write of that name, or at a bookmark."""
     if watcher.key:
         return watcher.newest >= newest - len(KEYS) - 1
     return watcher.newest >= newest
+
+
+def troubles(run, world):
+    """What went wrong besides what clients were told."""
+    yield from run.errors()
+    for name, status, log in world.ended:
+        if status != 0:
+            yield f"{name} ended by itself with {status}:\n{log}"
+    for instance in world.instances:
+        for line in instance.log_text().splitlines():
+            if "the store was replaced" in line:  # nobody did
+                yield line
 
 
 def drive(seed, duration, say=print):
@@ -112,26 +125,20 @@ def drive(seed, duration, say=print):
                  etcd=lambda d: Ender(lambda: None, d / "none.log")) as cluster:
         world = World(cluster)
         say(f"started after {time.monotonic() - begun:.0f} s")
-        run, problems = Run(world, seed), []
+        run = Run(world, seed)
         for thread in run.threads():
             thread.start()
         begin = time.monotonic()
         faults = Faults(world, schedule.make(seed, duration), begin,
                         lambda record: run.recorder.add("fault", record))
-        while faults.tick() or time.monotonic() < begin + duration:
+        while not run.errors() and (faults.tick() or time.monotonic() < begin + duration):
             time.sleep(0.05)
-            if run.errors():
-                break
         run.quiet.set()
-        settle(run, world, problems)
+        problems = list(settle(run, world))
         run.stop.set()
         for thread in run.threads():
             thread.join(30)
-        problems += run.errors()
-        problems += [f"{name} ended by itself with {status}:\n{said}"
-                     for name, status, said in world.ended if status != 0]
-        problems += [line for instance in world.instances for line in instance.said().splitlines()
-                     if "the store was replaced" in line]  # nobody did
+        problems += troubles(run, world)
         run.recorder.history.etcd = world.witness.finish(world.witness.revision())
         if problems:
             keep_logs(cluster, seed)

@@ -121,7 +121,7 @@ class World:
             if instance is None or i in self.down:
                 continue
             if not instance.alive():
-                self.ended.append((NAMES[i], instance.child.returncode, instance.said()[-600:]))
+                self.ended.append((NAMES[i], instance.child.returncode, instance.log_text()[-600:]))
                 self.urls[i] = None
                 self.start(i)
             elif self.urls[i] is None and instance.kubeconfig.exists():
@@ -157,5 +157,5 @@ class Ender:
     def __init__(self, end, log):
         self.end, self.log_path = end, pathlib.Path(log)
 
-    def said(self):
+    def log_text(self):
         return ""
