@@ -18,6 +18,7 @@
 #include "server/controllers/controllers.h"
 #include "server/handlers/version_handler.h"
 #include "server/main_loop.h"
+#include "server/process_limits.h"
 #include "server/release.h"
 #include "server/status/status.h"
 #include "server/systemd/log_sink.h"
@@ -90,6 +91,7 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         struct hfd_config config;
         struct hf_status status = {0};
 
+        hfd_process_limits_hide_memory(); /* before any key or token is read */
         int r = parse_command_line(argc, argv, &config, &status);
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);

@@ -4,10 +4,12 @@
  * What the filters know about a request. It is created when the request's head has arrived,
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
- * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` changes,
- * once: the same worker releases it when the response is finished. Other threads that hold a
- * reference to the request may read the other members.
+ * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` and
+ * `finished` change, once: the same worker sets them when the response is finished. Other threads
+ * that hold a reference to the request may read the other members, and `finished`.
  */
+#include <stdatomic.h>
+
 #include "server/auth/auth.h"
 #include "server/filters/inflight.h"
 #include "server/filters/request_info.h"
@@ -23,6 +25,8 @@ struct hfd_request_context {
         struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
+        bool is_admin; /* the user, after impersonation, may do everything */
+        atomic_bool finished; /* the response was sent, or the client has left */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };

@@ -5,6 +5,7 @@
 #include "server/http/http.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
+#include "server/work/work_pool.h"
 
 /*
  * One HTTP request for a resource, while the registry handles it. It belongs to one thread at a
@@ -17,6 +18,7 @@ struct hfd_rest_request {
         struct hfd_http_request *http_request; /* owned reference; the HTTP request owns the body */
         struct hf_fence *fence;                /* owned; request.fence; NULL = none */
         struct hf__strbuf translated;          /* owned; the body as JSON, if it was protobuf */
+        struct hfd_work_task task;             /* for a large body: decodes and serves it */
 };
 /* Frees rest, and drops its reference to the HTTP request. */
 void hfd_rest_free(struct hfd_rest_request *rest);

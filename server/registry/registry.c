@@ -18,6 +18,14 @@
 #include "server/registry/read.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
+#include "server/work/work_pool.h"
+
+/*
+ * Two threads: one large step does not stop all lists. Their nice value lets the threads that serve
+ * connections, and those of the elector, go first when the processors are busy.
+ */
+#define WORK_THREADS 2
+#define WORK_NICE    5
 
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                      struct hfd_registry **ret_registry) {
@@ -28,11 +36,19 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *registry = (struct hfd_registry){.host = host,
                                           .cacher = cacher,
                                           .prefix = hfd_cacher_prefix(cacher)};
+        int r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
+        if (r != 0) {
+                free(registry);
+                return r;
+        }
         *ret_registry = registry;
         return 0;
 }
 
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
+        if (!registry)
+                return NULL;
+        hfd_work_pool_free(registry->work);
         free(registry);
         return NULL;
 }

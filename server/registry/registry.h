@@ -9,9 +9,10 @@
  * compares the version that the cacher knows. The differences between kinds are in the resource
  * table and in the strategies (resources/).
  *
- * Thread: the registry is immutable after new, and has no lock and no thread. A request belongs to
- * one thread at a time: the caller's, and later a thread of the store or of the cacher that runs a
- * callback of the request. Nothing here blocks, except freeing a loopback client.
+ * Thread: the registry is immutable after new, and has no lock. It owns a pool of threads
+ * (work_pool.h) for large work. A request belongs to one thread at a time: the caller's, and later
+ * a thread of the store, of the cacher or of the pool that runs a callback of the request. Nothing
+ * here blocks, except freeing a loopback client or the registry.
  *
  * Invariants: every request gets exactly one response. If the response to a write is a success, the
  * store has committed the write, under the fence of the request if it has one. A dry run is the
@@ -31,14 +32,16 @@ struct hfd_request;
 struct hfd_response;
 struct hfd_watcher;
 struct hfd_watcher_sink;
+struct hfd_work_pool;
 
 struct hfd_registry {
         const struct hf_host *host; /* borrowed */
         struct hfd_cacher *cacher;  /* borrowed */
+        struct hfd_work_pool *work; /* owned; for lists, initial events and patches */
         const char *prefix;         /* of all keys: "/registry"; borrowed from the cacher */
 };
 
-/* host and cacher outlive the registry. 0 or -ENOMEM. */
+/* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                      struct hfd_registry **ret_registry);
 /* The HTTP server and all loopback clients must be gone. Accepts NULL; returns NULL. */

@@ -9,6 +9,7 @@
  * hfd_registry_serve returns. done frees the request. The response is borrowed until done returns.
  * For a watch, the caller calls hfd_registry_watch instead.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,5 +51,8 @@ struct hfd_request {
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         bool in_process;              /* the request is from the loopback client */
         hf_nsec deadline;             /* boot time */
+        uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
+        const atomic_bool *abandoned; /* borrowed until done; the client has left; NULL = never */
+        bool on_pool;                 /* the caller is a thread of the pool of threads */
         void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };

@@ -273,6 +273,22 @@ static void test_a_protobuf_body_is_decoded(void **state) {
         }
 }
 
+static void test_the_series_of_a_protobuf_event_is_kept(void **state) {
+        /* Unknown{typeMeta{v1, Event}, raw: Event{series{count: 7, lastObservedTime{1 s, 2 us}}}}
+         */
+        static const char body[] = "k8s\0\x0a\x0b\x0a\x02v1\x12\x05"
+                                   "Event\x12\x0b\x5a\x09\x08\x07\x12\x05\x08\x01\x10\xd0\x0f";
+        const struct hfd_resource *events = hfd_resource_find("", "v1", "events");
+        struct hf__json *json = NULL;
+        int64_t count = 0;
+
+        assert_int_equal(hfd_protobuf_to_json(events, false, body, sizeof body - 1, &json), 0);
+        assert_true(hf__json_i64(json, "series.count", &count) && count == 7);
+        assert_string_equal(hf__json_string(json, "series.lastObservedTime"),
+                            "1970-01-01T00:00:01.000002Z");
+        hf__json_free(json);
+}
+
 /* ---- namespaces and collections ---- */
 
 static int create(struct faulty_api_fixture *f, const struct hf_resource *resource, const char *ns,
@@ -389,6 +405,7 @@ int main(void) {
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
                 cmocka_unit_test(test_a_protobuf_body_is_decoded),
+                cmocka_unit_test(test_the_series_of_a_protobuf_event_is_kept),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool's queues and threads.
+ *
+ * Each owner is mapped to one of N_QUEUES queues by its hash, so fairness needs no memory that
+ * grows with the number of users. A thread takes the first task of the next queue that is not
+ * empty, in a circle. A task with more to do goes to the end of its queue.
+ *
+ * Invariants: a task is in a queue exactly if its state is QUEUED. `pending` counts the tasks that
+ * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
+ * task gets its last step.
+ */
+#include "server/work/work_pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/thread.h"
+
+#define N_QUEUES    64
+#define MAX_THREADS 16
+
+enum { IDLE, QUEUED, RUNNING };
+
+struct queue {
+        struct hfd_work_task *head, **tail;
+};
+
+struct hfd_work_pool {
+        /* immutable after new */
+        const struct hf_host *host; /* borrowed */
+        unsigned n_threads;
+        int nice;
+
+        atomic_bool stopping; /* set under mu; read without it by hfd_work_is_cancelled */
+
+        /* guarded by mu */
+        pthread_mutex_t mu;
+        pthread_cond_t cond; /* signalled when a task is queued, or the pool stops */
+        struct queue queues[N_QUEUES];
+        unsigned turn;   /* the queue that is looked at first */
+        size_t n_queued; /* tasks in all queues */
+        size_t pending;
+
+        /* the thread that creates and stops the pool only */
+        pthread_t threads[MAX_THREADS];
+        bool joined;
+};
+
+static void append_locked(struct hfd_work_pool *pool, struct hfd_work_task *task) {
+        struct queue *queue = &pool->queues[task->owner % N_QUEUES];
+
+        assert(task->state != QUEUED);
+        task->state = QUEUED;
+        task->again = false;
+        task->next = NULL;
+        *queue->tail = task;
+        queue->tail = &task->next;
+        pool->n_queued++;
+        pthread_cond_signal(&pool->cond);
+}
+
+/* Takes the next task in turn. There is one. */
+static struct hfd_work_task *take_locked(struct hfd_work_pool *pool) {
+        assert(pool->n_queued > 0);
+        while (!pool->queues[pool->turn].head)
+                pool->turn = (pool->turn + 1) % N_QUEUES;
+        struct queue *queue = &pool->queues[pool->turn];
+        struct hfd_work_task *task = queue->head;
+        queue->head = task->next;
+        if (!queue->head)
+                queue->tail = &queue->head;
+        pool->turn = (pool->turn + 1) % N_QUEUES;
+        pool->n_queued--;
+        task->state = RUNNING;
+        return task;
+}
+
+/* After a step. task may be freed if result is DONE. */
+static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
+                               enum hfd_work_result result) {
+        if (result == HFD_WORK_MORE || (result == HFD_WORK_IDLE && task->again)) {
+                append_locked(pool, task);
+                return;
+        }
+        if (result == HFD_WORK_IDLE)
+                task->state = IDLE;
+        assert(pool->pending > 0);
+        pool->pending--;
+        if (pool->pending == 0 && atomic_load_explicit(&pool->stopping, memory_order_relaxed))
+                pthread_cond_broadcast(&pool->cond);
+}
+
+static void *run_thread(void *ctx) {
+        struct hfd_work_pool *pool = ctx;
+
+        /* On Linux the nice value belongs to the thread. Without it the pool works all the same. */
+        if (pool->nice > 0)
+                (void)setpriority(PRIO_PROCESS, 0, pool->nice);
+        pthread_mutex_lock(&pool->mu);
+        for (;;) {
+                bool stopping = atomic_load_explicit(&pool->stopping, memory_order_relaxed);
+                if (pool->n_queued > 0) {
+                        struct hfd_work_task *task = take_locked(pool);
+                        pthread_mutex_unlock(&pool->mu);
+                        enum hfd_work_result result = task->step(task);
+                        pthread_mutex_lock(&pool->mu);
+                        finish_step_locked(pool, task, result);
+                } else if (stopping && pool->pending == 0) {
+                        break;
+                } else {
+                        pthread_cond_wait(&pool->cond, &pool->mu);
+                }
+        }
+        pthread_mutex_unlock(&pool->mu);
+        return NULL;
+}
+
+/* ---- the pool ---- */
+
+int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
+                      struct hfd_work_pool **ret_pool) {
+        assert(n_threads >= 1 && n_threads <= MAX_THREADS && nice >= 0 && nice <= 19);
+        struct hfd_work_pool *pool = calloc(1, sizeof *pool);
+        if (!pool)
+                return -ENOMEM;
+        pool->host = host;
+        pool->nice = nice;
+        for (unsigned i = 0; i < N_QUEUES; i++)
+                pool->queues[i].tail = &pool->queues[i].head;
+        int r = hf__mutex_init(&pool->mu);
+        if (r != 0) {
+                free(pool);
+                return r;
+        }
+        r = hf_cond_init(&pool->cond);
+        if (r != 0) {
+                pthread_mutex_destroy(&pool->mu);
+                free(pool);
+                return r;
+        }
+        for (; r == 0 && pool->n_threads < n_threads; pool->n_threads += r == 0) {
+                char name[24];
+                (void)snprintf(name, sizeof name, "hfd-work-%u", pool->n_threads);
+                r = hf__thread_start(host, name, run_thread, pool, &pool->threads[pool->n_threads]);
+        }
+        if (r != 0) {
+                hfd_work_pool_free(pool);
+                return r;
+        }
+        *ret_pool = pool;
+        return 0;
+}
+
+void hfd_work_pool_stop(struct hfd_work_pool *pool) {
+        if (pool->joined)
+                return;
+        pthread_mutex_lock(&pool->mu);
+        atomic_store_explicit(&pool->stopping, true, memory_order_relaxed);
+        pthread_cond_broadcast(&pool->cond);
+        pthread_mutex_unlock(&pool->mu);
+        for (unsigned i = 0; i < pool->n_threads; i++)
+                pthread_join(pool->threads[i], NULL);
+        assert(pool->n_queued == 0 && pool->pending == 0);
+        pool->joined = true;
+}
+
+struct hfd_work_pool *hfd_work_pool_free(struct hfd_work_pool *pool) {
+        if (!pool)
+                return NULL;
+        hfd_work_pool_stop(pool);
+        pthread_cond_destroy(&pool->cond);
+        pthread_mutex_destroy(&pool->mu);
+        free(pool);
+        return NULL;
+}
+
+/* ---- tasks ---- */
+
+bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task) {
+        assert(task->step);
+        pthread_mutex_lock(&pool->mu);
+        bool accepted =
+                !atomic_load_explicit(&pool->stopping, memory_order_relaxed) || task->state != IDLE;
+        if (task->state == RUNNING) {
+                task->again = true;
+        } else if (task->state == IDLE && accepted) {
+                pool->pending++;
+                append_locked(pool, task);
+        }
+        pthread_mutex_unlock(&pool->mu);
+        return accepted;
+}
+
+void hfd_work_cancel(struct hfd_work_task *task) {
+        atomic_store_explicit(&task->cancelled, true, memory_order_relaxed);
+}
+
+bool hfd_work_is_cancelled(const struct hfd_work_pool *pool, const struct hfd_work_task *task) {
+        return atomic_load_explicit(&task->cancelled, memory_order_relaxed) ||
+               atomic_load_explicit(&pool->stopping, memory_order_relaxed);
+}
+
+/* FNV-1a. */
+uint64_t hfd_work_owner(const char *name) {
+        uint64_t hash = UINT64_C(14695981039346656037);
+
+        for (const char *c = name ? name : ""; *c; c++)
+                hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+        return hash ^ (hash >> 32); /* the queue is chosen by the low bits */
+}
+
+size_t hfd_work_pending(struct hfd_work_pool *pool) {
+        pthread_mutex_lock(&pool->mu);
+        size_t n = pool->pending;
+        pthread_mutex_unlock(&pool->mu);
+        return n;
+}

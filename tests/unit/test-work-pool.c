@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of threads: turns between owners, cancelled tasks, the stop, and tasks submitted again.
+ */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "server/work/work_pool.h"
+
+static const struct hf_host host = {.size = sizeof host};
+
+/* What all tasks of a test share. */
+struct shared {
+        struct hfd_work_pool *pool;
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool open;    /* the gate's task may end */
+        bool at_gate; /* the gate's task has begun */
+        unsigned n_ended;
+        char order[256]; /* the letter of each step, in the order of the steps */
+        size_t n_order;
+};
+
+struct counted {
+        struct hfd_work_task task; /* first */
+        struct shared *shared;
+        char letter;
+        unsigned steps_left, steps;
+        bool saw_cancel;
+};
+
+static void shared_init(struct shared *shared, unsigned n_threads) {
+        memset(shared, 0, sizeof *shared);
+        assert_int_equal(hf__mutex_init(&shared->mu), 0);
+        assert_int_equal(hf_cond_init(&shared->cond), 0);
+        assert_int_equal(hfd_work_pool_new(&host, n_threads, 5, &shared->pool), 0);
+}
+
+static void shared_done(struct shared *shared) {
+        hfd_work_pool_free(shared->pool);
+        pthread_cond_destroy(&shared->cond);
+        pthread_mutex_destroy(&shared->mu);
+}
+
+static void wait_ended(struct shared *shared, unsigned n) {
+        pthread_mutex_lock(&shared->mu);
+        while (shared->n_ended < n)
+                pthread_cond_wait(&shared->cond, &shared->mu);
+        pthread_mutex_unlock(&shared->mu);
+}
+
+/* Occupies a thread until the test opens the gate. */
+static enum hfd_work_result gate_step(struct hfd_work_task *task) {
+        struct shared *shared = ((struct counted *)task)->shared;
+
+        pthread_mutex_lock(&shared->mu);
+        shared->at_gate = true;
+        pthread_cond_broadcast(&shared->cond);
+        while (!shared->open)
+                pthread_cond_wait(&shared->cond, &shared->mu);
+        pthread_mutex_unlock(&shared->mu);
+        return HFD_WORK_DONE;
+}
+
+static void close_gate(struct shared *shared, struct counted *gate) {
+        *gate = (struct counted){.task.step = gate_step, .shared = shared};
+        assert_true(hfd_work_submit(shared->pool, &gate->task));
+        pthread_mutex_lock(&shared->mu);
+        while (!shared->at_gate)
+                pthread_cond_wait(&shared->cond, &shared->mu);
+        pthread_mutex_unlock(&shared->mu);
+}
+
+static void open_gate(struct shared *shared) {
+        pthread_mutex_lock(&shared->mu);
+        shared->open = true;
+        pthread_cond_broadcast(&shared->cond);
+        pthread_mutex_unlock(&shared->mu);
+}
+
+static enum hfd_work_result count_step(struct hfd_work_task *task) {
+        struct counted *counted = (struct counted *)task;
+        struct shared *shared = counted->shared;
+
+        pthread_mutex_lock(&shared->mu);
+        counted->steps++;
+        counted->saw_cancel = hfd_work_is_cancelled(shared->pool, task);
+        if (shared->n_order < sizeof shared->order - 1)
+                shared->order[shared->n_order++] = counted->letter;
+        bool more = --counted->steps_left > 0 && !counted->saw_cancel;
+        if (!more) {
+                shared->n_ended++;
+                pthread_cond_broadcast(&shared->cond);
+        }
+        pthread_mutex_unlock(&shared->mu);
+        return more ? HFD_WORK_MORE : HFD_WORK_DONE;
+}
+
+static void submit(struct shared *shared, struct counted *counted, char letter, const char *owner,
+                   unsigned steps) {
+        *counted = (struct counted){.task = {.step = count_step, .owner = hfd_work_owner(owner)},
+                                    .shared = shared,
+                                    .letter = letter,
+                                    .steps_left = steps};
+        assert_true(hfd_work_submit(shared->pool, &counted->task));
+}
+
+/*
+ * One thread, two owners: a has three large tasks, b a small one that was submitted last. It gets
+ * every second turn, however many tasks a has.
+ */
+static void test_turns(void **state) {
+        struct shared shared;
+        struct counted gate, large[3], small;
+
+        assert_int_not_equal(hfd_work_owner("a") % 64, hfd_work_owner("b") % 64);
+        shared_init(&shared, 1);
+        close_gate(&shared, &gate);
+        for (int i = 0; i < 3; i++)
+                submit(&shared, &large[i], (char)('1' + i), "a", 6);
+        submit(&shared, &small, 's', "b", 3);
+        open_gate(&shared);
+        wait_ended(&shared, 4);
+        /* The three large ones take turns with each other, and a with b. */
+        const char *last = strrchr(shared.order, 's');
+        assert_non_null(last);
+        assert_true(last - shared.order <= 5);
+        assert_int_equal(shared.n_order, 3 * 6 + 3);
+        const char *tail = last + 1;
+        for (size_t i = 0; i + 3 < strlen(tail); i++)
+                assert_int_not_equal(tail[i], tail[i + 1]);
+        shared_done(&shared);
+}
+
+static void test_cancel(void **state) {
+        struct shared shared;
+        struct counted gate, task;
+
+        shared_init(&shared, 1);
+        close_gate(&shared, &gate);
+        submit(&shared, &task, 't', NULL, 1000);
+        hfd_work_cancel(&task.task);
+        open_gate(&shared);
+        wait_ended(&shared, 1);
+        assert_int_equal(task.steps, 1); /* the last step, which can send the response */
+        assert_true(task.saw_cancel);
+        shared_done(&shared);
+}
+
+/* A stop gives each queued task one last step, and accepts no further task. */
+static void test_stop(void **state) {
+        struct shared shared;
+        struct counted gate, tasks[20];
+        struct counted late = {.task.step = count_step, .shared = &shared};
+
+        shared_init(&shared, 2);
+        close_gate(&shared, &gate);
+        for (size_t i = 0; i < 20; i++)
+                submit(&shared, &tasks[i], 't', i % 2 ? "a" : "b", UINT32_MAX);
+        open_gate(&shared);
+        hfd_work_pool_stop(shared.pool);
+        for (size_t i = 0; i < 20; i++) {
+                assert_true(tasks[i].steps > 0);
+                assert_true(tasks[i].saw_cancel);
+        }
+        assert_int_equal(shared.n_ended, 20);
+        assert_int_equal(hfd_work_pending(shared.pool), 0);
+        assert_false(hfd_work_submit(shared.pool, &late.task));
+        assert_int_equal(late.steps, 0);
+        shared_done(&shared);
+}
+
+/* ---- tasks that are submitted again ---- */
+
+struct again {
+        struct hfd_work_task task; /* first */
+        struct shared *shared;
+        atomic_uint wanted, done; /* requests, and what the steps have seen of them */
+        atomic_int running;
+};
+
+static enum hfd_work_result again_step(struct hfd_work_task *task) {
+        struct again *again = (struct again *)task;
+
+        assert_int_equal(atomic_fetch_add(&again->running, 1), 0); /* steps never overlap */
+        unsigned wanted = atomic_load(&again->wanted);
+        atomic_fetch_sub(&again->running, 1);
+        pthread_mutex_lock(&again->shared->mu);
+        atomic_store(&again->done, wanted);
+        pthread_cond_broadcast(&again->shared->cond);
+        pthread_mutex_unlock(&again->shared->mu);
+        return HFD_WORK_IDLE;
+}
+
+static void *submit_often(void *ctx) {
+        struct again *again = ctx;
+
+        for (int i = 0; i < 5000; i++) {
+                atomic_fetch_add(&again->wanted, 1);
+                assert_true(hfd_work_submit(again->shared->pool, &again->task));
+        }
+        return NULL;
+}
+
+/* No submit is lost: a step follows each one. */
+static void test_again(void **state) {
+        struct shared shared;
+        struct again again = {.task.step = again_step, .shared = &shared};
+        pthread_t threads[3];
+
+        shared_init(&shared, 3);
+        for (size_t i = 0; i < 3; i++)
+                assert_int_equal(hf__thread_start(&host, "submit", submit_often, &again,
+                                                  &threads[i]),
+                                 0);
+        for (size_t i = 0; i < 3; i++)
+                pthread_join(threads[i], NULL);
+        pthread_mutex_lock(&shared.mu);
+        while (atomic_load(&again.done) != 15000)
+                pthread_cond_wait(&shared.cond, &shared.mu);
+        pthread_mutex_unlock(&shared.mu);
+        shared_done(&shared);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_turns),
+                cmocka_unit_test(test_cancel),
+                cmocka_unit_test(test_stop),
+                cmocka_unit_test(test_again),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
