@@ -204,6 +204,8 @@ void hfd_connection_free(struct hfd_connection *connection) {
                 unmark_dirty(worker, connection);
         unlink_connection(worker, connection);
         SSL_free(connection->ssl);
+        /* If a forked child has a copy of the descriptor, close alone would not end the events. */
+        (void)epoll_ctl(connection->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
         close(connection->fd);
         hfd_origin_unref(connection->origin);
         free(connection->unsent);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "server/storage/etcd/grpc_prefix.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/etcd/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
