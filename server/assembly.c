@@ -18,17 +18,17 @@
 
 #include <holdfast/health.h>
 
-#include "server/advertise.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates.h"
 #include "server/configured_store.h"
 #include "server/controllers/kinds.h"
 #include "server/debug_leader.h"
-#include "server/handlers/rest.h"
+#include "server/handlers/rest/rest.h"
 #include "server/handlers/version_handler.h"
 #include "server/health_checks.h"
 #include "server/hooks.h"
 #include "server/leadership.h"
+#include "server/process/advertise.h"
 #include "server/registry/loopback.h"
 #include "server/resources/resource.h"
 #include "server/server.h"

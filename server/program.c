@@ -17,7 +17,7 @@
 #include "server/controllers/controllers.h"
 #include "server/handlers/version_handler.h"
 #include "server/main_loop.h"
-#include "server/process_limits.h"
+#include "server/process/process_limits.h"
 #include "server/release.h"
 #include "server/status/exec.h"
 #include "server/systemd/sdnotify.h"

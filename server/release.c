@@ -30,7 +30,7 @@
 #include "base/thread.h"
 #include "base/time_format.h"
 #include "server/configured_store.h"
-#include "server/runfile.h"
+#include "server/process/runfile.h"
 #include "server/storage/keys.h"
 #include "server/storage/store.h"
 #include "server/storage/term_record.h"

@@ -8,13 +8,13 @@
 #include "server/cacher/cacher.h"
 #include "server/cacher/consistent_read.h"
 #include "server/cacher/event_history.h"
-#include "server/cacher/listing.h"
 #include "server/cacher/object_tree.h"
-#include "server/cacher/reflector.h"
 #include "server/cacher/snapshot.h"
-#include "server/cacher/store_identity.h"
-#include "server/cacher/store_lag.h"
-#include "server/cacher/store_request.h"
+#include "server/cacher/sync/listing.h"
+#include "server/cacher/sync/reflector.h"
+#include "server/cacher/sync/store_identity.h"
+#include "server/cacher/sync/store_lag.h"
+#include "server/cacher/sync/store_request.h"
 #include "server/cacher/watcher.h"
 
 #define HFD_CACHER_PREFIX_MAX 256

@@ -14,9 +14,9 @@
 #include <openssl/ssl.h>
 
 #include "server/http/http_private.h"
-#include "server/http/http_request.h"
 #include "server/http/limits/strangers.h"
 #include "server/http/protocol/protocol.h"
+#include "server/http/request/http_request.h"
 #include "server/http/worker.h"
 
 /* Time limits. */

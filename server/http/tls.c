@@ -23,7 +23,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "server/http/origin.h"
+#include "server/http/request/origin.h"
 
 #define MAX_ORGANISATIONS 64
 /* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/store_request.h"
-#include "server/registry/table.h"
+#include "server/cacher/sync/store_request.h"
+#include "server/registry/list/table.h"
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 

@@ -14,9 +14,9 @@
 
 #include "server/cacher/watcher.h"
 #include "server/registry/delete_collection.h"
-#include "server/registry/list.h"
+#include "server/registry/list/list.h"
+#include "server/registry/list/rendering.h"
 #include "server/registry/read.h"
-#include "server/registry/rendering.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
 #include "server/work/work_pool.h"

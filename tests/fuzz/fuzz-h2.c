@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "server/http/connection.h"
-#include "server/http/http_response.h"
-#include "server/http/origin.h"
 #include "server/http/protocol/h2.h"
+#include "server/http/request/http_response.h"
+#include "server/http/request/origin.h"
 
 #define MAX_HELD 256
 

@@ -18,7 +18,7 @@
 #include "server/auth/admin_kubeconfig.h"
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"
-#include "server/handlers/rest.h"
+#include "server/handlers/rest/rest.h"
 #include "server/registry/loopback.h"
 #include "server/registry/registry.h"
 #include "server/storage/etcd/store.h"

@@ -43,7 +43,7 @@ void fake_request_free(struct hfd_http_request *request) {
         hfd_http_request_unref(request);
 }
 
-/* ---- the interface of server/http/http_request.c ---- */
+/* ---- the interface of server/http/request/http_request.c ---- */
 
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
         request->refs++;

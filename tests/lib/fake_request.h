@@ -2,7 +2,7 @@
 #pragma once
 /*
  * An HTTP request without a connection, for tests of filters and handlers. It replaces
- * server/http/http_request.c at link time, so it is a separate library (fake_request in
+ * server/http/request/http_request.c at link time, so it is a separate library (fake_request in
  * tests/meson.build) that only these tests link. The test decides when the response has been sent.
  */
 #include <stdbool.h>

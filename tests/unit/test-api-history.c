@@ -18,7 +18,7 @@
 
 #include "faulty_api_fixture.h"
 #include "server/cacher/cacher_private.h"
-#include "server/cacher/store_request.h"
+#include "server/cacher/sync/store_request.h"
 #include "store_client.h"
 
 static void test_a_new_epoch_ends_watches_and_refills_the_cache(void **state) {

@@ -18,8 +18,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/cacher/snapshot.h"
-#include "server/registry/list_body.h"
-#include "server/registry/rendering.h"
+#include "server/registry/list/list_body.h"
+#include "server/registry/list/rendering.h"
 
 static void make_workspaces(struct api_fixture *f, int first, int n, size_t n_data) {
         char *data = malloc(n_data + 1), *body = malloc(n_data + 200);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/advertise.h"
+#include "server/process/advertise.h"
 
 static void test_a_given_address_is_published(void **state) {
         static const char *const cases[][3] = {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "server/memory_trim.h"
+#include "server/process/memory_trim.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "server/runfile.h"
+#include "server/process/runfile.h"
 
 static const struct hf_fence leads = {.ns = "kube-system",
                                       .name = "holdfast",

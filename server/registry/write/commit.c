@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/store_identity.h"
-#include "server/cacher/store_request.h"
+#include "server/cacher/sync/store_identity.h"
+#include "server/cacher/sync/store_request.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/fence.h"
 #include "server/registry/write/namespace.h"

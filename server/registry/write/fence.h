@@ -3,8 +3,8 @@
 /*
  * Fencing: a deposed leader's write must never commit. Each write of a leader names its term. The
  * transaction compares this with the term record, a key that is stored for each Lease. It also
- * compares the epoch of the store (server/cacher/store_identity.h). A write that changes the holder
- * or the acquireTime of a Lease also writes its term record.
+ * compares the epoch of the store (server/cacher/sync/store_identity.h). A write that changes the
+ * holder or the acquireTime of a Lease also writes its term record.
  *
  * None of these functions sends the response: the caller still owns the write.
  */

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/store_request.h"
+#include "server/cacher/sync/store_request.h"
 #include "server/registry/write/reply.h"
 
 static bool is_compared(const struct hfd_write *w) {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/store_request.h"
+#include "server/cacher/sync/store_request.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"

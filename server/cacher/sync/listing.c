@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists the store page by page. The reply to the first page contains the revision at which all
+ * further pages are requested. So all pages show the same state of the store, even if other clients
+ * write meanwhile.
+ *
+ * Large pages. For each page, etcd counts all keys that follow it, so its work is the number of
+ * pages times the number of keys. Pages therefore grow: each one is a few times as large as all
+ * before it together, until PAGE_BYTES. So a small store is listed in a few pages, none of which is
+ * much too large if the objects are large, and the work for a large one grows about as it does. A
+ * page that fails is requested again, smaller each time, because it may have been too large for the
+ * store's deadline or for a response.
+ *
+ * Two threads. The store's thread receives a page, keeps references to its values, and requests
+ * the next one; the cacher's timer thread builds the trees, a few objects at a time. So the store
+ * reads one page while the one before is built, and the thread that delivers all replies of the
+ * store is not kept busy.
+ *
+ *      request_page -> on_page: queue the page -> request_page ...      the store's thread
+ *                               hfd_listing_step: build it -> done      the timer thread
+ *
+ * Invariants: only one page is requested at a time, and at most two wait to be built. `done` is
+ * called exactly once, by the timer thread, when no request is running: after the last page was
+ * built, or after a failure.
+ */
+#include "server/cacher/sync/listing.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cacher/cacher_private.h"
+#include "server/cacher/sync/stored_value.h"
+#include "server/resources/object_key.h"
+
+#define PAGE_FIRST    500 /* objects */
+#define PAGE_GROWTH   4
+#define PAGE_MAX      100000u /* objects */
+#define PAGE_BYTES    ((size_t)64 << 20)
+#define LIST_DEADLINE (30 * HF_NSEC_PER_SEC)
+#define RETRIES_MAX   8    /* of one listing */
+#define STEP_OBJECTS  1000 /* built between two looks at the other work of the timer */
+
+static void request_page(struct hfd_listing *listing);
+
+/*
+ * Puts one stored value into the trees. A value that is not a valid object gets a placeholder
+ * (stored_value.h), and values of unknown resources are skipped. False: out of memory.
+ */
+static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
+        const char *path;
+        const struct hfd_resource *resource =
+                hfd_object_key_parse(listing->cacher->prefix, kv->key, &path);
+        struct hfd_object *old = NULL;
+
+        if (!resource || !kv->value)
+                return true;
+        struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
+        if (!object) {
+                struct hfd_object *placeholder =
+                        hfd_stored_value_placeholder(listing->cacher, resource, kv);
+                return placeholder &&
+                       hfd_stored_value_set_placeholder(&listing->unreadable, kv->key, placeholder);
+        }
+        if (hfd_object_tree_append(&listing->trees[hfd_resource_index(resource)], object, &old) !=
+            0)
+                return false;
+        hfd_object_unref(old);
+        return true;
+}
+
+/* The limit for the next page, as far as the size of the objects so far allows it. */
+static size_t next_limit(const struct hfd_listing *listing) {
+        size_t limit = PAGE_FIRST;
+
+        if (listing->n_keys > 0) {
+                size_t of_that_size = PAGE_BYTES / (listing->n_bytes / listing->n_keys + 1);
+                limit = PAGE_GROWTH * listing->n_keys;
+                limit = limit < of_that_size ? limit : of_that_size;
+        }
+        limit = limit < PAGE_MAX ? limit : PAGE_MAX;
+        limit >>= listing->n_retries;
+        return limit > 0 ? limit : 1;
+}
+
+/* ---- pages that wait to be built ---- */
+
+/* A page: its keys, and references to its values. */
+struct hfd_listing_page {
+        struct hfd_listing_page *next;
+        size_t n, n_built;
+        struct hfd_kv kvs[]; /* their values are owned; the keys follow the array */
+};
+
+/* NULL: out of memory. */
+static struct hfd_listing_page *copy_page(const struct hfd_store_reply *reply) {
+        size_t n_keys = 0;
+
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                n_keys += strlen(reply->kvs[i].key) + 1;
+        struct hfd_listing_page *page =
+                malloc(sizeof *page + reply->n_kvs * sizeof *page->kvs + n_keys);
+        if (!page)
+                return NULL;
+        *page = (struct hfd_listing_page){.n = reply->n_kvs};
+        char *key = (char *)&page->kvs[page->n];
+        for (size_t i = 0; i < page->n; i++) {
+                page->kvs[i] = reply->kvs[i];
+                hf__buf_ref(page->kvs[i].value);
+                page->kvs[i].key = key;
+                key = stpcpy(key, reply->kvs[i].key) + 1;
+        }
+        return page;
+}
+
+static struct hfd_listing_page *free_page(struct hfd_listing_page *page) {
+        struct hfd_listing_page *next = page->next;
+
+        for (size_t i = page->n_built; i < page->n; i++)
+                hf__buf_unref(page->kvs[i].value);
+        free(page);
+        return next;
+}
+
+/*
+ * Builds a part of the page. Each value is dropped at once, so that its memory is used again. 0 or
+ * -ENOMEM.
+ */
+static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {
+        int r = 0;
+
+        for (size_t i = 0; i < STEP_OBJECTS && page->n_built < page->n && r == 0; i++) {
+                struct hfd_kv *kv = &page->kvs[page->n_built++];
+                r = add_value(listing, kv) ? 0 : -ENOMEM;
+                hf__buf_unref(kv->value);
+        }
+        return r;
+}
+
+/* ---- requests ---- */
+
+/* Wakes the timer thread: no request is running any more, and no other follows. */
+static void end_requests(struct hfd_listing *listing, int error, const struct hf_status *status) {
+        struct hfd_cacher *cacher = listing->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        if (error != 0 && listing->error == 0) {
+                listing->error = error;
+                listing->status = status ? *status : (struct hf_status){.error = error};
+        }
+        listing->requesting = false;
+        listing->requested_all = true;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/*
+ * Whether a page that failed is requested again. If the first one found no store, the reflector
+ * waits before it tries again.
+ */
+static bool may_retry(const struct hfd_listing *listing, int error) {
+        bool unreachable = error == HF_E_UNAVAILABLE && listing->revision == 0;
+
+        pthread_mutex_lock(&listing->cacher->mu);
+        bool ended = listing->cacher->stopping || listing->error != 0;
+        pthread_mutex_unlock(&listing->cacher->mu);
+
+        return !ended && listing->n_retries < RETRIES_MAX && !unreachable && error != HF_E_GONE &&
+               error != HF_E_CANCELED;
+}
+
+/* Counts the page, and sets the start of the next one. */
+static void count_page(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
+        listing->n_keys += reply->n_kvs;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
+        /*
+         * The next page starts at the lowest possible key after the last one: no key contains a
+         * byte below 0x01.
+         */
+        if (reply->more && reply->n_kvs)
+                (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
+                               reply->kvs[reply->n_kvs - 1].key);
+}
+
+/* Passes the page to the timer thread. Requests the next one, unless two wait to be built. */
+static void queue_page(struct hfd_listing *listing, struct hfd_listing_page *page, bool more) {
+        struct hfd_cacher *cacher = listing->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        if (listing->first)
+                listing->first->next = page; /* at most one page was waiting */
+        else
+                listing->first = page;
+        listing->waiting = more && page != listing->first;
+        listing->requesting = more && !listing->waiting && !cacher->stopping && listing->error == 0;
+        listing->requested_all = !more;
+        bool request = listing->requesting;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
+        /* If no request follows, the timer thread may have freed the listing by now. */
+        if (request)
+                request_page(listing);
+}
+
+static void on_page(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_listing *listing = ctx;
+        int r = reply->error;
+
+        if (r != 0 && may_retry(listing, r)) {
+                listing->n_retries++;
+                request_page(listing);
+                return;
+        }
+        struct hfd_listing_page *page = r == 0 ? copy_page(reply) : NULL;
+        if (!page) {
+                end_requests(listing, r ? r : -ENOMEM, r ? &reply->status : NULL);
+                return;
+        }
+        if (listing->revision == 0)
+                listing->revision = reply->revision;
+        count_page(listing, reply);
+        hfd_reflector_progress(listing->cacher, listing->n_keys);
+        queue_page(listing, page, reply->more && reply->n_kvs);
+}
+
+static void request_page(struct hfd_listing *listing) {
+        struct hfd_cacher *cacher = listing->cacher;
+        char prefix[sizeof cacher->prefix + 1];
+
+        (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
+        int r = hfd_store_request_list(cacher, prefix, *listing->start ? listing->start : NULL,
+                                       listing->revision, next_limit(listing),
+                                       hfd_cacher_now(cacher) + LIST_DEADLINE, on_page, listing);
+        if (r != 0)
+                end_requests(listing, r, NULL);
+}
+
+/* ---- building, by the timer thread ---- */
+
+bool hfd_listing_step_due_locked(struct hfd_cacher *cacher) {
+        const struct hfd_listing *listing = cacher->filling;
+
+        if (!listing)
+                return false;
+        if (listing->error != 0 || cacher->stopping)
+                return !listing->requesting;
+        return listing->first || listing->requested_all;
+}
+
+/* Removes a page that was built. Returns whether the next page must be requested now. */
+static bool remove_page(struct hfd_listing *listing) {
+        struct hfd_cacher *cacher = listing->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_listing_page *page = listing->first;
+        listing->first = page->next;
+        bool request = listing->waiting && !cacher->stopping && listing->error == 0;
+        listing->waiting = listing->waiting && !request;
+        listing->requesting |= request;
+        pthread_mutex_unlock(&cacher->mu);
+        (void)free_page(page);
+        return request;
+}
+
+void hfd_listing_step(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_listing *listing = cacher->filling;
+        struct hfd_listing_page *page = listing->first;
+        if (cacher->stopping && listing->error == 0)
+                listing->error = HF_E_CANCELED;
+        bool end = listing->error != 0 || !page;
+        if (end)
+                cacher->filling = NULL;
+        pthread_mutex_unlock(&cacher->mu);
+        if (end) {
+                assert(!listing->requesting);
+                listing->done(listing, listing->error, listing->error ? &listing->status : NULL);
+                return;
+        }
+        int r = build_objects(listing, page);
+        if (r == 0 && page->n_built == page->n && remove_page(listing))
+                request_page(listing);
+        if (r != 0) {
+                pthread_mutex_lock(&cacher->mu);
+                listing->error = r;
+                pthread_mutex_unlock(&cacher->mu);
+        }
+}
+
+int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
+                      void (*done)(struct hfd_listing *listing, int error,
+                                   const struct hf_status *status)) {
+        struct hfd_listing *listing = calloc(1, sizeof *listing);
+
+        assert(done);
+        if (!listing)
+                return -ENOMEM;
+        listing->cacher = cacher;
+        listing->replacement_epoch = replacement_epoch;
+        listing->done = done;
+        listing->requesting = true;
+        pthread_mutex_lock(&cacher->mu);
+        assert(!cacher->filling);
+        cacher->filling = listing;
+        pthread_mutex_unlock(&cacher->mu);
+        request_page(listing);
+        return 0;
+}
+
+struct hfd_listing *hfd_listing_free(struct hfd_listing *listing) {
+        if (!listing)
+                return NULL;
+        while (listing->first)
+                listing->first = free_page(listing->first);
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+                hfd_object_tree_clear(&listing->trees[i]);
+                hfd_object_tree_clear(&listing->newer[i]);
+        }
+        hfd_event_histories_done(&listing->histories);
+        hfd_object_tree_clear(&listing->unreadable);
+        free(listing);
+        return NULL;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the cache equal to the store. It lists all objects, and then watches the objects below
+ * PREFIX/ and the term records and the epoch below PREFIX.holdfast/.
+ *
+ *      IDLE --run--> RUNNING: read the epoch, [list,] watch --failure--> BACKOFF --timer--> RUNNING
+ *
+ * Reading the epoch, listing and watching are a chain of operations: the callback of each one
+ * starts the next. If the watch ends because the store is unavailable, the next watch resumes at
+ * `revision` + 1. If the store has compacted that revision or was replaced, everything is listed
+ * again. Then the watches of clients end with 410, and a new history begins.
+ *
+ * Invariants: only one operation of the chain is running at a time. A listing that began before a
+ * replacement of the store was detected is never published.
+ */
+#include "server/cacher/sync/reflector.h"
+
+#include <assert.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/cacher/cacher_private.h"
+#include "server/cacher/sync/listing.h"
+#include "server/cacher/sync/store_events.h"
+
+#define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
+#define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)
+#define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
+#define TRIM_MIN       10000 /* objects */
+
+static void read_epoch(struct hfd_cacher *cacher);
+static void begin_watch(struct hfd_cacher *cacher);
+
+/*
+ * Ends the chain after a failure. The timer restarts it after the backoff, unless the cacher is
+ * being freed. status may be NULL.
+ */
+static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_status *status,
+                       bool relist) {
+        struct hfd_reflector *reflector = &cacher->reflector;
+
+        pthread_mutex_lock(&cacher->mu);
+        assert(reflector->state == HFD_REFLECTOR_RUNNING);
+        reflector->n_listed = 0;
+        reflector->status =
+                status && *status->message ? *status : (struct hf_status){.error = error};
+        if (!*reflector->status.message)
+                (void)snprintf(reflector->status.message, sizeof reflector->status.message, "%s",
+                               hf_strerror(error));
+        reflector->relist |= relist;
+        reflector->watching = false;
+        reflector->watch_id = 0;
+        hfd_watch_lag_closed(&cacher->lag.watch);
+        reflector->state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
+        reflector->retry_at = hfd_cacher_now(cacher) + reflector->backoff;
+        reflector->backoff *= 2;
+        if (reflector->backoff > BACKOFF_MAX)
+                reflector->backoff = BACKOFF_MAX;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/* ---- the list ---- */
+
+static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
+        struct hfd_object_tree tree = *a;
+
+        *a = *b;
+        *b = tree;
+}
+
+/*
+ * Replaces the contents of the cache by the listing. The old trees are moved to the listing, so
+ * that they are freed after the lock is released. False: the store was replaced after the listing
+ * had begun.
+ */
+static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
+        if (listing->replacement_epoch != cacher->identity.replacement_epoch)
+                return false;
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
+                swap_trees(&cacher->trees[i], &listing->trees[i]);
+                swap_trees(&cacher->newer[i], &listing->newer[i]);
+        }
+        swap_trees(&cacher->unreadable, &listing->unreadable);
+        hfd_event_histories_restart(&cacher->histories, listing->revision, &listing->histories);
+        cacher->revision = listing->revision;
+        if (cacher->lag.watch.cached > cacher->revision) /* by a late event of a replaced history */
+                cacher->lag.watch = (struct hfd_watch_lag){0};
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
+        cacher->synced = true;
+        cacher->n_fills++;
+        cacher->reflector.n_listed = 0;
+        cacher->identity.replaced = cacher->identity.replacement_pending = false;
+        cacher->reflector.relist = false;
+        cacher->reflector.backoff = BACKOFF_MIN;
+        return true;
+}
+
+static void on_listed(struct hfd_listing *listing, int error, const struct hf_status *status) {
+        struct hfd_cacher *cacher = listing->cacher;
+        struct hfd_consistent_read *reached = NULL;
+        struct hfd_watcher *dirty = NULL;
+
+        if (error) {
+                const struct hf_status why = status ? *status : (struct hf_status){0};
+                hfd_listing_free(listing); /* it owns status */
+                fail_chain(cacher, error, &why, true);
+                return;
+        }
+        pthread_mutex_lock(&cacher->mu);
+        bool published = publish_locked(cacher, listing);
+        if (published) {
+                hfd_watchers_expire_locked(cacher, &dirty);
+                reached = hfd_consistent_reads_remove_reached_locked(cacher);
+                pthread_cond_broadcast(&cacher->cond);
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_consistent_reads_call_ready(reached);
+        hfd_watchers_deliver(dirty);
+        size_t n_keys = listing->n_keys;
+        hfd_listing_free(listing); /* it now contains the replaced trees */
+        if (n_keys > TRIM_MIN)
+                (void)malloc_trim(0); /* the memory of the pages and of the replaced trees */
+        if (published)
+                begin_watch(cacher);
+        else
+                read_epoch(cacher);
+}
+
+void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n) {
+        struct hfd_reflector *reflector = &cacher->reflector;
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        reflector->n_listed = n;
+        if (n > reflector->n_listed_max) {
+                reflector->n_listed_max = n;
+                reflector->progress_at = now;
+        }
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/* ---- events of the watch ---- */
+
+static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
+        struct hfd_cacher *cacher = ctx;
+        struct hfd_event_batch batch;
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        hfd_store_events_apply(cacher, events, n, &batch);
+        pthread_mutex_lock(&cacher->mu);
+        if (!batch.complete)
+                cacher->reflector.relist = true;
+        else if (batch.lease_acquired)
+                hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
+        uint64_t cancel = batch.complete ? 0 : cacher->reflector.watch_id;
+        cacher->reflector.backoff = BACKOFF_MIN;
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, now);
+        struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
+        pthread_mutex_unlock(&cacher->mu);
+        atomic_store(&cacher->requests.last_contact, now);
+        bool epoch_written = batch.epoch_written;
+        hfd_consistent_reads_call_ready(reached);
+        hfd_store_events_deliver(&batch);
+        if (cancel)
+                cacher->store->ops->watch_cancel(cacher->store, cancel);
+        if (epoch_written)
+                hfd_store_identity_epoch_written(cacher);
+}
+
+static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
+        struct hfd_cacher *cacher = ctx;
+
+        hf_log(&cacher->host->log, HF_LOG_DEBUG, "cacher", "the watch of the store ended: %s",
+               status && *status->message ? status->message : hf_strerror(error));
+        fail_chain(cacher, error, status, error == HF_E_GONE);
+}
+
+/* ---- the chain ---- */
+
+static void begin_watch(struct hfd_cacher *cacher) {
+        static const struct hfd_watch_handler handler = {on_events, on_watch_end};
+        struct hfd_reflector *reflector = &cacher->reflector;
+        char begin[sizeof cacher->prefix + 1], end[sizeof cacher->prefix + 1];
+        uint64_t id = 0;
+
+        /*
+         * '.' sorts right before '/', and '0' right after it. So the range contains the objects
+         * below PREFIX/, and the term records and the epoch below PREFIX.holdfast/.
+         */
+        (void)snprintf(begin, sizeof begin, "%s.", cacher->prefix);
+        (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
+        pthread_mutex_lock(&cacher->mu);
+        reflector->watching = true;
+        uint64_t watch_number = ++reflector->n_watches;
+        uint64_t from = cacher->revision + 1;
+        pthread_mutex_unlock(&cacher->mu);
+        int r = cacher->store->ops->watch(cacher->store, begin, end, from, &handler, cacher, &id);
+        if (r != 0) {
+                fail_chain(cacher, r, NULL, false);
+                return;
+        }
+        /*
+         * The watch may have ended already, and another one may have begun. Then this ID is no
+         * longer valid and must not be stored. Canceling it below has no effect.
+         */
+        pthread_mutex_lock(&cacher->mu);
+        if (reflector->watching && reflector->n_watches == watch_number) {
+                reflector->watch_id = id;
+                hfd_watch_lag_opened(&cacher->lag.watch, hfd_cacher_now(cacher));
+                pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
+        }
+        /* Another thread may have tried to cancel the watch before its ID was stored. */
+        bool must_cancel = cacher->stopping || reflector->relist;
+        pthread_mutex_unlock(&cacher->mu);
+        if (must_cancel)
+                cacher->store->ops->watch_cancel(cacher->store, id);
+}
+
+static void begin_list(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        unsigned long replacement_epoch = cacher->identity.replacement_epoch;
+        pthread_mutex_unlock(&cacher->mu);
+        int r = hfd_listing_start(cacher, replacement_epoch, on_listed);
+        if (r != 0)
+                fail_chain(cacher, r, NULL, true);
+}
+
+/*
+ * The epoch shows whether the store was replaced since the last watch. A list is then necessary,
+ * because the watch cannot resume in another history.
+ */
+static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_cacher *cacher = ctx;
+
+        if (reply->error) {
+                fail_chain(cacher, reply->error, &reply->status, false);
+                return;
+        }
+        if (hfd_store_identity_epoch_changed(cacher, reply->n_kvs ? reply->kvs[0].value : NULL))
+                hfd_store_identity_replaced(cacher, "the epoch key changed");
+        pthread_mutex_lock(&cacher->mu);
+        bool relist = cacher->reflector.relist;
+        pthread_mutex_unlock(&cacher->mu);
+        if (relist)
+                begin_list(cacher);
+        else
+                begin_watch(cacher);
+}
+
+static void read_epoch(struct hfd_cacher *cacher) {
+        char key[HFD_KEY_MAX];
+        int r = hfd_store_identity_epoch_key(cacher, key);
+
+        if (r == 0)
+                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + EPOCH_DEADLINE,
+                                          on_epoch, cacher);
+        if (r != 0)
+                fail_chain(cacher, r, NULL, false);
+}
+
+void hfd_reflector_run(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool start = !cacher->stopping && cacher->reflector.state != HFD_REFLECTOR_RUNNING;
+        if (start)
+                cacher->reflector.state = HFD_REFLECTOR_RUNNING;
+        if (cacher->reflector.backoff == 0)
+                cacher->reflector.backoff = BACKOFF_MIN;
+        pthread_mutex_unlock(&cacher->mu);
+        if (start)
+                read_epoch(cacher);
+}
+
+void hfd_reflector_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel) {
+        cacher->reflector.relist = true;
+        *ret_cancel = cacher->reflector.watch_id;
+        if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
+                cacher->reflector.retry_at = 0;
+        pthread_cond_broadcast(&cacher->cond);
+}
+
+void hfd_reflector_stop(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        cacher->stopping = true;
+        uint64_t id = cacher->reflector.watch_id;
+        if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
+                cacher->reflector.state = HFD_REFLECTOR_IDLE;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
+        if (id)
+                cacher->store->ops->watch_cancel(cacher->store, id);
+        /* This wait is bounded: a request ends by its deadline, and a canceled watch ends soon. */
+        pthread_mutex_lock(&cacher->mu);
+        while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
+                pthread_cond_wait(&cacher->cond, &cacher->mu);
+        pthread_mutex_unlock(&cacher->mu);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events are applied in two steps. Everything that may take long, such as creating the objects, is
+ * prepared without the lock. Then the events of one revision are applied under one lock.
+ *
+ * Invariant: `revision` changes under the same lock as the objects. So what a reader sees at a
+ * revision contains all changes of that revision and no later one, even if another program writes
+ * several objects in one transaction.
+ */
+#include "server/cacher/sync/store_events.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cacher/cacher_private.h"
+#include "server/cacher/sync/stored_value.h"
+#include "server/resources/object_key.h"
+
+struct hfd_prepared_event {
+        const struct hfd_resource *resource; /* NULL: the event does not concern an object */
+        const char *path;                    /* borrowed from the event */
+        struct hfd_object *object;           /* owned; the new version; NULL = none */
+        struct hfd_object *placeholder;      /* owned; the new value is not a valid object */
+        /* Owned; several watchers get this object, so its frames are shared while delivering. */
+        struct hfd_object *delivered;
+};
+
+/* ---- preparing ---- */
+
+static bool is_epoch_written(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+        char key[HFD_KEY_MAX];
+
+        return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
+               strcmp(key, event->kv.key) == 0;
+}
+
+/* Whether the event is a term record that names a new holder of a Lease. */
+static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+        const struct hf__buf *value = event->kv.value;
+
+        return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
+               hfd_key_is_term_record(event->kv.key, cacher->prefix);
+}
+
+/*
+ * Returns the object that a put event contains. If a write of this instance stored it, the object
+ * already exists as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory, or not
+ * a valid object.
+ */
+static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
+                                         const struct hfd_resource *resource, const char *path,
+                                         const struct hfd_kv *kv) {
+        struct hfd_object *object = NULL;
+
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_object *newer =
+                hfd_object_tree_find(&cacher->newer[hfd_resource_index(resource)], path);
+        if (newer && newer->revision == kv->mod_revision)
+                object = hfd_object_ref(newer);
+        pthread_mutex_unlock(&cacher->mu);
+        return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
+}
+
+/* False: out of memory. */
+static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
+                          struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
+        if (event->type != HFD_WATCH_PROGRESS)
+                prepared->resource =
+                        hfd_object_key_parse(cacher->prefix, event->kv.key, &prepared->path);
+        if (!prepared->resource) {
+                batch->epoch_written |= is_epoch_written(cacher, event);
+                batch->lease_acquired |= is_lease_acquired(cacher, event);
+                return true;
+        }
+        if (event->type != HFD_WATCH_PUT)
+                return true;
+        prepared->object = get_put_object(cacher, prepared->resource, prepared->path, &event->kv);
+        /* An invalid value also replaces the object: the old version must not be served. */
+        if (!prepared->object)
+                prepared->placeholder =
+                        hfd_stored_value_placeholder(cacher, prepared->resource, &event->kv);
+        return prepared->object || prepared->placeholder;
+}
+
+/* ---- applying ---- */
+
+/*
+ * Puts object into the tree and fills in change, which consumes the reference to object. False: out
+ * of memory.
+ */
+static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
+                       struct hfd_change *change) {
+        change->object = object;
+        if (hfd_object_tree_put(tree, hfd_object_ref(object), &change->before) != 0) {
+                hfd_object_unref(object);
+                return false;
+        }
+        change->type = change->before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
+        return true;
+}
+
+/*
+ * Removes the object at path and fills in change. If the tree does not contain the path,
+ * change->object stays NULL. False: out of memory.
+ */
+static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
+                          struct hfd_change *change) {
+        if (hfd_object_tree_remove(tree, path, &change->before) != 0)
+                return false;
+        if (!change->before)
+                return true;
+        change->type = HF_EVENT_DELETED;
+        change->object = hfd_object_at(change->before, revision);
+        if (!change->object)
+                hfd_object_unref(change->before);
+        return change->object != NULL;
+}
+
+/* The watch has delivered this revision of path, so writes no longer need an earlier version. */
+static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
+                                uint64_t revision) {
+        const struct hfd_object *object = hfd_object_tree_find(newer, path);
+        struct hfd_object *old = NULL;
+
+        if (object && object->revision <= revision)
+                (void)hfd_object_tree_remove(newer, path, &old); /* it is in no snapshot */
+        hfd_object_unref(old);
+}
+
+/*
+ * Applies one event to the tree, the history and the watchers. Consumes prepared->object and
+ * prepared->placeholder. False: out of memory, so the cache must be filled again.
+ */
+static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
+                               struct hfd_prepared_event *prepared, hf_nsec now,
+                               struct hfd_watcher **dirty) {
+        size_t index = hfd_resource_index(prepared->resource);
+        struct hfd_object_tree *tree = &cacher->trees[index];
+        struct hfd_object *object = prepared->object, *placeholder = prepared->placeholder;
+        struct hfd_change change = {0};
+
+        prepared->object = prepared->placeholder = NULL; /* consumed */
+        forget_newer_locked(&cacher->newer[index], prepared->path, event->kv.mod_revision);
+        bool good =
+                hfd_stored_value_set_placeholder(&cacher->unreadable, event->kv.key, placeholder);
+        if (!good)
+                hfd_object_unref(object);
+        else if (object)
+                good = put_locked(tree, object, &change);
+        else
+                good = remove_locked(tree, prepared->path, event->kv.mod_revision, &change);
+        if (!good || !change.object)
+                return good;
+        if (hfd_watchers_queue_change_locked(cacher, &change, dirty) > 1)
+                prepared->delivered = hfd_object_ref(change.object);
+        hfd_event_history_add(&cacher->histories, change, tree, now);
+        return true;
+}
+
+/*
+ * Applies events of one revision. If memory runs out among them, the cache contains only a part of
+ * the revision until it has been filled again, which the caller must request.
+ */
+static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_event *events,
+                           struct hfd_prepared_event *prepared, size_t n,
+                           struct hfd_watcher **dirty) {
+        struct hfd_history_garbage garbage;
+        hf_nsec now = hfd_cacher_now(cacher);
+        bool good = true, trimmed = false;
+
+        garbage.n = garbage.n_states = 0;
+        pthread_mutex_lock(&cacher->mu);
+        hf_nsec due = cacher->histories.due;
+        for (size_t i = 0; i < n && good; i++)
+                if (prepared[i].resource)
+                        good = apply_event_locked(cacher, &events[i], &prepared[i], now, dirty);
+        if (good && events[0].revision > cacher->revision)
+                cacher->revision = events[0].revision;
+        if (cacher->histories.due < due)
+                pthread_cond_broadcast(&cacher->cond); /* the timer may be waiting for longer */
+        while (!trimmed) {
+                trimmed = hfd_event_histories_trim(&cacher->histories, now, &garbage);
+                pthread_mutex_unlock(&cacher->mu);
+                hfd_history_garbage_free(&garbage);
+                if (!trimmed)
+                        pthread_mutex_lock(&cacher->mu);
+        }
+        return good;
+}
+
+void hfd_store_events_apply(struct hfd_cacher *cacher, const struct hfd_watch_event *events,
+                            size_t n, struct hfd_event_batch *ret_batch) {
+        struct hfd_prepared_event *prepared = calloc(n, sizeof *prepared);
+        size_t n_revision;
+
+        assert(n > 0);
+        *ret_batch = (struct hfd_event_batch){.prepared = prepared,
+                                              .n = prepared ? n : 0,
+                                              .complete = prepared != NULL};
+        for (size_t i = 0; i < n && ret_batch->complete; i++)
+                ret_batch->complete = prepare_event(cacher, &events[i], ret_batch, &prepared[i]);
+        for (size_t i = 0; i < n && ret_batch->complete; i += n_revision) {
+                n_revision = 1;
+                while (i + n_revision < n && events[i + n_revision].revision == events[i].revision)
+                        n_revision++;
+                ret_batch->complete = apply_revision(cacher, &events[i], &prepared[i], n_revision,
+                                                     &ret_batch->dirty);
+        }
+}
+
+void hfd_store_events_deliver(struct hfd_event_batch *batch) {
+        for (size_t i = 0; i < batch->n; i++)
+                if (batch->prepared[i].delivered)
+                        hfd_object_share_frames(batch->prepared[i].delivered);
+        hfd_watchers_deliver(batch->dirty);
+        for (size_t i = 0; i < batch->n; i++) {
+                struct hfd_prepared_event *prepared = &batch->prepared[i];
+                if (prepared->delivered)
+                        hfd_object_unshare_frames(prepared->delivered);
+                hfd_object_unref(prepared->delivered);
+                hfd_object_unref(prepared->object); /* not consumed if memory ran out */
+                hfd_object_unref(prepared->placeholder);
+        }
+        free(batch->prepared);
+        *batch = (struct hfd_event_batch){0};
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From HTTP to the registry and back:
+ *
+ *      hfd_rest_handle -> handle_resource -> fill_request -> hfd_registry_serve
+ *                                                            ... on_done -> send_response
+ *
+ * With a large body, a thread of the pool continues from fill_request on.
+ *
+ * handle_resource creates the struct hfd_rest_request, which owns everything that the registry
+ * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
+ * rest_watch.c handles watches instead, and rest_list.c sends large lists.
+ *
+ * Invariant: exactly one response is sent for each request. A request that fill_request refuses
+ * gets its response at once and never reaches the registry.
+ */
+#include "server/handlers/rest/rest.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/filters/request_context.h"
+#include "server/handlers/discovery.h"
+#include "server/handlers/negotiation.h"
+#include "server/handlers/protobuf_body.h"
+#include "server/handlers/rest/rest_list.h"
+#include "server/handlers/rest/rest_watch.h"
+#include "server/registry/large_work.h"
+#include "server/work/work_pool.h"
+
+#define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
+
+/* ---- responses ---- */
+
+/* The registry calls this once, when it has handled the request. Thread: any. */
+static void on_done(struct hfd_request *request, const struct hfd_response *response) {
+        struct hfd_rest_request *rest = (struct hfd_rest_request *)request;
+        bool failed = response->status.error != 0;
+
+        if (request->list_body) {
+                hfd_rest_list_send(rest, request->list_body);
+                return;
+        }
+        hfd_rest_respond(rest->http_request, response,
+                         failed ? NULL : request->options.unknown_fields);
+        hfd_rest_free(rest);
+}
+
+/* ---- a request for a resource ---- */
+
+static bool set_verb(struct hfd_request *request, const char *verb) {
+        static const struct {
+                const char *name;
+                enum hfd_verb verb;
+        } verbs[] = {{"get", HFD_GET},           {"list", HFD_LIST},
+                     {"watch", HFD_WATCH},       {"create", HFD_CREATE},
+                     {"update", HFD_UPDATE},     {"patch", HFD_PATCH},
+                     {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
+
+        for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+                if (strcmp(verbs[i].name, verb) == 0) {
+                        request->verb = verbs[i].verb;
+                        return true;
+                }
+        return false;
+}
+
+/* Whether the path allows the verb: a create has no name, and only reads may span namespaces. */
+static bool is_verb_allowed(const struct hfd_request *request,
+                            const struct hfd_request_info *info) {
+        bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH;
+
+        if (request->resource->namespaced && !*info->ns && !many)
+                return false;
+        if (request->subresource != HFD_SUB_NONE)
+                return request->verb == HFD_GET || request->verb == HFD_UPDATE ||
+                       request->verb == HFD_PATCH;
+        if (request->verb == HFD_CREATE)
+                return !*info->name;
+        if (request->verb == HFD_UPDATE || request->verb == HFD_PATCH)
+                return *info->name;
+        return true;
+}
+
+/* Sets resource, subresource, verb and names. False: response is the error (404, 405). */
+static bool resolve_request_info(struct hfd_request *request, const struct hfd_request_info *info,
+                                 struct hfd_response *response) {
+        request->resource = hfd_resource_find(info->group, info->version, info->resource);
+        if (!request->resource || (*info->ns && !request->resource->namespaced) ||
+            !hfd_resource_subresource(request->resource, info->subresource,
+                                      &request->subresource)) {
+                hfd_response_no_such_resource(response);
+                return false;
+        }
+        if (!set_verb(request, info->verb) || !is_verb_allowed(request, info)) {
+                hfd_response_not_allowed(response);
+                return false;
+        }
+        assert(strlen(info->ns) < sizeof request->ns && strlen(info->name) < sizeof request->name);
+        (void)stpcpy(request->ns, info->ns);
+        (void)stpcpy(request->name, info->name);
+        return true;
+}
+
+/* Converts a protobuf body to JSON. False: response is the error (400, 415, 500). */
+static bool decode_body(struct hfd_rest_request *rest, bool is_delete,
+                        struct hfd_response *response) {
+        struct hfd_request *request = &rest->request;
+        const char *type = hfd_http_request_header(rest->http_request, "content-type");
+        struct hf__json *json = NULL;
+        bool protobuf;
+
+        if (!hfd_negotiate_body(request->resource, type, &protobuf, response))
+                return false;
+        if (!protobuf)
+                return true;
+        int r = hfd_protobuf_to_json(request->resource, is_delete, request->body, request->n_body,
+                                     &json);
+        if (r == 0) {
+                hf__json_print(json, &rest->translated);
+                r = rest->translated.error;
+        }
+        hf__json_free(json);
+        if (r == HF_E_INVALID)
+                hfd_response_bad_request(response,
+                                         "the object provided is unrecognized (must be of type "
+                                         "%s): malformed protobuf",
+                                         request->resource->kind);
+        else if (r != 0)
+                hfd_response_no_memory(response);
+        request->body = rest->translated.data;
+        request->n_body = rest->translated.n;
+        return r == 0;
+}
+
+/* text: the value of the header. False: response is the error (400, 500). */
+static bool parse_fence(struct hfd_rest_request *rest, const char *text,
+                        struct hfd_response *response) {
+        rest->fence = malloc(sizeof *rest->fence);
+        if (!rest->fence) {
+                hfd_response_no_memory(response);
+                return false;
+        }
+        if (hf_fence_parse(text, strlen(text), rest->fence) != 0) {
+                hfd_response_bad_request(response,
+                                         "the header " HF_FENCE_HEADER
+                                         " is malformed: namespace/name;term;identity is expected");
+                return false;
+        }
+        rest->request.fence = rest->fence;
+        return true;
+}
+
+/*
+ * Checks everything about the request that does not depend on the stored object. A client sees only
+ * the first failure, so the order of the checks matters. False: response is the error.
+ */
+static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request_info *info,
+                         struct hfd_response *response) {
+        struct hfd_http_request *http_request = rest->http_request;
+        struct hfd_request *request = &rest->request;
+        const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
+
+        if (!resolve_request_info(request, info, response))
+                return false;
+        bool is_delete = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY,
+             is_patch = request->verb == HFD_PATCH;
+        request->body = hfd_http_request_body(http_request, &request->n_body);
+        request->deadline = hfd_registry_now(rest->registry) + (request->verb == HFD_DELETE_MANY
+                                                                        ? HFD_REGISTRY_MANY_DEADLINE
+                                                                        : HFD_REGISTRY_DEADLINE);
+        if (!hfd_negotiate_format(request, hfd_http_request_header(http_request, "accept"),
+                                  response))
+                return false;
+        /* The body of a delete is optional. */
+        bool has_body = request->verb == HFD_CREATE || request->verb == HFD_UPDATE ||
+                        (is_delete && request->n_body > 0);
+        if (has_body && !decode_body(rest, is_delete, response))
+                return false;
+        if (is_patch &&
+            !hfd_negotiate_patch(request, hfd_http_request_header(http_request, "content-type"),
+                                 response))
+                return false;
+        /* Only writes are fenced; a read ignores the header. */
+        if (fence && (has_body || is_delete || is_patch) && !parse_fence(rest, fence, response))
+                return false;
+        return hfd_options_parse(request, hfd_http_request_query(http_request), response);
+}
+
+/* Passes the request to the registry, or responds. Frees rest. */
+static void serve_resource(struct hfd_rest_request *rest) {
+        struct hfd_response response = {0};
+
+        bool filled = fill_request(rest, hfd_request_info(rest->http_request), &response);
+        if (filled && rest->request.verb == HFD_LIST && !hfd_rest_list_prepare(rest)) {
+                hfd_response_no_memory(&response);
+                filled = false;
+        }
+        if (!filled) {
+                hfd_rest_respond(rest->http_request, &response, NULL);
+                hfd_response_done(&response);
+                hfd_rest_free(rest);
+                return;
+        }
+        if (rest->request.verb == HFD_WATCH)
+                hfd_rest_watch(rest);
+        else
+                hfd_registry_serve(rest->registry, &rest->request);
+}
+
+/* ---- large bodies ---- */
+
+/* Responds that the pool does not take the request (r), and frees rest. */
+static void refuse_large(struct hfd_rest_request *rest, int r) {
+        struct hfd_response response = {0};
+
+        hfd_large_work_refuse(r, &response);
+        hfd_rest_respond(rest->http_request, &response, NULL);
+        hfd_response_done(&response);
+        hfd_rest_free(rest);
+}
+
+static enum hfd_work_result serve_step(struct hfd_work_task *task) {
+        struct hfd_rest_request *rest =
+                (struct hfd_rest_request *)((char *)task - offsetof(struct hfd_rest_request, task));
+
+        rest->request.on_pool = true;
+        if (hfd_work_is_cancelled(rest->registry->work, task) ||
+            atomic_load_explicit(rest->request.abandoned, memory_order_relaxed))
+                refuse_large(rest, HF_E_CANCELED);
+        else
+                serve_resource(rest);
+        return HFD_WORK_DONE;
+}
+
+/*
+ * Decodes and serves a request with a large body on the pool of threads, because the worker's other
+ * connections would wait.
+ */
+static void serve_on_pool(struct hfd_rest_request *rest) {
+        int r;
+
+        rest->task = (struct hfd_work_task){.step = serve_step, .owner = rest->request.owner};
+        r = hfd_large_work_submit(rest->registry, &rest->task, true);
+        if (r != 0)
+                refuse_large(rest, r);
+}
+
+/* Consumes the caller's reference to the HTTP request. */
+static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
+                            const struct hfd_request_info *info) {
+        struct hfd_rest_request *rest = malloc(sizeof *rest);
+        struct hfd_response response = {0};
+        size_t n_body;
+
+        if (!rest) {
+                hfd_response_no_memory(&response);
+                hfd_rest_respond(http_request, &response, NULL);
+                hfd_response_done(&response);
+                hfd_http_request_unref(http_request);
+                return;
+        }
+        *rest = (struct hfd_rest_request){.request.done = on_done,
+                                          .registry = registry,
+                                          .http_request = http_request};
+        rest->request.owner = hfd_work_owner(hfd_request_context(http_request)->user);
+        rest->request.abandoned = &hfd_request_context(http_request)->finished;
+        (void)hfd_http_request_body(http_request, &n_body);
+        if (n_body > HFD_LARGE_BODY && info->mutating)
+                serve_on_pool(rest);
+        else
+                serve_resource(rest);
+}
+
+void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {
+        const struct hfd_request_info *info = hfd_request_info(http_request);
+
+        assert(ctx && info);
+        if (info->is_resource)
+                handle_resource(ctx, http_request, info);
+        else
+                hfd_discovery_handle(http_request);
+}

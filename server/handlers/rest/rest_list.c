@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A large list over HTTP. Its pieces are made on the pool of threads, and only while fewer than
+ * HFD_UNSENT_STREAM bytes of it wait to be sent. So a list of any size holds little memory, and a
+ * client that does not read keeps no thread busy.
+ *
+ *      send -> step: makes pieces until enough wait -> idle --the worker has sent some--> step ...
+ *                                                          --the client has left--------> last step
+ *
+ * Lifetime. The stream is the handler context of the HTTP request, so it lives as long as callbacks
+ * of the request may come. From send on it owns rest, which holds a reference to the request. The
+ * last step drops it. After that, a submit by a late callback does nothing (work_pool.h).
+ *
+ * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
+ * submit the task.
+ */
+#include "server/handlers/rest/rest_list.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/filters/request_context.h"
+#include "server/filters/unsent.h"
+#include "server/handlers/negotiation.h"
+#include "server/registry/list/list_body.h"
+#include "server/work/work_pool.h"
+
+/* Chunks that one step makes, if that only means to copy them. */
+#define STEP_CHUNKS 4
+
+struct hfd_rest_list {
+        struct hfd_work_task task; /* first member: step casts it back to the stream */
+        struct hfd_work_pool *pool;
+        atomic_bool gone;    /* the client has left */
+        atomic_bool started; /* the task may be submitted */
+
+        /* From send on, these belong to the thread that runs a step. */
+        struct hfd_rest_request *rest; /* owned */
+        struct hfd_list_body *body;    /* owned */
+        bool streaming;                /* the head was sent */
+        bool pretty;                   /* collect the pieces, to send them indented */
+        struct hf__strbuf collected;   /* owned */
+};
+
+static void list_free(void *ctx) {
+        struct hfd_rest_list *list = ctx;
+
+        assert(!list->rest && !list->body);
+        free(list);
+}
+
+/* Also called for a small list, which was answered without the task. Thread: worker. */
+static void on_drained(void *ctx) {
+        struct hfd_rest_list *list = ctx;
+
+        if (atomic_load_explicit(&list->started, memory_order_acquire))
+                (void)hfd_work_submit(list->pool, &list->task);
+}
+
+/* Thread: worker. */
+static void on_gone(void *ctx) {
+        struct hfd_rest_list *list = ctx;
+
+        atomic_store_explicit(&list->gone, true, memory_order_relaxed);
+        if (atomic_load_explicit(&list->started, memory_order_acquire))
+                (void)hfd_work_submit(list->pool, &list->task);
+}
+
+/* ---- steps ---- */
+
+/* The end, in either way. The last reference to the HTTP request may go here, and the stream with
+ * it. */
+static enum hfd_work_result finish(struct hfd_rest_list *list) {
+        struct hfd_rest_request *rest = list->rest;
+
+        list->body = hfd_list_body_free(list->body);
+        list->rest = NULL;
+        hf__strbuf_done(&list->collected);
+        hfd_rest_free(rest);
+        return HFD_WORK_DONE;
+}
+
+static enum hfd_work_result fail(struct hfd_rest_list *list) {
+        struct hfd_http_request *http_request = list->rest->http_request;
+        struct hfd_response response = {0};
+
+        if (list->streaming) {
+                hfd_http_request_cut(http_request); /* half a list must not look complete */
+        } else {
+                hfd_response_no_memory(&response);
+                hfd_rest_respond(http_request, &response, NULL);
+                hfd_response_done(&response);
+        }
+        return finish(list);
+}
+
+/* Nothing was sent yet, and nothing will be: the client has left, or the server stops. */
+static enum hfd_work_result finish_unavailable(struct hfd_rest_list *list) {
+        struct hfd_response response = {0};
+
+        hfd_response_store_error(&response, HF_E_CANCELED, NULL);
+        hfd_rest_respond(list->rest->http_request, &response, NULL);
+        hfd_response_done(&response);
+        return finish(list);
+}
+
+/* 0, -ENOMEM, or what hfd_http_request_push returns. */
+static int send_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
+        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
+        struct hfd_http_request *http_request = list->rest->http_request;
+
+        if (!list->streaming)
+                hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
+        list->streaming = true;
+        return hfd_http_request_push(http_request, piece);
+}
+
+/* Sends what was collected as it is: it has become too large to be indented. */
+static int give_up_pretty(struct hfd_rest_list *list) {
+        struct hf__buf *piece = hf__strbuf_to_buf(&list->collected);
+        int r = piece ? send_piece(list, piece) : -ENOMEM;
+
+        hf__buf_unref(piece);
+        hf__strbuf_done(&list->collected);
+        list->pretty = false;
+        return r;
+}
+
+static int take_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
+        if (!list->pretty)
+                return send_piece(list, piece);
+        hf__strbuf_add(&list->collected, piece->data, piece->n);
+        if (list->collected.error != 0)
+                return list->collected.error;
+        return list->collected.n > HFD_REST_PRETTY_MAX ? give_up_pretty(list) : 0;
+}
+
+static enum hfd_work_result finish_well(struct hfd_rest_list *list) {
+        struct hfd_response response = {0};
+
+        if (list->pretty) {
+                hfd_response_ok(&response, 200, hf__strbuf_to_buf(&list->collected));
+                hfd_rest_respond(list->rest->http_request, &response, NULL);
+                hfd_response_done(&response);
+        } else {
+                hfd_http_request_end(list->rest->http_request);
+        }
+        return finish(list);
+}
+
+static enum hfd_work_result step(struct hfd_work_task *task) {
+        struct hfd_rest_list *list = (struct hfd_rest_list *)task;
+        const struct hfd_request *request = &list->rest->request;
+        bool copies = request->format == HFD_AS_JSON && !request->options.labels.n &&
+                      !request->options.fields.n;
+        int n = copies && !list->pretty ? STEP_CHUNKS : 1;
+
+        if (atomic_load_explicit(&list->gone, memory_order_relaxed) ||
+            hfd_work_is_cancelled(list->pool, task))
+                return list->streaming ? fail(list) : finish_unavailable(list);
+        while (n-- > 0) {
+                struct hf__buf *piece;
+                bool ended;
+
+                if (list->streaming &&
+                    hfd_http_request_unsent(list->rest->http_request) >= HFD_UNSENT_STREAM)
+                        return HFD_WORK_IDLE;
+                int r = hfd_list_body_next(list->body, &piece, &ended);
+                if (r == 0 && piece)
+                        r = take_piece(list, piece);
+                hf__buf_unref(piece);
+                if (r != 0)
+                        return fail(list);
+                if (ended)
+                        return finish_well(list);
+        }
+        return HFD_WORK_MORE;
+}
+
+/* ---- start ---- */
+
+bool hfd_rest_list_prepare(struct hfd_rest_request *rest) {
+        struct hfd_http_request *http_request = rest->http_request;
+        struct hfd_rest_list *list = calloc(1, sizeof *list);
+
+        assert(rest->request.verb == HFD_LIST && !rest->list);
+        if (!list)
+                return false;
+        list->task = (struct hfd_work_task){.step = step, .owner = rest->request.owner};
+        list->pool = rest->registry->work;
+        rest->list = list;
+        rest->request.abandoned = &list->gone;
+        rest->request.takes_list_body = strcmp(hfd_http_request_method(http_request), "HEAD") != 0;
+        hfd_http_request_set_handler_context(http_request, list, list_free);
+        hfd_http_request_on_gone(http_request, on_gone, list);
+        hfd_http_request_on_drained(http_request, HFD_UNSENT_STREAM / 2, on_drained, list);
+        return true;
+}
+
+void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *body) {
+        struct hfd_rest_list *list = rest->list;
+        struct hfd_http_request *http_request = rest->http_request;
+
+        assert(list && !list->rest);
+        list->rest = rest;
+        list->body = body;
+        list->pretty = hfd_negotiate_pretty(hfd_http_request_query(http_request),
+                                            hfd_http_request_header(http_request, "user-agent"));
+        atomic_store_explicit(&list->started, true, memory_order_release);
+        if (!hfd_work_submit(list->pool, &list->task))
+                (void)finish_unavailable(list); /* the pool has stopped: no step runs */
+}

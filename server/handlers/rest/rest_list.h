@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Sends a large list while its client reads it. Used by rest.c. */
+#include "server/handlers/rest/rest_request.h"
+
+struct hfd_list_body;
+
+/*
+ * Prepares rest for a list: its request may be answered with a body that is made piece by piece,
+ * and notices when the client leaves. False: out of memory. Thread: worker, within the handler.
+ */
+bool hfd_rest_list_prepare(struct hfd_rest_request *rest);
+/*
+ * Responds 200 with body. Takes ownership of rest, which was prepared, and of body. Thread: any;
+ * does not block.
+ */
+void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *body);

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A watch over HTTP. Each event is sent as a frame, one line of JSON. All watches that receive
+ * plain objects share one frame per event.
+ *
+ *      wait (sendInitialEvents) -> open -> send the initial events -> live -> end
+ *
+ * Initial events. The watcher has a snapshot of the objects that exist. Their frames are made on
+ * the pool of threads, in chunks that all watches of the same state share (rendering.h), and only
+ * while few bytes wait to be sent. Meanwhile the changes wait in the watcher. So a client that does
+ * not read costs a cursor and one chunk.
+ *
+ * Live events. If more than WINDOW bytes wait to be sent, the stream is not ready, and the changes
+ * wait in the watcher, which ends the watch if there are too many. Once the worker has sent enough,
+ * the task resumes the watcher.
+ *
+ * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
+ * reference to that request. rest holds a reference, and is freed when its last user lets go of it:
+ * the watcher after its last call, on_end, and the task after its last step. on_end submits that
+ * step. So on_gone may cancel the watcher at any time.
+ */
+#include "server/handlers/rest/rest_watch.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/cacher/consistent_read.h"
+#include "server/cacher/watcher.h"
+#include "server/registry/list/rendering.h"
+#include "server/registry/list/table.h"
+#include "server/work/work_pool.h"
+
+/* Bytes. Two chunks of initial events: one is sent while the next one is made. */
+#define WINDOW ((size_t)64 << 10)
+
+/* How long a watch waits for a revision that its client names. Kubernetes waits as long. */
+#define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
+
+/* The initial events that remain to be sent. Only a step of the task uses it. */
+struct initial {
+        struct hfd_rendering *rendering; /* owned reference */
+        struct hfd_rendering_cursor cursor;
+        uint64_t revision; /* of the snapshot */
+};
+
+struct stream {
+        struct hfd_work_task task;             /* first member: step casts it back to the stream */
+        struct hfd_work_pool *work;            /* borrowed */
+        struct hfd_rest_request *rest;         /* owned by n_users; see above */
+        struct hfd_http_request *http_request; /* borrowed: it owns the stream */
+        _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
+        struct initial *initial;               /* owned; NULL = all were sent, or there are none */
+        atomic_int n_users;                    /* of rest */
+        atomic_bool gone;                      /* the client has left */
+        atomic_bool ended;                     /* on_end was called */
+        atomic_bool paused; /* the watcher has changes, and waits until bytes were sent */
+};
+
+/* The wait at the start of a watch with sendInitialEvents. */
+struct wait {
+        struct hfd_consistent_read read; /* first member: ready casts it back */
+        struct stream *stream;           /* borrowed: rest keeps it alive */
+};
+
+static void initial_done(struct stream *stream) {
+        if (!stream->initial)
+                return;
+        hfd_rendering_unref(stream->initial->rendering);
+        free(stream->initial);
+        stream->initial = NULL;
+}
+
+static void stream_free(void *ctx) {
+        struct stream *stream = ctx;
+
+        initial_done(stream);
+        hfd_watcher_unref(atomic_load(&stream->watcher));
+        free(stream);
+}
+
+/* This may drop the last reference of the HTTP request, and so free the stream. */
+static void drop_rest(struct stream *stream) {
+        if (atomic_fetch_sub(&stream->n_users, 1) == 1)
+                hfd_rest_free(stream->rest);
+}
+
+/* ---- frames ---- */
+
+/*
+ * Makes a frame for an object that was converted for this watch. Takes ownership of object, which
+ * may be NULL. NULL = out of memory.
+ */
+static struct hf__buf *make_frame(enum hf_event_type type, struct hf__buf *object) {
+        struct hf__strbuf s = {0};
+
+        if (!object)
+                return NULL;
+        hf__strbuf_printf(&s, "{\"type\":\"%s\",\"object\":", hfd_event_type_name(type));
+        hf__strbuf_add(&s, object->data, object->n);
+        hf__strbuf_puts(&s, "}\n");
+        struct hf__buf *frame = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        hf__buf_unref(object);
+        return frame;
+}
+
+/*
+ * Appends an object that has only a resourceVersion. initial_end: its annotation says that it
+ * follows the last initial event.
+ */
+static void put_bookmark_object(struct hf__strbuf *s, const char *kind, const char *version,
+                                uint64_t revision, bool initial_end) {
+        hf__strbuf_printf(s,
+                          "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{"
+                          "\"resourceVersion\":\"%" PRIu64 "\"%s}}",
+                          kind, version, revision,
+                          initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+                                      : "");
+}
+
+/* A Table has no annotations, so the object of a row has them. */
+static void put_bookmark_table(struct hf__strbuf *s, const struct hfd_request *request,
+                               uint64_t revision, bool initial_end) {
+        hf__strbuf_printf(s,
+                          "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":"
+                          "{\"resourceVersion\":\"%" PRIu64
+                          "\"},\"columnDefinitions\":null,\"rows\":[",
+                          *request->table_version ? request->table_version : "v1", revision);
+        if (initial_end) {
+                hf__strbuf_puts(s, "{\"cells\":[],\"object\":");
+                put_bookmark_object(s, "PartialObjectMetadata", "meta.k8s.io/v1", revision, true);
+                hf__strbuf_putc(s, '}');
+        }
+        hf__strbuf_puts(s, "]}");
+}
+
+/* A bookmark in the format of the watch. */
+static struct hf__buf *make_bookmark(const struct hfd_request *request, uint64_t revision,
+                                     bool initial_end) {
+        struct hf__strbuf s = {0};
+        char version[HFD_API_VERSION_MAX];
+
+        hf__strbuf_puts(&s, "{\"type\":\"BOOKMARK\",\"object\":");
+        hfd_resource_api_version(request->resource, version);
+        if (request->format == HFD_AS_TABLE)
+                put_bookmark_table(&s, request, revision, initial_end);
+        else if (request->format == HFD_AS_PARTIAL)
+                put_bookmark_object(&s, "PartialObjectMetadata", "meta.k8s.io/v1", revision,
+                                    initial_end);
+        else
+                put_bookmark_object(&s, request->resource->kind, version, revision, initial_end);
+        hf__strbuf_puts(&s, "}\n");
+        struct hf__buf *frame = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return frame;
+}
+
+/* Returns the frame of one item, a new reference. NULL = out of memory. */
+static struct hf__buf *make_item_frame(struct stream *stream, struct hfd_watch_item *item) {
+        const struct hfd_request *request = &stream->rest->request;
+        char meta[64];
+
+        if (!item->object)
+                return make_bookmark(request, item->revision, false);
+        if (request->format == HFD_AS_JSON)
+                return hfd_object_frame(item->object, item->type);
+        if (request->format == HFD_AS_PARTIAL)
+                return make_frame(item->type, hfd_table_render_partial(item->object));
+        assert(request->format == HFD_AS_TABLE);
+        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", item->revision);
+        return make_frame(item->type, hfd_table_render(stream->rest->registry, request,
+                                                       &item->object, 1, meta));
+}
+
+/*
+ * Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the
+ * watch must end.
+ */
+static bool push_piece(struct stream *stream, struct hf__buf *piece) {
+        bool pushed = piece && hfd_http_request_push(stream->http_request, piece) == 0;
+
+        hf__buf_unref(piece);
+        return pushed;
+}
+
+/* Sends `{"type":"ERROR","object":STATUS}`. A frame is one line, so the newline of status moves to
+ * the end. */
+static void push_error(struct stream *stream, const struct hf__buf *status) {
+        struct hf__strbuf s = {0};
+        size_t n = status->n;
+
+        if (n > 0 && status->data[n - 1] == '\n')
+                n--;
+        hf__strbuf_puts(&s, "{\"type\":\"ERROR\",\"object\":");
+        hf__strbuf_add(&s, status->data, n);
+        hf__strbuf_puts(&s, "}\n");
+        (void)push_piece(stream, hf__strbuf_to_buf(&s));
+        hf__strbuf_done(&s);
+}
+
+/* ---- the watcher's calls ---- */
+
+static bool has_room(struct stream *stream) {
+        return hfd_http_request_unsent(stream->http_request) < WINDOW;
+}
+
+/* Looks again after it has set `paused`: on_drained may have come just before. */
+static bool on_ready(void *ctx) {
+        struct stream *stream = ctx;
+
+        if (has_room(stream))
+                return true;
+        atomic_store(&stream->paused, true);
+        if (!has_room(stream))
+                return false;
+        atomic_store(&stream->paused, false);
+        return true;
+}
+
+/*
+ * Called by the watcher with new events. Frames are separate pieces, because watches share them.
+ * False: the watcher must end the watch.
+ */
+static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
+        struct stream *stream = ctx;
+        bool ok = true;
+
+        assert(n > 0);
+        for (size_t i = 0; i < n && ok; i++)
+                ok = push_piece(stream, make_item_frame(stream, &items[i]));
+        return ok;
+}
+
+/* The watcher's last call. */
+static void on_end(void *ctx, int error, const struct hfd_response *response) {
+        struct stream *stream = ctx;
+
+        if (error != 0 && error != HF_E_CANCELED && response->body)
+                push_error(stream, response->body);
+        hfd_http_request_end(stream->http_request);
+        atomic_store(&stream->ended, true);
+        if (!hfd_work_submit(stream->work, &stream->task))
+                drop_rest(stream); /* the pool has stopped: no step drops the task's use */
+        drop_rest(stream);
+}
+
+static const struct hfd_watcher_sink sink = {.ready = on_ready, .events = on_events, .end = on_end};
+
+/* ---- the task ---- */
+
+/* The bookmark after the initial events, if the client wants it. */
+static bool push_initial_end(struct stream *stream) {
+        const struct hfd_request *request = &stream->rest->request;
+
+        if (!request->options.has_send_initial || !request->options.bookmarks)
+                return true;
+        return push_piece(stream, make_bookmark(request, stream->initial->revision, true));
+}
+
+/* Sends one chunk. The watcher takes over after the last one. */
+static enum hfd_work_result send_initial(struct stream *stream) {
+        struct initial *initial = stream->initial;
+        struct hf__buf *chunk = NULL;
+
+        if (!on_ready(stream))
+                return HFD_WORK_IDLE;
+        bool ok = hfd_rendering_next(initial->rendering, &initial->cursor, &chunk) == 0;
+        if (ok && chunk)
+                ok = push_piece(stream, hf__buf_ref(chunk));
+        hf__buf_unref(chunk);
+        if (ok && !initial->cursor.ended)
+                return HFD_WORK_MORE;
+        ok = ok && push_initial_end(stream);
+        initial_done(stream);
+        if (ok)
+                hfd_watcher_start(atomic_load(&stream->watcher));
+        else
+                hfd_watcher_cancel(atomic_load(&stream->watcher));
+        return HFD_WORK_IDLE;
+}
+
+static enum hfd_work_result step(struct hfd_work_task *task) {
+        struct stream *stream = (struct stream *)task;
+
+        if (atomic_load(&stream->ended)) {
+                initial_done(stream);
+                drop_rest(stream);
+                return HFD_WORK_DONE;
+        }
+        if (stream->initial)
+                return send_initial(stream);
+        hfd_watcher_resume(atomic_load(&stream->watcher));
+        return HFD_WORK_IDLE;
+}
+
+/* ---- callbacks of the request; thread: worker ---- */
+
+/* The peer has left. on_end follows, perhaps within this call. */
+static void on_gone(void *ctx) {
+        struct stream *stream = ctx;
+
+        atomic_store(&stream->gone, true);
+        struct hfd_watcher *watcher = atomic_load(&stream->watcher);
+        if (watcher)
+                hfd_watcher_cancel(watcher);
+}
+
+/* Nearly always nobody waits for this. */
+static void on_drained(void *ctx) {
+        struct stream *stream = ctx;
+
+        if (atomic_load(&stream->paused) && atomic_exchange(&stream->paused, false))
+                (void)hfd_work_submit(stream->work, &stream->task);
+}
+
+/* ---- start ---- */
+
+/* Prepares the initial events, if there are any. False: out of memory. */
+static bool take_initial(struct stream *stream, struct hfd_watcher *watcher) {
+        struct hfd_rendering_spec spec = {.request = &stream->rest->request, .frames = true};
+        struct hfd_snapshot snapshot;
+
+        if (!hfd_watcher_take_snapshot(watcher, &snapshot))
+                return true;
+        hfd_watcher_filter(watcher, &spec.labels, &spec.fields, &spec.name);
+        struct initial *initial = calloc(1, sizeof *initial);
+        if (!initial) {
+                hfd_snapshot_done(&snapshot);
+                return false;
+        }
+        initial->revision = snapshot.revision;
+        if (hfd_rendering_get(stream->rest->registry->renderings, &spec, &snapshot,
+                              &initial->rendering) != 0) {
+                free(initial);
+                return false;
+        }
+        stream->initial = initial;
+        return true;
+}
+
+static void refuse(struct stream *stream, struct hfd_response *response) {
+        assert(response->code != 0);
+        hfd_rest_respond(stream->http_request, response, NULL);
+        hfd_response_done(response);
+        drop_rest(stream);
+}
+
+/* Thread: any. From here on rest may be freed at any time, so a reference keeps the stream. */
+static void open_stream(struct stream *stream, struct hfd_watcher *watcher) {
+        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
+        struct hfd_http_request *http_request = hfd_http_request_ref(stream->http_request);
+        bool has_initial = stream->initial != NULL;
+
+        atomic_store(&stream->n_users, 2); /* the watcher and the task */
+        hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
+        atomic_store(&stream->watcher, watcher);
+        if (atomic_load(&stream->gone))
+                hfd_watcher_cancel(watcher); /* on_gone has come before there was a watcher */
+        else if (!has_initial)
+                hfd_watcher_start(watcher);
+        else
+                hfd_watcher_open(watcher);
+        if (has_initial && !hfd_work_submit(stream->work, &stream->task))
+                hfd_watcher_cancel(watcher);
+        hfd_http_request_unref(http_request);
+}
+
+static void begin(struct stream *stream) {
+        struct hfd_rest_request *rest = stream->rest;
+        struct hfd_response response = {0};
+        struct hfd_watcher *watcher;
+
+        if (!hfd_registry_watch(rest->registry, &rest->request, &sink, stream, &response,
+                                &watcher)) {
+                refuse(stream, &response);
+                return;
+        }
+        /* Without memory for the initial events, the watcher itself delivers them. */
+        (void)take_initial(stream, watcher);
+        open_stream(stream, watcher);
+}
+
+/* The cacher has the state that the initial events must have, or the wait has failed. */
+static void on_state_ready(struct hfd_consistent_read *read) {
+        struct stream *stream = ((struct wait *)read)->stream;
+        struct hfd_response response = {0};
+        const struct hfd_details soon = {.cause_reason = "ResourceVersionTooLarge",
+                                         .cause_text = "Too large resource version",
+                                         .retry_after_s = 1};
+        int outcome = read->outcome;
+
+        if (outcome == HF_E_TIMEOUT)
+                hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
+                                    "Timeout: the cache has not reached the resource version",
+                                    &soon);
+        else if (outcome != 0)
+                hfd_response_store_error(&response, outcome, &read->status);
+        free(read);
+        if (outcome == 0)
+                begin(stream);
+        else
+                refuse(stream, &response);
+}
+
+/* As in Kubernetes: without a resourceVersion the initial events are a consistent read, "0" is any
+ * state, and another one is the oldest state. */
+static void wait_for_state(struct stream *stream) {
+        const struct hfd_request *request = &stream->rest->request;
+        struct hfd_cacher *cacher = stream->rest->registry->cacher;
+        struct wait *wait = calloc(1, sizeof *wait);
+        struct hfd_response response = {0};
+
+        if (!wait) {
+                hfd_response_no_memory(&response);
+                refuse(stream, &response);
+                return;
+        }
+        wait->stream = stream;
+        wait->read.ready = on_state_ready;
+        wait->read.deadline = request->deadline;
+        if (request->options.has_revision)
+                hfd_consistent_read_after(cacher, &wait->read, request->options.revision,
+                                          NOT_OLDER_WAIT);
+        else
+                hfd_consistent_read_start(cacher, &wait->read);
+}
+
+void hfd_rest_watch(struct hfd_rest_request *rest) {
+        struct hfd_http_request *http_request = rest->http_request;
+        struct stream *stream = calloc(1, sizeof *stream);
+        struct hfd_response response = {0};
+
+        assert(rest->request.verb == HFD_WATCH);
+        if (!stream) {
+                hfd_response_no_memory(&response);
+                hfd_rest_respond(http_request, &response, NULL);
+                hfd_response_done(&response);
+                hfd_rest_free(rest);
+                return;
+        }
+        stream->task = (struct hfd_work_task){.step = step, .owner = rest->request.owner};
+        stream->work = rest->registry->work;
+        stream->rest = rest;
+        stream->http_request = http_request;
+        atomic_store(&stream->n_users, 1);
+        hfd_http_request_set_handler_context(http_request, stream, stream_free);
+        hfd_http_request_on_gone(http_request, on_gone, stream);
+        hfd_http_request_on_drained(http_request, WINDOW / 2, on_drained, stream);
+        if (rest->request.options.has_send_initial)
+                wait_for_state(stream);
+        else
+                begin(stream);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request, as handlers see it and as the protocols fill it in.
+ *
+ * States. The connection's worker creates a request, fills it in while its bytes arrive and
+ * dispatches it to the handler when it is complete. Then any thread may respond. At the end the
+ * worker detaches it from the connection; it is freed with the last reference. References: one for
+ * the connection until the request is detached, one for the handler, one for a message on its way
+ * to the worker.
+ *
+ * Invariants:
+ * - What handlers read is immutable after the handler was called, so that it needs no lock.
+ * - A request leaves its connection only through hfd_http_request_detach, complete or not. That
+ *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
+ *   other threads still hold its requests.
+ */
+#include "server/http/request/http_request.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of a name or value. A joined value, too, stays far below the UINT32_MAX of an entry. */
+#define MAX_HEADER_PART ((size_t)1 << 20)
+
+bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
+        return !request->worker || hfd_worker_is_current(request->worker);
+}
+
+int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
+                         struct hfd_origin *origin, struct hfd_http_request **ret_request) {
+        struct hfd_http_request *request = calloc(1, sizeof *request);
+        int r;
+
+        if (!request)
+                return -ENOMEM;
+        r = hfd_http_response_init(&request->response);
+        if (r != 0) {
+                free(request);
+                return r;
+        }
+        request->message.kind = HFD_WORKER_MESSAGE_REQUEST;
+        atomic_init(&request->refs, 1);
+        request->worker = worker;
+        request->connection = connection;
+        request->origin = hfd_origin_ref(origin);
+        request->protocol = "HTTP/1.1";
+        request->query = "";
+        *ret_request = request;
+        return 0;
+}
+
+struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
+        if (request)
+                atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
+        return request;
+}
+
+struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request) {
+        int before;
+
+        if (!request)
+                return NULL;
+        /* acq_rel: the thread that frees the request must see what the others wrote before their
+         * unref. */
+        before = atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel);
+        assert(before > 0);
+        if (before != 1)
+                return NULL;
+        assert(!request->connection); /* a connection holds a reference until it detaches */
+        if (request->handler_context_free)
+                request->handler_context_free(request->handler_context);
+        if (request->context_free)
+                request->context_free(request->context);
+        hfd_http_response_done(&request->response);
+        free(request->method);
+        free(request->target);
+        free(request->headers);
+        free(request->body);
+        hfd_origin_unref(request->origin);
+        free(request);
+        return NULL;
+}
+
+/* ---- filling in: the worker ---- */
+
+int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n) {
+        char *copy = strndup(method, n);
+
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
+        if (!copy)
+                return -ENOMEM;
+        free(request->method);
+        request->method = copy;
+        return 0;
+}
+
+int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n) {
+        char *copy, *query;
+
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
+        /* A fragment is not allowed in a request, and control characters could get into logs. */
+        for (size_t i = 0; i < n; i++)
+                if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
+                        return HF_E_INVALID;
+        /* The absolute form is for proxies, but every server must accept it (RFC 9112 3.2.2). */
+        if (n > 8 && (strncmp(target, "http://", 7) == 0 || strncmp(target, "https://", 8) == 0)) {
+                const char *authority = memchr(target, ':', n);
+                const char *path;
+
+                authority += 3;
+                path = memchr(authority, '/', n - (size_t)(authority - target));
+                if (!path)
+                        return HF_E_INVALID;
+                n -= (size_t)(path - target);
+                target = path;
+        }
+        if (n == 0 || target[0] != '/')
+                return HF_E_INVALID;
+        copy = strndup(target, n);
+        if (!copy)
+                return -ENOMEM;
+        free(request->target);
+        request->target = copy;
+        request->n_target = n;
+        request->query = "";
+        query = strchr(copy, '?');
+        if (query) {
+                *query = '\0';
+                request->query = query + 1;
+        }
+        return 0;
+}
+
+static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
+
+/* The start of an entry in request->headers; name, NUL, value and NUL follow. With the lengths a
+ * search can skip an entry without reading its text. Entries are not aligned, so they must be
+ * copied with memcpy. */
+struct header_entry {
+        uint32_t n_name, n_value;
+};
+
+static size_t entry_size(struct header_entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
+
+/* The offset of name's entry, or SIZE_MAX. A linear search is enough, because HFD_HEADERS_MAX
+ * limits the number of entries. */
+static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
+                          struct header_entry *ret_entry) {
+        for (size_t at = 0; at < request->n_headers_bytes;) {
+                struct header_entry e;
+                const char *stored = request->headers + at + sizeof e;
+                size_t i = 0;
+
+                memcpy(&e, request->headers + at, sizeof e);
+                if (e.n_name == n_name) {
+                        while (i < n_name && stored[i] == to_lower(name[i]))
+                                i++;
+                        if (i == n_name) {
+                                *ret_entry = e;
+                                return at;
+                        }
+                }
+                at += entry_size(e);
+        }
+        return SIZE_MAX;
+}
+
+/* Makes room for n more bytes of headers. 0 or -ENOMEM. */
+static int reserve_headers(struct hfd_http_request *request, size_t n) {
+        size_t need = request->n_headers_bytes + n;
+        size_t space = request->headers_space ? request->headers_space : 256;
+        char *grown;
+
+        if (need <= request->headers_space)
+                return 0;
+        while (space < need)
+                space *= 2;
+        grown = realloc(request->headers, space);
+        if (!grown)
+                return -ENOMEM;
+        request->headers = grown;
+        request->headers_space = space;
+        return 0;
+}
+
+/* Appends the value of a repeated header to the entry at `at`: "a" becomes "a, b". RFC 9110 5.3
+ * allows this for every header that may be repeated; cookies are joined by a semicolon (RFC
+ * 9113 8.2.3). */
+static int join_header(struct hfd_http_request *request, size_t at, struct header_entry e,
+                       const char *value, size_t n_value) {
+        size_t end = at + entry_size(e) - 1; /* offset of the NUL */
+        size_t added = n_value + 2;
+        bool cookie = e.n_name == 6 && memcmp(request->headers + at + sizeof e, "cookie", 6) == 0;
+        int r = reserve_headers(request, added);
+
+        if (r != 0)
+                return r;
+        memmove(request->headers + end + added, request->headers + end,
+                request->n_headers_bytes - end);
+        memcpy(request->headers + end, cookie ? "; " : ", ", 2);
+        memcpy(request->headers + end + 2, value, n_value);
+        request->n_headers_bytes += added;
+        e.n_value += (uint32_t)added;
+        memcpy(request->headers + at, &e, sizeof e);
+        return 0;
+}
+
+int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
+                                const char *value, size_t n_value) {
+        struct header_entry e;
+        size_t at;
+        char *out;
+        int r;
+
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
+        /* Repeated headers count too, although they share an entry, because each costs a search. */
+        if (++request->n_headers > HFD_HEADERS_MAX || n_name > MAX_HEADER_PART ||
+            n_value > MAX_HEADER_PART)
+                return HF_E_TOO_LARGE;
+        at = find_header(request, name, n_name, &e);
+        if (at != SIZE_MAX)
+                return join_header(request, at, e, value, n_value);
+        e = (struct header_entry){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
+        r = reserve_headers(request, entry_size(e));
+        if (r != 0)
+                return r;
+        out = request->headers + request->n_headers_bytes;
+        memcpy(out, &e, sizeof e);
+        out += sizeof e;
+        for (size_t i = 0; i < n_name; i++)
+                *out++ = to_lower(name[i]);
+        *out++ = '\0';
+        memcpy(out, value, n_value);
+        out[n_value] = '\0';
+        request->n_headers_bytes += entry_size(e);
+        return 0;
+}
+
+int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
+                              size_t max) {
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
+        if (n > max || request->n_body > max - n)
+                return HF_E_TOO_LARGE;
+        /* A NUL follows the body, so that parsers can read it as a C string. */
+        if (request->n_body + n + 1 > request->body_space) {
+                size_t space = request->body_space ? request->body_space : 512;
+                char *grown;
+
+                while (space < request->n_body + n + 1)
+                        space *= 2;
+                grown = realloc(request->body, space);
+                if (!grown)
+                        return -ENOMEM;
+                request->body = grown;
+                request->body_space = space;
+        }
+        memcpy(request->body + request->n_body, data, n);
+        request->n_body += n;
+        request->body[request->n_body] = '\0';
+        return 0;
+}
+
+size_t hfd_http_request_memory(const struct hfd_http_request *request) {
+        return sizeof *request + request->n_target + request->headers_space + request->body_space;
+}
+
+void hfd_http_request_drop_content(struct hfd_http_request *request) {
+        assert(hfd_http_request_is_on_worker(request));
+        free(request->headers);
+        free(request->body);
+        request->headers = request->body = NULL;
+        request->n_headers_bytes = request->headers_space = 0;
+        request->n_body = request->body_space = 0;
+}
+
+/* ---- as handlers see it: any thread, once the handler was called ---- */
+
+const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }
+const char *hfd_http_request_path(struct hfd_http_request *request) { return request->target; }
+const char *hfd_http_request_query(struct hfd_http_request *request) { return request->query; }
+const char *hfd_http_request_protocol(struct hfd_http_request *request) {
+        return request->protocol;
+}
+const char *hfd_http_request_remote(struct hfd_http_request *request) {
+        return request->origin ? request->origin->remote : "";
+}
+hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
+        return request->received_at;
+}
+
+const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
+        struct header_entry e;
+        size_t at = find_header(request, name, strlen(name), &e);
+
+        return at == SIZE_MAX ? NULL : request->headers + at + sizeof e + e.n_name + 1;
+}
+
+bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix) {
+        for (size_t at = 0; at < request->n_headers_bytes;) {
+                struct header_entry e;
+
+                memcpy(&e, request->headers + at, sizeof e);
+                if (strncmp(request->headers + at + sizeof e, prefix, strlen(prefix)) == 0)
+                        return true;
+                at += entry_size(e);
+        }
+        return false;
+}
+
+const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {
+        *ret_n = request->n_body;
+        return request->body ? request->body : "";
+}
+
+enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
+                                         const char **ret_common_name,
+                                         const char *const **ret_organisations,
+                                         size_t *ret_n_organisations) {
+        const struct hfd_origin *origin = request->origin;
+
+        *ret_common_name = origin && origin->common_name ? origin->common_name : "";
+        *ret_organisations = origin ? (const char *const *)origin->organisations : NULL;
+        *ret_n_organisations = origin ? origin->n_organisations : 0;
+        return origin ? origin->kind : HFD_PEER_NONE;
+}
+
+void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
+                                  void (*free_fn)(void *context)) {
+        assert(!request->context);
+        request->context = context;
+        request->context_free = free_fn;
+}
+
+void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
+                                          void (*free_fn)(void *context)) {
+        assert(!request->handler_context);
+        request->handler_context = context;
+        request->handler_context_free = free_fn;
+}
+
+void *hfd_http_request_context(struct hfd_http_request *request) { return request->context; }
+
+void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
+        request->on_gone = fn;
+        request->on_gone_ctx = ctx;
+}
+
+void hfd_http_request_on_finished(struct hfd_http_request *request,
+                                  void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
+        request->on_finished = fn;
+        request->on_finished_ctx = ctx;
+}
+
+void hfd_http_request_on_unsent(struct hfd_http_request *request,
+                                void (*fn)(void *ctx, size_t n_bytes), void *ctx) {
+        request->on_unsent = fn;
+        request->on_unsent_ctx = ctx;
+}
+
+void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
+                                 void (*fn)(void *ctx), void *ctx) {
+        assert(hfd_http_request_is_on_worker(request) && !request->response.on_drained);
+        request->response.low = low;
+        request->response.on_drained_ctx = ctx;
+        request->response.on_drained = fn;
+}
+
+/* Sets `gone` first, so that a response from within on_gone or on_finished is dropped. */
+void hfd_http_request_detach(struct hfd_http_request *request) {
+        int code;
+
+        assert(hfd_http_request_is_on_worker(request) && request->connection);
+        code = hfd_http_response_set_gone(request);
+        hfd_http_response_clear(request);
+        request->connection = NULL;
+        if (request->on_gone && !request->response.complete)
+                request->on_gone(request->on_gone_ctx);
+        if (request->on_finished)
+                request->on_finished(request->on_finished_ctx, code, request->response.n_sent);
+        hfd_http_request_unref(request);
+}

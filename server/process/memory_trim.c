@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares what the process has in memory with what it has allocated. The difference is what
+ * malloc_trim could give back, except for what is spread over pages that are in use: if a trim does
+ * not help, the rest is tolerated, and the next trim waits until there is more.
+ *
+ * mallinfo2 walks over all free blocks, under the allocator's locks. So it is only called if the
+ * process is large enough for a trim to be worth it.
+ */
+#include "server/process/memory_trim.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Less is not worth the page faults when the memory is needed again. */
+#define WASTE_MIN ((size_t)64 << 20)
+
+bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_t used) {
+        size_t waste = resident > used ? resident - used : 0, before = trim->waste;
+        size_t difference = waste > before ? waste - before : before - waste;
+
+        trim->waste = waste;
+        if (waste < trim->tolerated)
+                trim->tolerated = waste;
+        return waste - trim->tolerated >= WASTE_MIN && waste - trim->tolerated >= used / 4 &&
+               difference <= waste / 8;
+}
+
+/* Anonymous memory, in bytes. 0: unknown. */
+static size_t read_resident(void) {
+        unsigned long size, resident, shared;
+        FILE *file = fopen("/proc/self/statm", "re");
+
+        if (!file)
+                return 0;
+        int n = fscanf(file, "%lu %lu %lu", &size, &resident, &shared);
+        (void)fclose(file);
+        return n == 3 && resident > shared ? (resident - shared) * (size_t)sysconf(_SC_PAGESIZE)
+                                           : 0;
+}
+
+void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now) {
+        if (now < trim->next)
+                return;
+        trim->next = now + HFD_MEMORY_TRIM_INTERVAL;
+        size_t resident = read_resident();
+        if (resident < trim->tolerated + WASTE_MIN)
+                return;
+        struct mallinfo2 info = mallinfo2();
+        if (!hfd_memory_trim_is_due(trim, resident, info.uordblks + info.hblkhd))
+                return;
+        (void)malloc_trim(0);
+        size_t after = read_resident();
+        size_t used = info.uordblks + info.hblkhd;
+        trim->tolerated = after > used ? after - used : 0;
+        hf_log(&host->log, HF_LOG_INFO, "memory", "gave back %zu MiB of %zu MiB",
+               (resident > after ? resident - after : 0) >> 20, resident >> 20);
+}

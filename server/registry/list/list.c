@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list verb collects objects, applies the selectors, and renders the rest as one body. read.c
+ * describes which state a list may see, except for two cases, which are handled here: all pages of
+ * a list show the state of its first page, and a client may ask for exactly one revision.
+ *
+ *      cacher  if it has the required state: walks through a snapshot
+ *      store   otherwise: creates objects from the stored values at one revision
+ *
+ * A small list is made at once. Otherwise the thread that is here only takes the snapshot, because
+ * others may wait for it (a thread of the store, a worker):
+ *
+ *      a whole list  becomes a body that is made while the client reads (list_body.h)
+ *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
+ *
+ * list_page.c selects the objects of a page. Invariant: nothing here runs under the cacher's lock.
+ */
+#include "server/registry/list/list.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/cacher/snapshot.h"
+#include "server/cacher/sync/store_request.h"
+#include "server/registry/list/continue_token.h"
+#include "server/registry/list/list_body.h"
+#include "server/registry/list/list_page.h"
+#include "server/registry/list/rendering.h"
+#include "server/registry/list/stored_page.h"
+#include "server/work/work_pool.h"
+
+#define LIST_MAX_BYTES (512u << 20)
+/* A list of at most this size is made on the thread that asks for it: about 20 us. */
+#define INLINE_OBJECTS 32
+#define INLINE_BYTES   ((size_t)128 << 10)
+/* Objects that one step looks at: a millisecond if selectors parse them. */
+#define STEP_OBJECTS 256
+
+/* ---- the response ---- */
+
+struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_request *request,
+                                struct hfd_object *const *objects, size_t n, const char *meta) {
+        struct hf__strbuf s = {.max = LIST_MAX_BYTES};
+        int64_t now_s = hfd_rendering_now(registry);
+
+        hfd_rendering_put_head(&s, request, meta);
+        for (size_t i = 0; i < n && s.error == 0; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(&s, ',');
+                if (!hfd_rendering_put_item(&s, request, objects[i], now_s) && s.error == 0)
+                        s.error = -ENOMEM;
+        }
+        hf__strbuf_puts(&s, "]}");
+        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return buf;
+}
+
+/* Appends the members of the list's metadata. A failure sets meta->error. */
+static void append_metadata(struct hf__strbuf *meta, const struct hfd_list_page *page) {
+        hf__strbuf_printf(meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
+        if (!page->more)
+                return;
+        hf__strbuf_puts(meta, ",\"continue\":\"");
+        hfd_continue_token_append(meta, page->revision, page->last);
+        hf__strbuf_putc(meta, '"');
+        if (page->has_remaining)
+                hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_remaining);
+}
+
+/* Ends the read with a body that is made while the client reads. Consumes rendering; NULL = out of
+ * memory. */
+static void finish_with_body(struct hfd_read *read, const struct hf__strbuf *meta,
+                             struct hfd_rendering *rendering) {
+        struct hfd_request *request = read->request;
+        struct hfd_response response = {0};
+
+        if (meta->error)
+                rendering = hfd_rendering_unref(rendering);
+        if (rendering &&
+            hfd_list_body_new(request, meta->data, rendering, &request->list_body) == 0)
+                response.code = 200;
+        else
+                hfd_response_no_memory(&response);
+        hfd_read_finish(read, &response);
+}
+
+/* The page's objects as a body. They move to it. */
+static void finish_page_with_body(struct hfd_read *read, struct hfd_list_page *page,
+                                  const struct hf__strbuf *meta) {
+        const struct hfd_rendering_spec spec = {.request = read->request};
+        struct hfd_rendering *rendering = NULL;
+
+        (void)hfd_rendering_of_array(read->registry->renderings, &spec, page->objects, page->n,
+                                     &rendering);
+        finish_with_body(read, meta, rendering);
+}
+
+/* Ends the read: passes the objects to read->on_objects, or sends a response. */
+static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
+        struct hfd_request *request = read->request;
+        hfd_list_objects_fn on_objects = read->on_objects;
+        struct hfd_response response = {0};
+        struct hf__strbuf meta = {0};
+
+        if (on_objects && !page->failed) {
+                free(read);
+                on_objects(request, page->objects, page->n, page->revision);
+                return;
+        }
+        append_metadata(&meta, page);
+        if (!page->failed && request->takes_list_body && page->n > INLINE_OBJECTS) {
+                finish_page_with_body(read, page, &meta);
+                hf__strbuf_done(&meta);
+                return;
+        }
+        if (page->failed || meta.error)
+                hfd_response_no_memory(&response);
+        else
+                hfd_response_ok(&response, 200,
+                                hfd_list_render(read->registry, request, page->objects, page->n,
+                                                meta.data));
+        hf__strbuf_done(&meta);
+        hfd_list_page_done(page);
+        hfd_read_finish(read, &response);
+}
+
+/*
+ * Responds 410: the state of the first page is compacted. The token in the response lets the client
+ * continue with the current state.
+ */
+static void finish_expired(struct hfd_read *read) {
+        struct hfd_response response = {0};
+        struct hf__strbuf token = {0};
+
+        hfd_continue_token_append(&token, HFD_CONTINUE_CURRENT, read->start);
+        const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
+        hfd_response_status(&response, HF_E_GONE, 410, "Expired",
+                            "The provided continue parameter is too old to display a "
+                            "consistent list result. You can start a new list "
+                            "without the continue parameter, or use the continue token in "
+                            "this response to retrieve the remainder of the "
+                            "results. Continuing with the provided token results in an "
+                            "inconsistent list - objects that were created, "
+                            "modified, or deleted between the time the first chunk was "
+                            "returned and now may show up in the list.",
+                            &details);
+        hf__strbuf_done(&token);
+        hfd_read_finish(read, &response);
+}
+
+/* ---- from the store ---- */
+
+/* Writes the prefix of the listed paths: the namespace, or "" for all. */
+static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
+        if (read->request->resource->namespaced && *read->request->ns)
+                (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->request->ns);
+        else
+                *prefix = '\0';
+}
+
+static void finish_stored_page(struct hfd_read *read, struct hfd_list_page *page) {
+        if (page)
+                finish_page(read, page);
+        else
+                hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
+}
+
+static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_read *read = ctx;
+        struct hfd_list_page page = {0};
+
+        if (reply->error == HF_E_GONE && read->request->options.continue_token) {
+                finish_expired(read);
+                return;
+        }
+        if (reply->error) {
+                hfd_read_finish_store_error(read, reply->error, &reply->status);
+                return;
+        }
+        if (reply->n_kvs <= INLINE_OBJECTS) {
+                hfd_list_page_from_store(&page, read, reply);
+                finish_page(read, &page);
+                return;
+        }
+        int r = hfd_stored_page_start(read, reply, finish_stored_page);
+        if (r != 0)
+                hfd_read_finish_store_error(read, r, NULL);
+}
+
+static void list_from_store(struct hfd_read *read) {
+        struct hfd_registry *registry = read->registry;
+        const struct hfd_options *o = &read->request->options;
+        char prefix[HF_NAME_MAX + 2], key[HFD_KEY_MAX], start[HFD_KEY_MAX];
+        size_t limit = 0;
+        int r;
+
+        scope_prefix(read, prefix);
+        r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
+        if (r == 0 && *read->start)
+                r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
+        /* The lowest possible key after the last one: no key contains a byte below 0x01. */
+        if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
+                strcat(start, "\x01");
+        /*
+         * With selectors all objects are read, because the limit counts only those that match.
+         * Otherwise one object more than the limit is read, which shows whether more follow.
+         */
+        if (o->limit && !o->labels.n && !o->fields.n)
+                limit = (size_t)o->limit + 1;
+        if (r == 0)
+                r = hfd_store_request_list(registry->cacher, key, *read->start ? start : NULL,
+                                           read->at, limit, read->request->deadline, on_store_list,
+                                           read);
+        if (r != 0)
+                hfd_read_finish_store_error(read, r, NULL);
+}
+
+/* ---- from the cacher ---- */
+
+/* A walk through a snapshot, in steps on the pool of threads. */
+struct walk {
+        struct hfd_work_task task; /* first member: step casts it back to the walk */
+        struct hfd_read *read;
+        struct hfd_list_page page;
+        struct hfd_snapshot snapshot; /* owned */
+        char prefix[HF_NAME_MAX + 2];
+};
+
+static void finish_walk(struct walk *walk) {
+        struct hfd_read *read = walk->read;
+        struct hfd_list_page page = walk->page;
+
+        if (page.more)
+                hfd_cacher_keep_snapshot(read->registry->cacher, read->request->resource,
+                                         &walk->snapshot);
+        hfd_snapshot_done(&walk->snapshot);
+        free(walk);
+        finish_page(read, &page);
+}
+
+/* Nobody waits for the list any more, or the server stops. */
+static void give_up(struct walk *walk) {
+        struct hfd_read *read = walk->read;
+
+        hfd_list_page_done(&walk->page);
+        hfd_snapshot_done(&walk->snapshot);
+        free(walk);
+        hfd_read_finish_store_error(read, HF_E_CANCELED, NULL);
+}
+
+static enum hfd_work_result walk_step(struct hfd_work_task *task) {
+        struct walk *walk = (struct walk *)task;
+        const struct hfd_read *read = walk->read;
+        const atomic_bool *abandoned = read->request->abandoned;
+
+        if (hfd_work_is_cancelled(read->registry->work, task) ||
+            (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed)))
+                give_up(walk);
+        else if (!hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
+                                     STEP_OBJECTS))
+                return HFD_WORK_MORE;
+        else
+                finish_walk(walk);
+        return HFD_WORK_DONE;
+}
+
+/* Whether the objects are so few, and so small, that a list of them costs about what a get does. */
+static bool is_small(const struct walk *walk) {
+        struct hfd_object_iter iter;
+        const struct hfd_object *object;
+        size_t n = 0, bytes = 0;
+
+        hfd_object_iter_init(&iter, &walk->snapshot.objects, walk->prefix, walk->read->start);
+        while (n <= INLINE_OBJECTS && bytes <= INLINE_BYTES &&
+               (object = hfd_object_iter_next(&iter)) != NULL) {
+                n++;
+                bytes += object->bytes->n;
+        }
+        return n <= INLINE_OBJECTS && bytes <= INLINE_BYTES;
+}
+
+/* A whole list needs no walk: the client reads the snapshot itself, with all who ask for the same.
+ */
+static void finish_whole_list(struct walk *walk) {
+        struct hfd_read *read = walk->read;
+        const struct hfd_options *options = &read->request->options;
+        const struct hfd_rendering_spec spec = {.request = read->request,
+                                                .labels = &options->labels,
+                                                .fields = &options->fields};
+        struct hfd_rendering *rendering = NULL;
+        struct hf__strbuf meta = {0};
+
+        walk->page.revision = walk->snapshot.revision;
+        append_metadata(&meta, &walk->page);
+        (void)hfd_rendering_get(read->registry->renderings, &spec, &walk->snapshot, &rendering);
+        free(walk);
+        finish_with_body(read, &meta, rendering);
+        hf__strbuf_done(&meta);
+}
+
+/*
+ * Lists from the cacher if it has the required state, otherwise from the store. This may be a
+ * thread that others wait for, so only a small list is made here.
+ */
+static void list_from_cacher(struct hfd_read *read) {
+        struct hfd_request *request = read->request;
+        struct walk *walk = calloc(1, sizeof *walk);
+
+        if (!walk) {
+                hfd_read_finish_store_error(read, -ENOMEM, NULL);
+                return;
+        }
+        walk->task = (struct hfd_work_task){.step = walk_step, .owner = request->owner};
+        walk->read = read;
+        if (!hfd_cacher_snapshot(read->registry->cacher, request->resource, read->at,
+                                 &walk->snapshot)) {
+                free(walk);
+                list_from_store(read);
+                return;
+        }
+        scope_prefix(read, walk->prefix);
+        if (is_small(walk)) {
+                bool complete = hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
+                                                   SIZE_MAX);
+                assert(complete);
+                (void)complete;
+                finish_walk(walk);
+        } else if (request->takes_list_body && !request->options.limit && !read->on_objects &&
+                   !*read->start) {
+                finish_whole_list(walk);
+        } else if (!hfd_work_submit(read->registry->work, &walk->task)) {
+                give_up(walk);
+        }
+}
+
+/* ---- start ---- */
+
+static void on_list_ready(struct hfd_consistent_read *wait) {
+        struct hfd_read *read = (struct hfd_read *)wait;
+
+        if (wait->outcome == 0)
+                list_from_cacher(read);
+        else if (wait->outcome != HF_E_TIMEOUT)
+                hfd_read_finish_store_error(read, wait->outcome, &wait->status);
+        else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
+                hfd_read_finish_too_large(read);
+        else
+                list_from_store(read);
+}
+
+void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
+        hfd_list_objects(registry, request, NULL);
+}
+
+/* Lists a page after the first one. */
+static void continue_list(struct hfd_read *read) {
+        const char *token = read->request->options.continue_token;
+        struct hfd_response response = {0};
+
+        if (!hfd_continue_token_parse(token, &read->at, read->start, sizeof read->start)) {
+                hfd_response_bad_request(&response, "continue key is not valid: %.100s", token);
+                hfd_read_finish(read, &response);
+        } else if (read->at) {
+                list_from_cacher(read);
+        } else {
+                hfd_consistent_read_start(read->registry->cacher, &read->wait);
+        }
+}
+
+void hfd_list_objects(struct hfd_registry *registry, struct hfd_request *request,
+                      hfd_list_objects_fn on_objects) {
+        struct hfd_read *read = hfd_read_new(registry, request, on_list_ready);
+        const struct hfd_options *o = &request->options;
+
+        if (!read)
+                return;
+        read->on_objects = on_objects;
+        if (o->continue_token) {
+                continue_list(read);
+        } else if (o->match == HFD_MATCH_EXACT ||
+                   (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
+                /* As in Kubernetes: with a limit, a revision without a match means Exact. */
+                read->at = o->revision;
+                list_from_cacher(read);
+        } else {
+                hfd_read_start(read);
+        }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The body of one list, in pieces that are made while the client reads: head, chunks of a rendering
+ * that others may share, and the end. It holds no more memory than the rendering's snapshot keeps
+ * alive, however large the list is. Thread: owner only; see rendering.h for the cost of a piece.
+ */
+#include "server/registry/list/rendering.h"
+
+struct hfd_list_body;
+
+/*
+ * meta: the members of the list's metadata. Consumes the reference to rendering, also on an error.
+ * 0 or -ENOMEM.
+ */
+int hfd_list_body_new(const struct hfd_request *request, const char *meta,
+                      struct hfd_rendering *rendering, struct hfd_list_body **ret_body);
+/* Accepts NULL; returns NULL. */
+struct hfd_list_body *hfd_list_body_free(struct hfd_list_body *body);
+/*
+ * The next piece, a new reference. NULL: this step has found nothing to send, and the caller
+ * continues, unless *ret_ended is set. 0 or -ENOMEM.
+ */
+int hfd_list_body_next(struct hfd_list_body *body, struct hf__buf **ret_piece, bool *ret_ended);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collects the objects of a page. Selectors may have to parse an object, so this never runs under a
+ * lock.
+ *
+ * Invariant: `last` is the last path that was looked at, also if its object was not selected or is
+ * not valid. So the next page begins exactly where this one ended, and a page without any object
+ * can be followed by others.
+ */
+#include "server/registry/list/list_page.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/resources/object_key.h"
+
+void hfd_list_page_done(struct hfd_list_page *page) {
+        for (size_t i = 0; i < page->n; i++)
+                hfd_object_unref(page->objects[i]);
+        free(page->objects);
+        *page = (struct hfd_list_page){0};
+}
+
+/* Appends object with a new reference. False: out of memory, and page->failed is set. */
+static bool add_object(struct hfd_list_page *page, struct hfd_object *object) {
+        if (page->n == page->space) {
+                size_t space = page->space ? page->space * 2 : 32;
+                struct hfd_object **more = realloc(page->objects, space * sizeof *more);
+                if (!more) {
+                        page->failed = true;
+                        return false;
+                }
+                page->objects = more;
+                page->space = space;
+        }
+        page->objects[page->n++] = hfd_object_ref(object);
+        return true;
+}
+
+static bool is_selected(const struct hfd_read *read, struct hfd_object *object) {
+        const struct hfd_options *o = &read->request->options;
+
+        return hfd_selector_matches(&o->labels, object) && hfd_selector_matches(&o->fields, object);
+}
+
+static bool is_full(const struct hfd_list_page *page, const struct hfd_read *read) {
+        uint64_t limit = read->request->options.limit;
+
+        assert(!limit || page->n <= limit);
+        return limit && page->n == limit;
+}
+
+static void set_last(struct hfd_list_page *page, const char *path) {
+        (void)snprintf(page->last, sizeof page->last, "%s", path);
+}
+
+/* The page is full, and there are more objects. */
+static void set_more(struct hfd_list_page *page, const struct hfd_read *read,
+                     const struct hfd_snapshot *snapshot, const char *prefix) {
+        const struct hfd_options *o = &read->request->options;
+
+        page->more = true;
+        set_last(page, page->at->path);
+        /* As in Kubernetes: with selectors, the number of remaining matches is not known. */
+        page->has_remaining = !o->labels.n && !o->fields.n;
+        if (page->has_remaining)
+                page->n_remaining = hfd_object_tree_count(&snapshot->objects, prefix, page->last);
+}
+
+bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
+                        const struct hfd_snapshot *snapshot, const char *prefix, size_t n) {
+        struct hfd_object_iter iter;
+        bool complete = false;
+
+        page->revision = snapshot->revision;
+        hfd_object_iter_init(&iter, &snapshot->objects, prefix,
+                             page->at ? page->at->path : read->start);
+        for (size_t i = 0; i < n && !complete; i++) {
+                struct hfd_object *object = hfd_object_iter_next(&iter);
+                complete = !object || is_full(page, read);
+                if (complete && object)
+                        set_more(page, read, snapshot, prefix);
+                if (complete)
+                        break;
+                if (is_selected(read, object))
+                        complete = !add_object(page, object); /* out of memory */
+                page->at = object;
+        }
+        if (complete)
+                page->at = NULL;
+        return complete;
+}
+
+/* Looks at one stored value. An invalid one is skipped, as the cacher skips it. */
+static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
+                       const struct hfd_kv *kv) {
+        const char *path;
+        const struct hfd_resource *resource =
+                hfd_object_key_parse(read->registry->prefix, kv->key, &path);
+
+        if (resource != read->request->resource || !kv->value)
+                return;
+        set_last(page, path);
+        struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
+        if (!object)
+                page->failed = hfd_object_check(kv->value) != HF_E_INVALID;
+        else if (is_selected(read, object))
+                add_object(page, object);
+        hfd_object_unref(object);
+}
+
+void hfd_list_page_from_store(struct hfd_list_page *page, const struct hfd_read *read,
+                              const struct hfd_store_reply *reply) {
+        size_t i = 0;
+
+        page->revision = read->at ? read->at : reply->revision;
+        for (; i < reply->n_kvs && !is_full(page, read) && !page->failed; i++)
+                add_stored(page, read, &reply->kvs[i]);
+        page->more = (i < reply->n_kvs || reply->more) && *page->last;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A copy of a reply: the values are shared, the keys are in one block. Each step makes objects of a
+ * few hundred values, so that lists of several clients take turns.
+ */
+#include "server/registry/list/stored_page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/work/work_pool.h"
+
+/* A millisecond, if the values must be parsed. */
+#define STEP_VALUES 256
+
+struct stored_page {
+        struct hfd_work_task task; /* first member: step casts it back */
+        struct hfd_read *read;
+        void (*finish)(struct hfd_read *read, struct hfd_list_page *page);
+        struct hfd_list_page page;
+        struct hfd_store_reply reply; /* owned, with kvs, their keys and references */
+        char *keys;                   /* owned */
+        size_t at;                    /* the first value that no step has looked at */
+        struct hfd_kv kvs[];
+};
+
+static void stored_page_free(struct stored_page *stored) {
+        for (size_t i = 0; i < stored->reply.n_kvs; i++)
+                hf__buf_unref(stored->kvs[i].value);
+        free(stored->keys);
+        free(stored);
+}
+
+/* True: the page is complete. */
+static bool collect_some(struct stored_page *stored) {
+        struct hfd_store_reply part = stored->reply;
+        uint64_t limit = stored->read->request->options.limit;
+        size_t left = stored->reply.n_kvs - stored->at;
+
+        part.kvs = stored->kvs + stored->at;
+        part.n_kvs = left < STEP_VALUES ? left : STEP_VALUES;
+        part.more = stored->reply.more || left > STEP_VALUES;
+        hfd_list_page_from_store(&stored->page, stored->read, &part);
+        stored->at += part.n_kvs;
+        return stored->at == stored->reply.n_kvs || stored->page.failed ||
+               (limit && stored->page.n == limit);
+}
+
+static enum hfd_work_result step(struct hfd_work_task *task) {
+        struct stored_page *stored = (struct stored_page *)task;
+        struct hfd_read *read = stored->read;
+        const atomic_bool *abandoned = read->request->abandoned;
+        bool gone = hfd_work_is_cancelled(read->registry->work, task) ||
+                    (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed));
+
+        if (!gone && !collect_some(stored))
+                return HFD_WORK_MORE;
+        struct hfd_list_page page = stored->page;
+        void (*finish)(struct hfd_read * read, struct hfd_list_page * page) = stored->finish;
+        stored_page_free(stored);
+        if (gone)
+                hfd_list_page_done(&page);
+        finish(read, gone ? NULL : &page);
+        return HFD_WORK_DONE;
+}
+
+static struct stored_page *copy_reply(const struct hfd_store_reply *reply) {
+        struct stored_page *stored =
+                calloc(1, sizeof *stored + reply->n_kvs * sizeof stored->kvs[0]);
+        size_t n_keys = 0;
+
+        if (!stored)
+                return NULL;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                n_keys += strlen(reply->kvs[i].key) + 1;
+        stored->keys = malloc(n_keys + 1);
+        if (!stored->keys) {
+                free(stored);
+                return NULL;
+        }
+        stored->reply = *reply;
+        stored->reply.kvs = stored->kvs;
+        char *key = stored->keys;
+        for (size_t i = 0; i < reply->n_kvs; i++) {
+                stored->kvs[i] = reply->kvs[i];
+                stored->kvs[i].key = key;
+                hf__buf_ref(stored->kvs[i].value);
+                key = stpcpy(key, reply->kvs[i].key) + 1;
+        }
+        return stored;
+}
+
+int hfd_stored_page_start(struct hfd_read *read, const struct hfd_store_reply *reply,
+                          void (*finish)(struct hfd_read *read, struct hfd_list_page *page)) {
+        struct stored_page *stored = copy_reply(reply);
+
+        if (!stored)
+                return -ENOMEM;
+        stored->task = (struct hfd_work_task){.step = step, .owner = read->request->owner};
+        stored->read = read;
+        stored->finish = finish;
+        if (!hfd_work_submit(read->registry->work, &stored->task)) {
+                stored_page_free(stored);
+                return HF_E_CANCELED;
+        }
+        return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Collects a page of a list from a large reply of the store, on the pool of threads: the store's
+ * thread, which delivers the reply, also serves the elector and every write.
+ */
+#include "server/registry/list/list_page.h"
+
+/*
+ * Takes what it needs from reply, and calls finish later, on a thread of the pool. 0, -ENOMEM or
+ * HF_E_CANCELED: finish is not called. finish has page NULL if nobody waits for the list any more.
+ * It owns read, and the page's contents. Thread: any; does not block.
+ */
+int hfd_stored_page_start(struct hfd_read *read, const struct hfd_store_reply *reply,
+                          void (*finish)(struct hfd_read *read, struct hfd_list_page *page));
