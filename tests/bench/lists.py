@@ -154,7 +154,7 @@ def main():
         instance.send(signal.SIGTERM)
         instance.wait()
     failed = [text for bad, text in ((p99 > 100, f"small GET p99 {p99:.0f} ms > 100 ms"), (lost, f"{lost} terms lost"),
-                                     (kib > 8, f"{kib:.1f} KiB for a watch"), (event_p99 > 200, f"{event_p99:.0f} ms for an event"),
+                                     (kib > 4, f"{kib:.1f} KiB for a watch"), (event_p99 > 200, f"{event_p99:.0f} ms for an event"),
                                      (grown > 512, f"{grown:.0f} MiB more at the peak")) if bad]
     print("bounds:", "; ".join(failed) or "kept")
     return 1 if failed else 0
