@@ -21,6 +21,8 @@
 
 #include <holdfast/error.h>
 
+#include "base/json_number.h"
+
 /* Both are only casts. cJSON's functions take no const items, so cjson_of drops the const.
  * Functions here that take a const hf__json still only read it. */
 static cJSON *cjson_of(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
@@ -105,11 +107,19 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
         if (root)
                 while (offset < n && strchr(" \t\r\n", data[offset]))
                         offset++;
+        int r = 0;
         if (!root || offset < n) {
+                size_t begin = hf__json_number_too_long(data, n, offset);
+                r = begin < n ? HF_E_TOO_LARGE : HF_E_INVALID;
+                offset = begin < n ? begin : offset;
+        } else {
+                r = hf__json_number_complete(json_of(root), data, n, &offset);
+        }
+        if (r != 0) {
                 cJSON_Delete(root);
                 if (reterr_offset)
                         *reterr_offset = offset;
-                return HF_E_INVALID;
+                return r;
         }
         *ret_json = json_of(root);
         return 0;
@@ -118,6 +128,21 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
 struct hf__json *hf__json_free(struct hf__json *json) {
         cJSON_Delete(cjson_of(json));
         return NULL;
+}
+
+/* The nesting is limited when the text is parsed. */
+static void wipe_strings(cJSON *c) {
+        for (; c; c = c->next) {
+                if (c->valuestring)
+                        explicit_bzero(c->valuestring, strlen(c->valuestring));
+                wipe_strings(c->child);
+        }
+}
+
+struct hf__json *hf__json_wipe_free(struct hf__json *json) {
+        if (json)
+                wipe_strings(cjson_of(json));
+        return hf__json_free(json);
 }
 
 struct hf__json *hf__json_dup(const struct hf__json *json) {
@@ -223,18 +248,29 @@ static bool items_equal_unordered(const cJSON *x, const cJSON *y) {
         return same;
 }
 
+/* Whether a and b have equally many children. Stops at the end of the smaller one. */
+static bool counts_equal(const cJSON *a, const cJSON *b) {
+        const cJSON *x = a->child, *y = b->child;
+
+        for (; x && y; x = x->next)
+                y = y->next;
+        return !x && !y;
+}
+
 /* Compares members in order as long as their keys match, because that is the usual case and needs
- * no sorting. */
+ * no sorting. The time is proportional to the smaller of the two values. */
 static bool items_equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
+        if (cJSON_IsNumber(a) && a->valuestring && b->valuestring) /* digits (json_number.c) */
+                return strcmp(a->valuestring, b->valuestring) == 0;
         if (cJSON_IsNumber(a))
-                return a->valuedouble == b->valuedouble;
+                return a->valuedouble == b->valuedouble && !a->valuestring == !b->valuestring;
         if (cJSON_IsString(a))
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
                 return true;
-        if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+        if (!counts_equal(a, b))
                 return false;
         for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
@@ -291,8 +327,16 @@ const char *hf__json_string(const struct hf__json *object, const char *path) {
 }
 
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
-        cJSON *c = cjson_of(hf__json_path(object, path));
+        return hf__json_integer(hf__json_path(object, path), ret_value);
+}
 
+bool hf__json_integer(const struct hf__json *json, int64_t *ret_value) {
+        cJSON *c = cjson_of(json);
+
+        if (cJSON_IsNumber(c) && c->valuestring) { /* digits that fit (json_number.c) */
+                *ret_value = strtoll(c->valuestring, NULL, 10);
+                return true;
+        }
         /* The comparison is strict, because 2^63 itself does not fit. It is also false for NaN. */
         if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
             !(fabs(c->valuedouble) < 0x1p63))
@@ -431,6 +475,18 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
         return 0;
 }
 
+int hf__json_set_text(struct hf__json *string, const char *text) {
+        assert(hf__json_is_string(string));
+        size_t n = strlen(text) + 1;
+        char *copy = cJSON_malloc(n);
+        if (!copy)
+                return -ENOMEM;
+        memcpy(copy, text, n);
+        cJSON_free(cjson_of(string)->valuestring);
+        cjson_of(string)->valuestring = copy;
+        return 0;
+}
+
 /* Does not use cJSON_InsertItemInArray, which takes an index and searches the list for it. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
         cJSON *a = cjson_of(array), *next = cjson_of(before), *c = cjson_of(value);
@@ -475,7 +531,7 @@ int hf__json_set_string(struct hf__json *object, const char *path, const char *v
 }
 
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value) {
-        return hf__json_set(object, path, json_of(cJSON_CreateNumber((double)value)));
+        return hf__json_set(object, path, hf__json_number_new(value));
 }
 
 int hf__json_set_bool(struct hf__json *object, const char *path, bool value) {

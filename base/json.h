@@ -6,8 +6,8 @@
  *
  * Keys are case sensitive. If several members have the same key, the first one is used. Nesting is
  * limited to HF__JSON_DEPTH_MAX, because reading and printing are recursive and threads have small
- * stacks. Numbers are doubles, so whole numbers are exact up to 2^53. (resourceVersions are
- * strings.) Thread: a tree belongs to one thread at a time.
+ * stacks. Whole numbers are exact if they fit into an int64_t; other numbers are doubles. Thread: a
+ * tree belongs to one thread at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,8 +22,9 @@ struct hf__strbuf;
 
 /*
  * Parses n bytes, which need no NUL at the end. Only white space may follow the value. A NUL
- * character in a string is refused, whether raw or written as \u0000. 0, -ENOMEM, or HF_E_INVALID
- * with the offset of the error (reterr_offset may be NULL). The caller owns the value.
+ * character in a string is refused, whether raw or written as \u0000. 0, -ENOMEM, HF_E_INVALID with
+ * the offset of the error (reterr_offset may be NULL), or HF_E_TOO_LARGE with the offset of a
+ * number that is larger than a double or longer than 63 characters. The caller owns the value.
  */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 /*
@@ -34,9 +35,12 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
 /* Frees a root and all values below it. Accepts NULL, returns NULL. */
 struct hf__json *hf__json_free(struct hf__json *json);
+/* The same for a root with secrets: overwrites all strings before it frees them. */
+struct hf__json *hf__json_wipe_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
-/* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL. */
+/* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL.
+ * Takes time proportional to the smaller one (n log n if the order differs). */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
@@ -53,6 +57,8 @@ struct hf__json *hf__json_path(const struct hf__json *object, const char *path);
 const char *hf__json_string(const struct hf__json *object, const char *path);
 /* false unless the path leads to a whole number that fits. */
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value);
+/* The same for a number itself. */
+bool hf__json_integer(const struct hf__json *json, int64_t *ret_value);
 bool hf__json_bool(const struct hf__json *object, const char *path, bool otherwise);
 
 bool hf__json_is_object(const struct hf__json *json);
@@ -102,8 +108,10 @@ int hf__json_append_string(struct hf__json *array, const char *value);
 /* Inserts value before the item `before`; NULL = at the end. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
 
-/* The next two functions change a member of an object or an array without a search by key. */
+/* The next three functions change a member of an object or an array without a search by key. */
 /* Removes member from container. The member is then a root that the caller owns. */
 struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *member);
+/* Changes the value of a string. */
+int hf__json_set_text(struct hf__json *string, const char *text);
 /* Puts value in the place of member, and frees member. */
 int hf__json_replace(struct hf__json *container, struct hf__json *member, struct hf__json *value);

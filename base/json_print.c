@@ -83,6 +83,8 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
 static void print_item(const cJSON *c, struct hf__strbuf *out, int depth) {
         if (cJSON_IsString(c))
                 print_string(c->valuestring, out);
+        else if (cJSON_IsNumber(c) && c->valuestring) /* digits (json_number.c) */
+                hf__strbuf_puts(out, c->valuestring);
         else if (cJSON_IsNumber(c))
                 print_number(c->valuedouble, out);
         else if (cJSON_IsArray(c) || cJSON_IsObject(c))

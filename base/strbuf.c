@@ -57,6 +57,18 @@ size_t hf__join(char *out, size_t max, ...) {
         return n;
 }
 
+/* realloc, but the old memory is wiped: realloc would leave a copy of the text there. */
+static char *grow_and_wipe(struct hf__strbuf *s, size_t space) {
+        char *data = malloc(space);
+
+        if (data && s->data) {
+                memcpy(data, s->data, s->n + 1);
+                explicit_bzero(s->data, s->n);
+                free(s->data);
+        }
+        return data;
+}
+
 /* Ensures space for n more bytes and the NUL. false: there is none, and s->error is set. */
 static bool make_room(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
@@ -75,7 +87,7 @@ static bool make_room(struct hf__strbuf *s, size_t n) {
         size_t space = s->space < 256 ? 256 : s->space + s->space / 2;
         if (space < need)
                 space = need;
-        char *data = realloc(s->data, space);
+        char *data = s->secret ? grow_and_wipe(s, space) : realloc(s->data, space);
         if (!data) {
                 s->error = -ENOMEM;
                 return false;
@@ -86,6 +98,8 @@ static bool make_room(struct hf__strbuf *s, size_t n) {
 }
 
 void hf__strbuf_done(struct hf__strbuf *s) {
+        if (s->secret && s->data)
+                explicit_bzero(s->data, s->n);
         free(s->data);
         *s = (struct hf__strbuf){0};
 }

@@ -5,6 +5,7 @@
  * all later appends do nothing and `error` stays set. So a caller that builds a text checks for
  * errors once, at the end. Thread: owner only.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct hf__strbuf {
         size_t space; /* allocated bytes */
         size_t max;   /* limit of n; 0 = none */
         int error;    /* 0, -ENOMEM, -EINVAL (a bad format) or HF_E_TOO_LARGE */
+        bool secret;  /* set it before the first append: memory is wiped before it is freed */
 };
 
 #define HF__U64_TEXT_MAX 21 /* the digits of a uint64_t and the NUL */

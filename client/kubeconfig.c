@@ -8,9 +8,8 @@
  *
  * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
  * refused with a message that names it. If we ignored it, we would connect to another server or as
- * another user than the file intends. The text of a file, and the key and the token of the
- * configuration, are wiped before their memory is freed. Copies of them in the parsed JSON are not
- * wiped.
+ * another user than the file intends. Every copy of a file's text and of its keys and tokens is
+ * wiped before its memory is freed, except those within libyaml.
  */
 #include "client/kubeconfig.h"
 
@@ -125,6 +124,7 @@ static int get_pem(const struct read_context *in, const struct hf__json *object,
                 return name ? read_referenced_file(in, key, name, ret_pem) : 0;
         r = hf__base64_decode(data, strlen(data), ret_pem, &n);
         if (r == 0 && (n == 0 || memchr(*ret_pem, '\0', n))) {
+                explicit_bzero(*ret_pem, n);
                 free(*ret_pem);
                 *ret_pem = NULL;
                 r = HF_E_INVALID;
@@ -294,7 +294,7 @@ static int read_current_context(const struct file *files, size_t n_files,
 /* Parses JSON, or else YAML. JSON is tried first, because it needs no libyaml. */
 static int parse_text(const struct read_context *in, const char *text, size_t n,
                       struct hf__json **ret_root) {
-        struct hf__strbuf json = {.max = MAX_JSON};
+        struct hf__strbuf json = {.max = MAX_JSON, .secret = true};
         struct hf_status why = {0};
         size_t i = 0;
 
@@ -308,14 +308,12 @@ static int parse_text(const struct read_context *in, const char *text, size_t n,
         if (r != 0)
                 (void)hf_fail(in->reterr_status, r, "%s: %s", in->source,
                               why.message[0] ? why.message : "this is not a kubeconfig");
-        if (json.data)
-                explicit_bzero(json.data, json.n);
         hf__strbuf_done(&json);
         return r;
 }
 
 static void file_done(struct file *file) {
-        file->root = hf__json_free(file->root);
+        file->root = hf__json_wipe_free(file->root);
         free(file->dir);
         free(file->source);
         *file = (struct file){0};

@@ -148,9 +148,12 @@ static int handle_stream(struct rest_watch *watch, const char *data, size_t n) {
                         r = handle_line(watch, data, piece);
                 } else {
                         hf__strbuf_add(&watch->line, data, piece);
-                        if (watch->line.error != 0)
+                        if (watch->line.error == HF_E_TOO_LARGE)
                                 return fail_watch(watch, watch->line.error,
                                                   "the stream has a line of more than 8 MiB");
+                        if (watch->line.error != 0)
+                                return fail_watch(watch, watch->line.error,
+                                                  hf_strerror(watch->line.error));
                         if (newline) {
                                 r = handle_line(watch, watch->line.data, watch->line.n);
                                 hf__strbuf_reset(&watch->line);
@@ -218,10 +221,10 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         if (watch->error == 0 && retry_with_new_token(watch, result))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
-                /* Servers end every line with a newline. If the last line was cut short and its
-                 * object is incomplete, handle_line reports an error. */
+                /* Servers end every line with a newline. A line without one was cut short, even if
+                 * what arrived looks complete. */
                 if (watch->line.n > 0)
-                        (void)handle_line(watch, watch->line.data, watch->line.n);
+                        (void)fail_watch(watch, -EPROTO, "the stream ended within a line");
         } else if (watch->error == 0 && result->outcome == 0) {
                 const struct hf__status_context context = {.retry_after_s = result->retry_after_s,
                                                            .what = watch->what};

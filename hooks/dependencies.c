@@ -83,7 +83,7 @@ static int find_cycle(struct search *search, struct hf_hook_context *root,
                         char cycle[320];
                         describe_cycle(search, dependency, cycle, sizeof cycle);
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "hooks wait for each other in a circle: %s", cycle);
+                                       "hooks wait for each other in a cycle: %s", cycle);
                 }
                 if (mark == UNSEEN)
                         push_hook(search, dependency);

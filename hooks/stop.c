@@ -204,14 +204,17 @@ static void add_to_report(struct report *report, const char *name, const char *p
 
 static void add_stuck_to_report_locked(struct report *report, const struct hf_hook_context *hook) {
         const char *what = "one of its threads has not returned";
+        hf_nsec deadline = hook->hook.stop_deadline;
         char detail[120];
 
-        if (!hook->start_returned)
+        if (!hook->start_returned) {
                 what = "its start function has not returned";
-        else if (hook->stop_thread_made && !hook->stop_returned)
+                deadline = hook->hook.start_deadline;
+        } else if (hook->stop_thread_made && !hook->stop_returned) {
                 what = "its stop function has not returned";
+        }
         (void)snprintf(detail, sizeof detail, "%s within %lld ms", what,
-                       (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
+                       (long long)(deadline / HF_NSEC_PER_MSEC));
         add_to_report(report, hook->name, "is stuck", detail);
 }
 

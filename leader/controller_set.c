@@ -4,7 +4,7 @@
  * there with the controller's name, so that a term need not handle any.
  *
  * Invariant: in a set that was copied, every name in `after` resolves, and the relation has no
- * circle. struct hf__term relies on both: with a circle its controllers would wait for ever.
+ * cycle. struct hf__term relies on both: with a cycle its controllers would wait for ever.
  */
 #include "leader/controller_set.h"
 
@@ -100,11 +100,11 @@ static size_t find_unplaced_dependency(const struct hf_controller *set, size_t n
         return n;
 }
 
-/* Writes a circle to text: "a" after "b" after "a". Each controller without a place waits for
- * another one without a place. This chain must reach a circle within n steps, because there are
+/* Writes a cycle to text: "a" after "b" after "a". Each controller without a place waits for
+ * another one without a place. This chain must reach a cycle within n steps, because there are
  * only n controllers. */
-static void describe_circle(const struct hf_controller *set, size_t n, const bool *placed,
-                            size_t at, char *text, size_t max_text) {
+static void describe_cycle(const struct hf_controller *set, size_t n, const bool *placed, size_t at,
+                           char *text, size_t max_text) {
         for (size_t i = 0; i < n; i++)
                 at = find_unplaced_dependency(set, n, placed, at);
         assert(at < n);
@@ -118,9 +118,9 @@ static void describe_circle(const struct hf_controller *set, size_t n, const boo
 }
 
 /* Puts the controllers in order: repeatedly places each one that waits only for placed ones. A
- * controller that is never placed is in a circle or comes after one. */
-static int check_for_circles(const struct hf_controller *set, size_t n, const char *label,
-                             struct hf_status *reterr_status) {
+ * controller that is never placed is in a cycle or comes after one. */
+static int check_for_cycles(const struct hf_controller *set, size_t n, const char *label,
+                            struct hf_status *reterr_status) {
         bool *placed = calloc(n ? n : 1, sizeof *placed);
         size_t n_placed = 0, left = n;
         if (!placed)
@@ -136,15 +136,14 @@ static int check_for_circles(const struct hf_controller *set, size_t n, const ch
                                 left = i;
                         }
         }
-        char circle[320];
+        char cycle[320];
         if (n_placed < n)
-                describe_circle(set, n, placed, left, circle, sizeof circle);
+                describe_cycle(set, n, placed, left, cycle, sizeof cycle);
         free(placed);
         if (n_placed == n)
                 return 0;
         return hf_fail(reterr_status, HF_E_INVALID,
-                       "elector %s: controllers wait for each other in a circle: %s", label,
-                       circle);
+                       "elector %s: controllers wait for each other in a cycle: %s", label, cycle);
 }
 
 /* ---- copying ---- */
@@ -170,7 +169,7 @@ static int fill_set(const struct hf_controller *from, size_t n, const char *labe
         int r = 0;
         for (size_t i = 0; i < n && r == 0; i++)
                 r = check_after(set, n, &set[i], label, reterr_status);
-        return r != 0 ? r : check_for_circles(set, n, label, reterr_status);
+        return r != 0 ? r : check_for_cycles(set, n, label, reterr_status);
 }
 
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The set of controllers of one elector, copied and checked: names are unique, every name in
- * `after` is in the set and of the same class, and there is no circle. So an order exists.
+ * `after` is in the set and of the same class, and there is no cycle. So an order exists.
  */
 #include <holdfast/leader.h>
 

@@ -18,6 +18,7 @@
 
 #include <holdfast/health.h>
 
+#include "server/advertise.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates.h"
 #include "server/configured_store.h"
@@ -48,6 +49,8 @@ static int make_basics(struct hfd_server *server, struct hf_status *reterr_statu
                 r = hfd_router_new(&server->router);
         if (r != 0)
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        hfd_advertise_address(server->config->advertise_address, server->config->bind_address,
+                              server->advertised);
         r = hfd_identity_make(server->config->instance, &server->identity);
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot make an identity for this process: %s",
@@ -162,7 +165,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
 /* Sets the URL that clients and other instances connect to. It needs the HTTP server, because with
  * --secure-port=0 the kernel chooses the port. */
 static void set_endpoint(struct hfd_server *server) {
-        const char *address = server->config->bind_address;
+        const char *address = server->advertised;
         bool v6 = strchr(address, ':') != NULL;
 
         (void)snprintf(server->identity.endpoint, sizeof server->identity.endpoint,

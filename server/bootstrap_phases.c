@@ -9,8 +9,14 @@
 #include "server/bootstrap_phases.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "server/auth/trusted_path.h"
 #include "server/handlers/version_handler.h"
 #include "server/manifests/manifests.h"
 #include "server/resources/resource.h"
@@ -48,6 +54,46 @@ static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[API_V
         return n;
 }
 
+static bool is_manifest(const char *name) {
+        const char *ending = strrchr(name, '.');
+
+        return ending && (strcmp(ending, ".yaml") == 0 || strcmp(ending, ".yml") == 0 ||
+                          strcmp(ending, ".json") == 0);
+}
+
+/* Checks the entries of an open directory. Only HF_E_INVALID matters here: the library reports what
+ * cannot be read. */
+static int check_entries(DIR *entries, const char *directory, struct hf_status *reterr_status) {
+        char path[PATH_MAX];
+        int r = 0;
+
+        for (struct dirent *entry; r != HF_E_INVALID && (entry = readdir(entries)) != NULL;) {
+                int fd = -1, n = snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+                if (!is_manifest(entry->d_name) || n < 0 || (size_t)n >= sizeof path)
+                        continue;
+                r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
+                if (r == 0)
+                        (void)close(fd);
+        }
+        return r == HF_E_INVALID ? r : 0;
+}
+
+/* The leader applies manifests with all rights, so nobody else may be able to replace one. */
+static int check_directory(const char *directory, struct hf_status *reterr_status) {
+        int fd = -1;
+        int r = hfd_trusted_open(directory, HFD_TRUSTED_DIRECTORY, &fd, reterr_status);
+
+        if (r != 0)
+                return r == HF_E_INVALID ? r : 0;
+        DIR *entries = opendir(directory);
+        if (entries) {
+                r = check_entries(entries, directory, reterr_status);
+                (void)closedir(entries);
+        }
+        (void)close(fd);
+        return r;
+}
+
 int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_extra *extra = server->extra;
         struct hf_bootstrap_kind kinds[HFD_RESOURCES_MAX];
@@ -81,8 +127,13 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                                              .ctx = server};
         struct hf_status why = {0};
 
+        int r = 0;
+
         assert(!server->bootstrap);
-        int r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
+        for (size_t i = 0; i < server->config->n_bootstrap_manifests && r == 0; i++)
+                r = check_directory(server->config->bootstrap_manifests[i], &why);
+        if (r == 0)
+                r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
         if (r == -ENOMEM)
                 return hf_fail(reterr_status, r, "cannot read the manifests: %s", hf_strerror(r));
         /* Tests parse the built-in manifests, so the mistake must be in the user's directories. */

@@ -45,7 +45,8 @@ static int read_or_copy(const char *path, const char *generated, char **ret_text
 
 int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
-        const char *const names[] = {config->bind_address, server->identity.host, NULL};
+        const char *const names[] = {config->bind_address, server->advertised,
+                                     server->identity.host, NULL};
         struct certificates set = {0};
 
         int r = hfd_pki_load_or_make(config->cert_dir, names, server->stop, &set.pki,

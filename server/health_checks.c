@@ -4,6 +4,7 @@
  *
  *      ping        healthz, livez, readyz    always passes: the server responds
  *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
+ *      store-watch healthz, readyz           the cache is not far behind the store
  *      shutdown    readyz                    the shutdown has not begun
  *
  * Invariants. A check runs on an HTTP worker and must not block. Names and texts are those of
@@ -19,6 +20,8 @@
 
 /* etcd counts as unreachable when it has not replied for this time. */
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
+/* By then the store's watch was opened anew, more than once, if it hangs. */
+#define WATCH_LATE_AFTER (5 * HF_NSEC_PER_SEC)
 
 static bool check_ping(void *ctx, char *reason, size_t max_reason) {
         (void)ctx;
@@ -33,10 +36,26 @@ static bool check_store(void *ctx, char *reason, size_t max_reason) {
         hf_nsec age = hfd_server_now(server) - heard_at;
         bool fresh = heard_at != 0 && age < STORE_STALE_AFTER;
 
-        if (!fresh)
+        if (heard_at == 0)
+                (void)snprintf(reason, max_reason, "etcd has not answered yet");
+        else if (!fresh)
                 (void)snprintf(reason, max_reason, "etcd has not answered for %lld s",
                                (long long)(age / HF_NSEC_PER_SEC));
         return fresh;
+}
+
+/* The cache answers the watches of clients. Reads are not affected: the store answers them. */
+static bool check_store_watch(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_server *server = ctx;
+        hf_nsec time;
+        uint64_t revisions = hfd_cacher_lag(server->cacher, &time);
+
+        if (time < WATCH_LATE_AFTER)
+                return true;
+        (void)snprintf(reason, max_reason,
+                       "the cache has been behind etcd for %lld s, now by %llu revisions",
+                       (long long)(time / HF_NSEC_PER_SEC), (unsigned long long)revisions);
+        return false;
 }
 
 static bool check_shutdown(void *ctx, char *reason, size_t max_reason) {
@@ -56,6 +75,9 @@ int hfd_health_checks_add(struct hfd_server *server) {
         /* Not in livez: restarting this process does not help when etcd is unreachable. */
         if (r == 0)
                 r = hf_health_add(health, "etcd", HF_HEALTHZ | HF_READYZ, check_store, server);
+        if (r == 0)
+                r = hf_health_add(health, "store-watch", HF_HEALTHZ | HF_READYZ, check_store_watch,
+                                  server);
         if (r == 0)
                 r = hf_health_add(health, "shutdown", HF_READYZ, check_shutdown, server);
         return r;

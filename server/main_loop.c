@@ -34,6 +34,7 @@
 #include "server/assembly.h"
 #include "server/certificates.h"
 #include "server/memory_trim.h"
+#include "server/process_limits.h"
 #include "server/reload.h"
 #include "server/sequence.h"
 #include "server/server.h"
@@ -47,6 +48,8 @@
 #define EXTEND_BY (30 * HF_NSEC_PER_SEC)
 /* ... at this interval. */
 #define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
+/* At the end main waits so long for a reload, which a disk or a file server may hold up. */
+#define RELOAD_GRACE (10 * HF_NSEC_PER_SEC)
 /* The longest wait, when there is no earlier deadline. */
 #define IDLE_WAIT (60 * HF_NSEC_PER_SEC)
 
@@ -66,6 +69,7 @@ struct main_loop {
         hf_nsec delay_until;       /* end of the shutdown delay; while stopping */
         hf_nsec stuck_until;       /* when a stuck controller ends the process; 0 = none is stuck */
         uint64_t iterations[N_LOOPS]; /* counts at the previous check for the watchdog */
+        hf_nsec reload_until;         /* when to give up a running reload; 0 = the server runs */
         struct hfd_reload reload;
         char status[HFD_STATUS_LINE_MAX]; /* the STATUS= that was sent last */
         struct hfd_memory_trim memory_trim;
@@ -245,6 +249,8 @@ static hf_nsec next_wake_up(const struct main_loop *m, hf_nsec now) {
                 at = m->delay_until;
         if (m->stuck_until > now && m->stuck_until < at)
                 at = m->stuck_until;
+        if (m->reload_until > now && m->reload_until < at)
+                at = m->reload_until;
         return at;
 }
 
@@ -262,12 +268,25 @@ static void wait_for_events(struct main_loop *m, hf_nsec until, hf_nsec now) {
         (void)n;
 }
 
+/* Whether something runs that main must wait for. While it waits, it feeds the watchdog. */
+static bool must_continue(struct main_loop *m, hf_nsec now) {
+        if (!atomic_load(&m->server->sequence_ended))
+                return true;
+        if (!hfd_reload_is_running(&m->reload))
+                return false;
+        if (m->reload_until == 0)
+                m->reload_until = now + RELOAD_GRACE;
+        return now < m->reload_until;
+}
+
 static void run_loop(struct main_loop *m) {
         struct hfd_server *server = m->server;
 
-        while (!atomic_load(&server->sequence_ended)) {
+        for (;;) {
                 hf_nsec now = hfd_server_now(server);
 
+                if (!must_continue(m, now))
+                        return;
                 report_state(m, now);
                 step_reload(m);
                 report_status(m);
@@ -302,6 +321,7 @@ static int open_signals(int *ret_fd) {
 static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
         hfd_notify_warn_unsupported(&server->host.log);
+        hfd_process_limits_raise_files(&server->host.log);
         int r = hfd_assembly_make(server, reterr_status);
         if (r != 0)
                 return r;
@@ -328,10 +348,13 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         m.watchdog_interval = hfd_notify_watchdog_interval();
         run_loop(&m);
         (void)pthread_join(sequence, NULL);
-        /* The join does not take long. Either the stop token has fired, which cancels the waits of
-         * a reload, or the boot has failed and no reload was ever started. */
-        hfd_reload_disable(&m.reload);
-        hfd_reload_join(&m.reload);
+        if (hfd_reload_is_running(&m.reload)) {
+                /* Its thread still uses the objects, so they are not freed. The stop is complete:
+                 * the Lease is released and all clients were served. */
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
+                       "a reload hangs: exiting without waiting for it");
+                _exit(atomic_load(&server->exit_status));
+        }
         hfd_assembly_free(server);
         return atomic_load(&server->exit_status);
 }

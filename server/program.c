@@ -2,7 +2,7 @@
 /*
  * Parses the command line and runs the sub-command.
  *
- * Invariants. Settings of the whole process (SIGPIPE, the number of heaps, libcurl) are made here,
+ * Invariants. Settings of the whole process (SIGPIPE, the number of heaps) are made here,
  * before any thread exists. Exit status 2 means a mistake that only the user can correct, on the
  * command line or in a manifest: the systemd unit does not restart the process then.
  */
@@ -12,15 +12,14 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/http/global.h"
 #include "base/strbuf.h"
 #include "server/config/flags.h"
 #include "server/controllers/controllers.h"
 #include "server/handlers/version_handler.h"
 #include "server/main_loop.h"
+#include "server/process_limits.h"
 #include "server/release.h"
-#include "server/status/status.h"
-#include "server/systemd/log_sink.h"
+#include "server/status/exec.h"
 #include "server/systemd/sdnotify.h"
 
 /* The maximum number of malloc's heaps (arenas). Each one costs resident memory, and glibc would
@@ -49,23 +48,13 @@ static int print_version(void) {
         return ok ? 0 : 1;
 }
 
-/* Log lines would disturb the output of --watch on a terminal, so they need --v=2 or more. */
-static int run_status(const struct hfd_config *config) {
-        struct hfd_log_sink sink;
-        struct hfd_status_options options = {.kubeconfig = config->kubeconfig,
-                                             .watch = config->watch};
-
-        if (config->v > 1)
-                hfd_log_sink_init(&sink, config, &options.log);
-        return hfd_status_main(&options);
-}
-
-static int run_command(const struct hfd_config *config, const struct hfd_extra *extra) {
+static int run_command(char **argv, const struct hfd_config *config,
+                       const struct hfd_extra *extra) {
         switch (config->command) {
         case HFD_COMMAND_HELP: return print_help(config->help_command);
         case HFD_COMMAND_VERSION: return print_version();
         case HFD_COMMAND_RELEASE: return hfd_release_main(config);
-        case HFD_COMMAND_STATUS: return run_status(config);
+        case HFD_COMMAND_STATUS: return hfd_status_exec(argv);
         case HFD_COMMAND_SERVE: break;
         }
         return hfd_main_loop_run(config, extra);
@@ -90,18 +79,16 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         struct hfd_config config;
         struct hf_status status = {0};
 
+        hfd_process_limits_hide_memory(); /* before any key or token is read */
         int r = parse_command_line(argc, argv, &config, &status);
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;
         }
         (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
-        /* libcurl's OpenSSL may write to a closed connection, and SIGPIPE would end the process. */
+        /* OpenSSL may write to a closed connection, and SIGPIPE would end the process. */
         (void)signal(SIGPIPE, SIG_IGN);
-        r = hf__http_global_init();
-        if (r != 0)
-                (void)fprintf(stderr, "holdfastd: cannot set up libcurl: %s\n", hf_strerror(r));
-        int exit_status = r != 0 ? 1 : run_command(&config, extra);
+        int exit_status = run_command(argv, &config, extra);
         hfd_config_done(&config);
         return exit_status;
 }

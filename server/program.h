@@ -6,8 +6,7 @@
 
 /*
  * Parses the command line and runs the sub-command. extra may be NULL; it is borrowed until the
- * function returns. Call from main, before there are other threads: it ignores SIGPIPE and sets up
- * libcurl for the process. Returns the exit status; 2 = a mistake on the command line
+ * function returns. Call from main, before there are other threads: it ignores SIGPIPE. Returns the exit status; 2 = a mistake on the command line
  * or in a manifest.
  */
 int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra);

@@ -65,6 +65,8 @@ void hfd_reload_disable(struct hfd_reload *reload) {
         reload->disabled = true;
 }
 
+bool hfd_reload_is_running(const struct hfd_reload *reload) { return reload->running; }
+
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)
                 return;

@@ -48,6 +48,8 @@ void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
  * which would contradict STOPPING=1. Idempotent.
  */
 void hfd_reload_disable(struct hfd_reload *reload);
+/* Whether a reload has begun and hfd_reload_step has not ended it yet. */
+bool hfd_reload_is_running(const struct hfd_reload *reload);
 /* Blocks until the running work, if any, has returned. Call at the end of the process: after
  * hfd_reload_disable, and after the token that ends the waits of the work has fired. */
 void hfd_reload_join(struct hfd_reload *reload);

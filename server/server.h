@@ -25,6 +25,7 @@
  * a lock. The header of an object describes which thread may call which function. The members that
  * change while threads run are atomic, or have one writer named in their comment.
  */
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -63,7 +64,8 @@ struct hfd_server {
         /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in the order of
          * their creation. host.metrics, host.health and router come first. ---- */
         struct hfd_router *router;
-        struct hfd_identity identity; /* its endpoint is set once the port is known */
+        char advertised[INET6_ADDRSTRLEN]; /* the address to publish (advertise.h) */
+        struct hfd_identity identity;      /* its endpoint is set once the port is known */
         struct hf_bootstrap *bootstrap;
         struct hfd_runfile *data_lock; /* one process per data directory */
         struct hfd_runfile *runfile; /* one process per instance; records what this process leads */

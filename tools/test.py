@@ -31,12 +31,14 @@ BUILDS = {
     "build-clang": ("clang", [], {}),
     "build-address": ("gcc", ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
                       {"ASAN_OPTIONS": "halt_on_error=1:log_path={log}", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
+    "build-fuzz": ("clang", ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dc_args=-fsanitize=fuzzer-no-link"],
+                   {"ASAN_OPTIONS": "halt_on_error=1:log_path={log}", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false"], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
 # The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
-# forbids ptrace. Under the thread sanitizer only these files run: they cover all ways in which a term begins and ends, and reloads.
+# forbids ptrace; test_growth.py measures the processor time, and test_checker.py runs no server. Under the thread sanitizer only these files run: they cover all ways in which a term begins and ends, and reloads.
 SANITIZED = {
-    "build-address": lambda name: name != "test_systemd.py",
+    "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
 # Valgrind runs one thread at a time: without fair scheduling a thread that never waits keeps the others from running.
@@ -224,7 +226,7 @@ class Run:
 
     def integration(self, build, suits=lambda name: True):
         """Gives the test files to the workers, the largest first."""
-        files = [f for d in ("integration", "interop") for f in (ROOT / "tests" / d).glob("test_*.py")]
+        files = [f for d in ("integration", "interop", "faults") for f in (ROOT / "tests" / d).glob("test_*.py")]
         for path in sorted(files, key=lambda f: -f.stat().st_size):
             if suits(path.name):
                 self.jobs.append(self.pool.submit(self.pytest, f"{build}: tests/{path.parent.name}/{path.name}", build, path))
@@ -238,7 +240,8 @@ class Run:
             if self.wants("integration"):
                 self.integration("build")
             if self.wants("unit"):
-                self.meson_tests("build: unit and house tests", "build", "--suite", "unit", "--suite", "house")
+                self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
+                                 "--suite", "fuzz")
             if self.wants("sim"):
                 self.meson_tests("build: simulator tests, 100,000 schedules, and the model", "build", "--suite", "sim")
         if self.wants("sanitizers"):
@@ -247,6 +250,9 @@ class Run:
                     self.integration(build, suits)
                     self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", "--timeout-multiplier", "5")
                     self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
+            setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
+            if self.step("build-fuzz: the fuzz targets built by clang", setup, ["ninja", "-C", "build-fuzz", "fuzzers"]):
+                self.meson_tests("build-fuzz: fuzz targets, five seconds each", "build-fuzz", "--suite", "fuzz")
         if self.wants("form"):
             self.build("build-clang")
             tests = ("server-sdnotify", "server-log-sink")

@@ -32,6 +32,8 @@
 /* Connections could change so often that each prediction of the guard is wrong. After this many
  * restarts the request ends with HF_E_UNAVAILABLE. */
 #define MAX_RESTARTS 8
+/* The header whose copy is wiped before its memory is freed. */
+#define AUTHORIZATION "Authorization:"
 
 /* ---- memory ---- */
 
@@ -143,8 +145,16 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         return x;
 }
 
+/* curl no longer uses the headers: its handle was given back. */
+static void wipe_credentials(struct hf__exchange *x) {
+        for (struct curl_slist *header = x->headers; header; header = header->next)
+                if (strncasecmp(header->data, AUTHORIZATION, strlen(AUTHORIZATION)) == 0)
+                        explicit_bzero(header->data, strlen(header->data));
+}
+
 void hf__exchange_free(struct hf__exchange *x) {
         assert(!x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
+        wipe_credentials(x);
         hf__strbuf_done(&x->body);
         free(x->grpc_message);
         free(x->fence_echo);

@@ -25,7 +25,7 @@ static void add_base64_string(struct hf__strbuf *out, const char *text) {
 
 int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, const char *server_url,
                                struct hf_status *reterr_status) {
-        struct hf__strbuf out = {0};
+        struct hf__strbuf out = {.secret = true};
         int r;
 
         assert(pki->ca_pem && pki->admin_cert_pem && pki->admin_key_pem);
@@ -48,8 +48,6 @@ int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, cons
                             hf_strerror(out.error));
         else
                 r = hfd_write_file(path, out.data, 0600, reterr_status);
-        if (out.data)
-                explicit_bzero(out.data, out.n);
         hf__strbuf_done(&out);
         return r;
 }

@@ -163,6 +163,10 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
         return 0;
 }
 
+bool hfd_auth_is_admin(const struct hfd_user *user) {
+        return hfd_user_in_group(user, GROUP_MASTERS);
+}
+
 /* Adds the groups of Impersonate-Group. The client repeats the header for each group, and the HTTP
  * server joins repeated headers with commas. False: there are too many, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *list) {
@@ -182,12 +186,15 @@ static bool add_groups(struct hfd_user *user, const char *list) {
 }
 
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
-                         struct hfd_user *ret_requested) {
+                         struct hfd_user *ret_requested, const char **ret_fault) {
         const char *name = hfd_http_request_header(request, "impersonate-user");
         const char *groups = hfd_http_request_header(request, "impersonate-group");
+        bool others = hfd_http_request_header(request, "impersonate-uid") ||
+                      hfd_http_request_has_header_prefix(request, "impersonate-extra-");
         struct hfd_user requested = {0};
-        if (!name && !groups && !hfd_http_request_header(request, "impersonate-uid"))
+        if (!name && !groups && !others)
                 return 0;
+        *ret_fault = "the headers of the impersonation name no user, or too many groups";
         if (!name || !name[0] || !copy_text(requested.name, sizeof requested.name, name) ||
             !add_groups(&requested, groups ? groups : ""))
                 return HF_E_INVALID;
@@ -196,10 +203,14 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
                 strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : HFD_GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&requested, implied_group) && !add_group(&requested, implied_group))
                 return HF_E_INVALID;
-        if (!hfd_user_in_group(user, GROUP_MASTERS)) {
+        if (!hfd_auth_is_admin(user)) {
                 *ret_requested = requested;
                 return HF_E_FORBIDDEN;
         }
+        *ret_fault = "Impersonate-Uid and Impersonate-Extra-* are not supported: users have a name "
+                     "and groups only";
+        if (others)
+                return HF_E_INVALID;
         *user = requested;
         return 0;
 }
@@ -218,7 +229,7 @@ static bool is_public_path(const char *path) {
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
                      const struct hfd_attributes *attributes) {
         assert(attributes->verb && attributes->path);
-        if (hfd_user_in_group(user, GROUP_MASTERS))
+        if (hfd_auth_is_admin(user))
                 return true;
         bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;
         return !attributes->is_resource && reads && is_public_path(attributes->path);

@@ -35,11 +35,12 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
  * Kubernetes' impersonation: the headers Impersonate-User and Impersonate-Group name the user that
  * the request is made for. Only system:masters may impersonate. 0: *user is the user to authorize
  * from now on; it is unchanged if the request has no such header. HF_E_FORBIDDEN: *user may not act
- * as *ret_requested. HF_E_INVALID: groups or a uid without a user, or a name or group that does not
- * fit into a struct hfd_user.
+ * as *ret_requested. HF_E_INVALID, and *ret_fault says why: a header without Impersonate-User, a
+ * name or group that does not fit into a struct hfd_user, or Impersonate-Uid and
+ * Impersonate-Extra-*, which no user here has: they are refused and never ignored.
  */
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
-                         struct hfd_user *ret_requested);
+                         struct hfd_user *ret_requested, const char **ret_fault);
 
 /* What a request wants to do, as Kubernetes' authorizers see it. Strings are borrowed, never NULL,
  * and "" where they do not apply. */
@@ -50,6 +51,8 @@ struct hfd_attributes {
         const char *path; /* the URL path; it decides if the request is not for a resource */
         bool is_resource;
 };
+/* Whether the user is in system:masters. Pure. */
+bool hfd_auth_is_admin(const struct hfd_user *user);
 /* Whether the rule at the top of this file allows the request. Pure. */
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
                      const struct hfd_attributes *attributes);

@@ -4,6 +4,8 @@
  *
  * Invariant: a reader never sees an incomplete file, and a crash leaves either the old file or the
  * new one. Therefore hfd_write_file syncs the file before the rename and the directory after it.
+ *
+ * Invariant: a file may contain a key, so its text is overwritten before its memory is freed.
  */
 #include "server/auth/files.h"
 
@@ -20,37 +22,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_FILE_BYTES ((size_t)1 << 20)
-#define CLEANUP(fn)    __attribute__((cleanup(fn)))
+#include "server/auth/trusted_path.h"
 
-static void text_cleanup(char **text) { free(*text); }
+#define MAX_FILE_BYTES ((size_t)1 << 20)
 
 int hfd_make_dir(const char *path, struct hf_status *reterr_status) {
-        char partial[PATH_MAX];
-        size_t n = strlen(path);
+        int fd = -1;
+        int r = hfd_trusted_open(path, HFD_TRUSTED_NEW_DIRECTORY, &fd, reterr_status);
 
-        if (n == 0 || n >= sizeof partial)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "cannot make directory %.200s: %s",
-                               path, strerror(ENAMETOOLONG));
-        for (size_t i = 1; i <= n; i++) {
-                if (path[i] != '/' && path[i] != '\0')
-                        continue;
-                memcpy(partial, path, i);
-                partial[i] = '\0';
-                /* A parent may exist where this process may not create directories. So an error
-                 * counts only for the last directory. */
-                if (mkdir(partial, 0700) != 0 && errno != EEXIST && i == n)
-                        return hf_fail(reterr_status, -errno, "cannot make directory %s: %s", path,
-                                       strerror(errno));
-        }
-        struct stat st;
-        if (stat(path, &st) != 0)
-                return hf_fail(reterr_status, -errno, "cannot use directory %s: %s", path,
-                               strerror(errno));
-        if (!S_ISDIR(st.st_mode))
-                return hf_fail(reterr_status, -ENOTDIR, "cannot use directory %s: %s", path,
-                               strerror(ENOTDIR));
-        return 0;
+        if (r == 0)
+                (void)close(fd);
+        return r;
 }
 
 static int write_all(int fd, const char *text, size_t n) {
@@ -127,11 +109,27 @@ static size_t initial_size(const struct stat *st) {
         return 4096;
 }
 
+/* Doubles the buffer of *space bytes, of which n are used. realloc would leave a copy of a key in
+ * freed memory. 0 or -ENOMEM. */
+static int grow(char **text, size_t n, size_t *space) {
+        char *grown = malloc(*space * 2);
+
+        if (!grown)
+                return -ENOMEM;
+        memcpy(grown, *text, n);
+        explicit_bzero(*text, n);
+        free(*text);
+        *text = grown;
+        *space *= 2;
+        return 0;
+}
+
 static int read_descriptor(int fd, const char *path, char **ret_text,
                            struct hf_status *reterr_status) {
-        CLEANUP(text_cleanup) char *text = NULL;
         struct stat st;
+        char *text;
         size_t space, n = 0;
+        int r = 0;
 
         if (fstat(fd, &st) != 0)
                 return fail_read(path, errno, reterr_status);
@@ -140,43 +138,38 @@ static int read_descriptor(int fd, const char *path, char **ret_text,
         space = initial_size(&st);
         text = malloc(space);
         if (!text)
-                return -ENOMEM;
-        for (;;) {
-                ssize_t got = read(fd, text + n, space - 1 - n);
-
+                return fail_read(path, ENOMEM, reterr_status);
+        for (ssize_t got = 1; r == 0 && got != 0;) {
+                got = read(fd, text + n, space - 1 - n);
                 if (got < 0 && errno == EINTR)
                         continue;
                 if (got < 0)
-                        return fail_read(path, errno, reterr_status);
-                if (got == 0)
-                        break;
-                n += (size_t)got;
-                if (n > MAX_FILE_BYTES)
-                        return hf_fail(reterr_status, HF_E_TOO_LARGE,
-                                       "cannot read %s: it is larger than 1 MiB", path);
-                if (n + 1 == space) {
-                        char *grown = realloc(text, space * 2);
-
-                        if (!grown)
-                                return -ENOMEM;
-                        text = grown;
-                        space *= 2;
-                }
+                        r = fail_read(path, errno, reterr_status);
+                else
+                        n += (size_t)got;
+                if (r == 0 && n > MAX_FILE_BYTES)
+                        r = hf_fail(reterr_status, HF_E_TOO_LARGE,
+                                    "cannot read %s: it is larger than 1 MiB", path);
+                if (r == 0 && n + 1 == space && grow(&text, n, &space) != 0)
+                        r = fail_read(path, ENOMEM, reterr_status);
+        }
+        if (r != 0) {
+                explicit_bzero(text, n);
+                free(text);
+                return r;
         }
         text[n] = '\0';
         *ret_text = text;
-        text = NULL; /* the caller owns it now */
         return 0;
 }
 
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status) {
-        /* Non-blocking, so that a FIFO at this path cannot block the server. */
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0) {
-                int error = errno == ENOENT ? HF_E_NOT_FOUND : -errno;
-                return hf_fail(reterr_status, error, "cannot read %s: %s", path, strerror(errno));
-        }
-        int r = read_descriptor(fd, path, ret_text, reterr_status);
+        int fd = -1;
+        int r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
+
+        if (r != 0)
+                return r;
+        r = read_descriptor(fd, path, ret_text, reterr_status);
         (void)close(fd);
         return r;
 }

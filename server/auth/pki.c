@@ -47,9 +47,16 @@ struct pair {
         char *cert, *key; /* owned; NULL = no such file */
 };
 
+/* Overwrites the key, so that it does not remain in freed memory. */
+static void free_key(char *key) {
+        if (key)
+                explicit_bzero(key, strlen(key));
+        free(key);
+}
+
 static void pair_cleanup(struct pair *pair) {
         free(pair->cert);
-        free(pair->key);
+        free_key(pair->key);
 }
 
 static int fail_openssl(const struct directory *dir, int error, const char *path) {
@@ -230,14 +237,10 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 }
 
 void hfd_pki_done(struct hfd_pki *pki) {
-        char *keys[] = {pki->server_key_pem, pki->admin_key_pem};
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-                if (keys[i])
-                        explicit_bzero(keys[i], strlen(keys[i]));
         free(pki->ca_pem);
         free(pki->server_cert_pem);
-        free(pki->server_key_pem);
+        free_key(pki->server_key_pem);
         free(pki->admin_cert_pem);
-        free(pki->admin_key_pem);
+        free_key(pki->admin_key_pem);
         *pki = (struct hfd_pki){0};
 }

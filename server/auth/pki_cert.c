@@ -74,7 +74,8 @@ static int bio_to_text(BIO *bio, char **ret_text) {
 
 int hfd_pki_key_make(char **ret_key_pem) {
         CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
+        /* OpenSSL overwrites the memory of this BIO when it grows and when it is freed. */
+        CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_secmem());
         int r = check_openssl(key && bio &&
                                       PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL,
                                                                     NULL) == 1,

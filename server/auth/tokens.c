@@ -6,6 +6,7 @@
  * Invariants:
  * - The duration of a look-up must reveal nothing about the tokens in the table. So the hash is
  *   seeded with a secret, and comparing two tokens takes the same time wherever they differ.
+ * - The text is overwritten before its memory is freed.
  * - Every length is checked when a line is read, so that a name or a group always fits into a
  *   struct hfd_user.
  */
@@ -30,6 +31,7 @@ struct entry {
 struct hfd_tokens {
         uint64_t seed;
         char *text;            /* owned; the file, split into strings in place */
+        size_t n_text;         /* its length, with the NULs that end the strings */
         struct entry *entries; /* owned */
         size_t n_entries;
         struct entry **buckets; /* owned array of n_buckets, a power of two */
@@ -199,6 +201,7 @@ int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tok
         tokens->seed = seed;
         int r = hfd_read_file(path, &tokens->text, reterr_status);
         if (r == 0) {
+                tokens->n_text = strlen(tokens->text);
                 tokens->entries = calloc(count_lines(tokens->text), sizeof *tokens->entries);
                 r = tokens->entries ? parse_lines(tokens, &place) : -ENOMEM;
         }
@@ -217,6 +220,8 @@ int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tok
 struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens) {
         if (!tokens)
                 return NULL;
+        if (tokens->text)
+                explicit_bzero(tokens->text, tokens->n_text);
         free(tokens->text);
         free(tokens->entries);
         free(tokens->buckets);

@@ -3,7 +3,7 @@
  * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
  * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, reopens a watch of the store that may hang, starts audits, drops old
+ * reflector after a backoff, reopens a watch of the store that hangs, starts audits, drops old
  * history, and builds the trees of a listing, in small steps between the others. It sleeps until
  * the first of these is due. A thread that makes one of them due earlier must wake the timer
  * through cacher->cond.
@@ -29,15 +29,19 @@ struct due_work {
         struct hfd_watcher *dirty;               /* they have events to deliver */
         bool reflector, audit, listing, history; /* history: it has more to drop */
         struct hfd_history_garbage garbage;
-        uint64_t hung_watch; /* ID of the store's watch to reopen; 0 = none */
+        struct hfd_store_lag_action lag;
 };
 
 static bool is_work_due(const struct due_work *due) {
-        return due->late || due->dirty || due->reflector || due->audit || due->hung_watch ||
-               due->listing || due->history || due->garbage.n || due->garbage.n_states;
+        return due->late || due->dirty || due->reflector || due->audit || due->listing ||
+               due->history || due->garbage.n || due->garbage.n_states ||
+               due->lag.kind != HFD_WATCH_LAG_WAIT;
 }
 
-/* Collects the due work. Lowers *next to the boot time at which the next waiting read times out. */
+/*
+ * Collects the due work. Lowers *next to the boot time at which the next waiting read times out or
+ * the lag of the store's watch must be checked.
+ */
 static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
                                     struct due_work *ret_due, hf_nsec *next) {
         struct due_work due = {0};
@@ -49,8 +53,7 @@ static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
                         cacher->reflector.retry_at <= now;
         due.listing = hfd_listing_step_due_locked(cacher);
         due.audit = cacher->identity.audit_at <= now;
-        due.hung_watch = cacher->reads.reopen_watch ? cacher->reflector.watch_id : 0;
-        cacher->reads.reopen_watch = false;
+        due.lag = hfd_store_lag_decide_locked(cacher, now, next);
         due.history = !hfd_event_histories_trim(&cacher->histories, now, &due.garbage);
         *ret_due = due;
 }
@@ -66,8 +69,7 @@ static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
                 hfd_listing_step(cacher);
         if (due->audit)
                 hfd_store_identity_audit(cacher);
-        if (due->hung_watch) /* the end of the watch makes the reflector open another */
-                cacher->store->ops->watch_cancel(cacher->store, due->hung_watch);
+        hfd_store_lag_act(cacher, &due->lag);
 }
 
 /*
@@ -98,6 +100,7 @@ static void *timer_main(void *ctx) {
                 if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
                     cacher->reflector.retry_at < next)
                         next = cacher->reflector.retry_at;
+                cacher->lag.timer_due = next;
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
         }
         pthread_mutex_unlock(&cacher->mu);
@@ -136,18 +139,23 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         cacher->watchers.due = HF_NSEC_NEVER;
         init_metrics(cacher);
         int r = hf__mutex_init(&cacher->mu);
-        if (r != 0) {
-                free(cacher);
-                return r;
-        }
+        if (r != 0)
+                goto fail;
         r = hf_cond_init(&cacher->cond);
-        if (r != 0) {
-                pthread_mutex_destroy(&cacher->mu);
-                free(cacher);
-                return r;
-        }
+        if (r != 0)
+                goto fail_mutex;
+        r = hfd_store_lag_init(cacher);
+        if (r != 0)
+                goto fail_cond;
         *ret_cacher = cacher;
         return 0;
+fail_cond:
+        pthread_cond_destroy(&cacher->cond);
+fail_mutex:
+        pthread_mutex_destroy(&cacher->mu);
+fail:
+        free(cacher);
+        return r;
 }
 
 int hfd_cacher_start(struct hfd_cacher *cacher) {
@@ -200,6 +208,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
         }
         hfd_object_tree_clear(&cacher->unreadable);
         hf__buf_unref(cacher->identity.epoch);
+        hfd_store_lag_deinit(cacher);
         pthread_cond_destroy(&cacher->cond);
         pthread_mutex_destroy(&cacher->mu);
         free(cacher);
@@ -261,6 +270,16 @@ hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
 
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher) {
         return (hf_nsec)atomic_load(&cacher->requests.last_contact);
+}
+
+uint64_t hfd_cacher_lag(struct hfd_cacher *cacher, hf_nsec *ret_time) {
+        hf_nsec now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        uint64_t revisions = hfd_watch_lag_revisions(&cacher->lag.watch);
+        *ret_time = hfd_watch_lag_time(&cacher->lag.watch, now);
+        pthread_mutex_unlock(&cacher->mu);
+        return revisions;
 }
 
 /* ---- reading ---- */

@@ -7,8 +7,9 @@
  * Its parts, each with a separate header: object_tree (the objects), snapshot (a list's view of
  * them), event_history (the recent changes), store_events (applies the events of the store's
  * watch), reflector (keeps both equal to the store), consistent_read (reads that wait for a
- * revision), watcher (watches of clients), store_identity (detects a replaced store), store_request
- * (requests to the store, measured and counted).
+ * revision), watcher (watches of clients), store_identity (detects a replaced store), store_lag
+ * (notices that the store's watch hangs), store_request (requests to the store, measured and
+ * counted).
  *
  * Lock: one mutex guards the mutable state of all parts. It is held only for lookups and for
  * changes of pointers. Callbacks and requests to the store never run under it: the work is
@@ -76,6 +77,12 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
 hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
 /* Returns the boot time of the store's last reply or event, for the health check of etcd. */
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
+
+/*
+ * How many revisions the cache is behind the store, as far as replies of the store show it, and for
+ * how long (nanoseconds). 0: it is not known to be behind.
+ */
+uint64_t hfd_cacher_lag(struct hfd_cacher *cacher, hf_nsec *ret_time);
 
 /* Returns a revision: all changes up to it are in the cache. */
 uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);

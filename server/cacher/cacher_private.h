@@ -13,6 +13,7 @@
 #include "server/cacher/reflector.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/store_identity.h"
+#include "server/cacher/store_lag.h"
 #include "server/cacher/store_request.h"
 #include "server/cacher/watcher.h"
 
@@ -55,6 +56,7 @@ struct hfd_cacher {
         struct hfd_consistent_reads reads;
         struct hfd_watchers watchers;
         struct hfd_store_identity identity;
+        struct hfd_store_lag lag;
         struct hfd_store_requests requests;
 };
 

@@ -14,10 +14,9 @@
  *      after ---------------------------^
  *
  * If other programs write to the same store, outside our prefix, the store's revision increases
- * without events for our watch, and the cache never reaches it. So after reads have timed out three
- * times in a row, all reads go directly to the store for ten seconds. The cause may also be a watch
- * that hangs. So the watch is also reopened at its current revision. That loses no event, and it is
- * rare enough to be cheap.
+ * without events for our watch, and the cache does not reach it soon. So after reads have timed out
+ * three times in a row, all reads go directly to the store for ten seconds. The cause may also be a
+ * watch that hangs, which server/storage/watch_lag.c notices.
  */
 #include "server/cacher/consistent_read.h"
 
@@ -84,10 +83,8 @@ hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, 
                 if (read->by_client || counted)
                         continue;
                 counted = true;
-                if (++cacher->reads.n_late >= LATE_MAX) {
+                if (++cacher->reads.n_late >= LATE_MAX)
                         cacher->reads.direct_until = now + DIRECT_DURATION;
-                        cacher->reads.reopen_watch = true;
-                }
         }
         return late;
 }

@@ -44,7 +44,6 @@ struct hfd_consistent_reads {
         bool probe_running;
         unsigned n_late;      /* consecutive times that the cache was too slow */
         hf_nsec direct_until; /* boot time; until then reads do not wait for the cache */
-        bool reopen_watch;    /* the store's watch may hang: the timer must reopen it */
 };
 
 /* Waits until the cache has reached the store's current revision. */

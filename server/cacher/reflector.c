@@ -51,6 +51,7 @@ static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_sta
         reflector->relist |= relist;
         reflector->watching = false;
         reflector->watch_id = 0;
+        hfd_watch_lag_closed(&cacher->lag.watch);
         reflector->state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
         reflector->retry_at = hfd_cacher_now(cacher) + reflector->backoff;
         reflector->backoff *= 2;
@@ -84,6 +85,9 @@ static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listin
         swap_trees(&cacher->unreadable, &listing->unreadable);
         hfd_event_histories_restart(&cacher->histories, listing->revision, &listing->histories);
         cacher->revision = listing->revision;
+        if (cacher->lag.watch.cached > cacher->revision) /* by a late event of a replaced history */
+                cacher->lag.watch = (struct hfd_watch_lag){0};
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, hfd_cacher_now(cacher));
         cacher->synced = true;
         cacher->n_fills++;
         cacher->reflector.n_listed = 0;
@@ -142,6 +146,7 @@ void hfd_reflector_progress(struct hfd_cacher *cacher, size_t n) {
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_cacher *cacher = ctx;
         struct hfd_event_batch batch;
+        hf_nsec now = hfd_cacher_now(cacher);
 
         hfd_store_events_apply(cacher, events, n, &batch);
         pthread_mutex_lock(&cacher->mu);
@@ -151,16 +156,17 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 hfd_watchers_lease_acquired_locked(cacher, &batch.dirty);
         uint64_t cancel = batch.complete ? 0 : cacher->reflector.watch_id;
         cacher->reflector.backoff = BACKOFF_MIN;
+        hfd_watch_lag_reached(&cacher->lag.watch, cacher->revision, now);
         struct hfd_consistent_read *reached = hfd_consistent_reads_remove_reached_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        atomic_store(&cacher->requests.last_contact, hfd_cacher_now(cacher));
-        bool replaced = batch.replaced;
+        atomic_store(&cacher->requests.last_contact, now);
+        bool epoch_written = batch.epoch_written;
         hfd_consistent_reads_call_ready(reached);
         hfd_store_events_deliver(&batch);
         if (cancel)
                 cacher->store->ops->watch_cancel(cacher->store, cancel);
-        if (replaced)
-                hfd_store_identity_replaced(cacher, "the epoch key changed");
+        if (epoch_written)
+                hfd_store_identity_epoch_written(cacher);
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
@@ -200,8 +206,11 @@ static void begin_watch(struct hfd_cacher *cacher) {
          * longer valid and must not be stored. Canceling it below has no effect.
          */
         pthread_mutex_lock(&cacher->mu);
-        if (reflector->watching && reflector->n_watches == watch_number)
+        if (reflector->watching && reflector->n_watches == watch_number) {
                 reflector->watch_id = id;
+                hfd_watch_lag_opened(&cacher->lag.watch, hfd_cacher_now(cacher));
+                pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
+        }
         /* Another thread may have tried to cancel the watch before its ID was stored. */
         bool must_cancel = cacher->stopping || reflector->relist;
         pthread_mutex_unlock(&cacher->mu);

@@ -28,13 +28,11 @@ struct hfd_prepared_event {
 
 /* ---- preparing ---- */
 
-/* Whether the event writes the epoch key and the store was replaced. */
-static bool record_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
+static bool is_epoch_written(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
         return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
-               strcmp(key, event->kv.key) == 0 &&
-               hfd_store_identity_epoch_changed(cacher, event->kv.value);
+               strcmp(key, event->kv.key) == 0;
 }
 
 /* Whether the event is a term record that names a new holder of a Lease. */
@@ -71,7 +69,7 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
                 prepared->resource =
                         hfd_object_key_parse(cacher->prefix, event->kv.key, &prepared->path);
         if (!prepared->resource) {
-                batch->replaced |= record_epoch(cacher, event);
+                batch->epoch_written |= is_epoch_written(cacher, event);
                 batch->lease_acquired |= is_lease_acquired(cacher, event);
                 return true;
         }

@@ -19,7 +19,7 @@ struct hfd_event_batch {
         size_t n;
         struct hfd_watcher *dirty; /* they have events to deliver */
         bool complete;             /* false: memory ran out, so the cache must be filled again */
-        bool replaced;             /* the epoch key has changed */
+        bool epoch_written;        /* the epoch key was written */
         bool lease_acquired;       /* a Lease has a new holder */
 };
 

@@ -5,7 +5,9 @@
  * Replacement: a backup was restored, or another cluster uses the same address. There are three
  * signs of it: a reply has another cluster ID; a reply has a revision below the highest that was
  * known when its request was sent; the epoch key has another value. A restore procedure changes
- * this key. It is watched, and read before each new watch. A leader's write does not rely on that:
+ * this key. It is watched, and read before each new watch. A sign alone is not believed, because a
+ * member that lags behind, or a late event, may show an old state: a linearizable read must confirm
+ * it. A leader's write does not rely on that:
  * its transaction compares the epoch in addition to the fence. So even if the backup contains the
  * leader's term, the leader's first write after the restore fails and ends the term. Every
  * replacement has the same consequences: on_replaced is called so that a leader stops leading,
@@ -33,6 +35,9 @@
 #define AUDIT_DEADLINE  (30 * HF_NSEC_PER_SEC)
 #define AUDIT_PAGE_SIZE 20000 /* keys; for each page etcd counts the rest of the range */
 
+#define CONFIRM_DEADLINE (5 * HF_NSEC_PER_SEC)
+#define WHY_MAX          96 /* size of the reason for a replacement */
+
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         uint64_t cancel;
 
@@ -43,6 +48,7 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         cacher->identity.replaced = cacher->identity.replacement_pending = true;
         cacher->identity.known_revision = 0;
         cacher->identity.known_cluster = 0;
+        cacher->lag.watch = (struct hfd_watch_lag){0};
         hfd_reflector_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
         if (handled)
@@ -64,31 +70,104 @@ hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity) {
                                                     identity->known_revision};
 }
 
+/*
+ * Whether the reply contradicts what was known when its request was sent. If so, writes the reason
+ * to why. Otherwise records what the reply shows.
+ */
+static bool contradicts_locked(struct hfd_store_identity *identity,
+                               struct hfd_store_identity_snapshot sent,
+                               const struct hfd_store_reply *reply, char why[WHY_MAX]) {
+        if (reply->cluster_id && identity->known_cluster &&
+            reply->cluster_id != identity->known_cluster) {
+                (void)snprintf(why, WHY_MAX, "another cluster responds: %" PRIx64,
+                               reply->cluster_id);
+                return true;
+        }
+        if (reply->revision < sent.revision) {
+                (void)snprintf(why, WHY_MAX, "revision %" PRIu64 " after %" PRIu64, reply->revision,
+                               sent.revision);
+                return true;
+        }
+        if (reply->revision > identity->known_revision)
+                identity->known_revision = reply->revision;
+        if (reply->cluster_id)
+                identity->known_cluster = reply->cluster_id;
+        return false;
+}
+
+static bool is_comparable_locked(const struct hfd_store_identity *identity,
+                                 struct hfd_store_identity_snapshot sent) {
+        return !identity->replaced && sent.replacement_epoch == identity->replacement_epoch;
+}
+
+/* ---- confirming a sign ---- */
+
+/*
+ * A read of the store's revision that confirms a sign, or does not. One is sent at a time. Its
+ * reply is compared with what was known when it was sent, like every reply.
+ */
+struct confirmation {
+        struct hfd_cacher *cacher; /* borrowed */
+        struct hfd_store_identity_snapshot sent;
+};
+
+static void end_confirmation(struct confirmation *confirmation) {
+        struct hfd_cacher *cacher = confirmation->cacher;
+
+        pthread_mutex_lock(&cacher->mu);
+        cacher->identity.confirming = false;
+        pthread_mutex_unlock(&cacher->mu);
+        free(confirmation);
+}
+
+/* If the read failed, the next sign asks again: as long as the store is replaced, there are more.
+ */
+static void on_confirmation(void *ctx, const struct hfd_store_reply *reply) {
+        struct confirmation *confirmation = ctx;
+        struct hfd_cacher *cacher = confirmation->cacher;
+        char why[WHY_MAX];
+
+        pthread_mutex_lock(&cacher->mu);
+        bool confirmed = !reply->error &&
+                         is_comparable_locked(&cacher->identity, confirmation->sent) &&
+                         contradicts_locked(&cacher->identity, confirmation->sent, reply, why);
+        pthread_mutex_unlock(&cacher->mu);
+        if (confirmed)
+                hfd_store_identity_replaced(cacher, why);
+        end_confirmation(confirmation);
+}
+
+static void confirm(struct confirmation *confirmation, const char *why) {
+        struct hfd_cacher *cacher = confirmation->cacher;
+
+        hf_log(&cacher->host->log, HF_LOG_NOTICE, "cacher",
+               "the store may have been replaced (%s): reading its revision again", why);
+        if (hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + CONFIRM_DEADLINE,
+                                       on_confirmation, confirmation) != 0)
+                end_confirmation(confirmation);
+}
+
 void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply) {
-        char why[96] = "";
+        struct confirmation *confirmation = NULL;
+        char why[WHY_MAX];
 
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
         pthread_mutex_lock(&cacher->mu);
-        bool current = !cacher->identity.replaced &&
-                       sent.replacement_epoch == cacher->identity.replacement_epoch;
-        if (current && reply->cluster_id && cacher->identity.known_cluster &&
-            reply->cluster_id != cacher->identity.known_cluster)
-                (void)snprintf(why, sizeof why, "another cluster responds: %" PRIx64,
-                               reply->cluster_id);
-        else if (current && reply->revision < sent.revision)
-                (void)snprintf(why, sizeof why, "revision %" PRIu64 " after %" PRIu64,
-                               reply->revision, sent.revision);
-        if (!*why && current) {
-                if (reply->revision > cacher->identity.known_revision)
-                        cacher->identity.known_revision = reply->revision;
-                if (reply->cluster_id)
-                        cacher->identity.known_cluster = reply->cluster_id;
+        bool contradicts = is_comparable_locked(&cacher->identity, sent) &&
+                           contradicts_locked(&cacher->identity, sent, reply, why);
+        if (contradicts && !cacher->identity.confirming && !cacher->stopping)
+                confirmation = malloc(sizeof *confirmation);
+        if (confirmation) {
+                cacher->identity.confirming = true;
+                *confirmation = (struct confirmation){.cacher = cacher,
+                                                      .sent = hfd_store_identity_snapshot_locked(
+                                                              &cacher->identity)};
         }
         pthread_mutex_unlock(&cacher->mu);
-        if (*why)
-                hfd_store_identity_replaced(cacher, why);
+        if (confirmation)
+                confirm(confirmation, why);
 }
 
 /* ---- the epoch key ---- */
@@ -118,6 +197,37 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
         }
         pthread_mutex_unlock(&cacher->mu);
         return changed;
+}
+
+static void on_epoch_confirmed(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_cacher *cacher = ctx;
+        uint64_t cancel = 0;
+
+        if (!reply->error) {
+                if (hfd_store_identity_epoch_changed(cacher,
+                                                     reply->n_kvs ? reply->kvs[0].value : NULL))
+                        hfd_store_identity_replaced(cacher, "the epoch key changed");
+                return;
+        }
+        /* A new watch begins with the same read, and is retried until it succeeds. */
+        pthread_mutex_lock(&cacher->mu);
+        cancel = cacher->reflector.watch_id;
+        pthread_mutex_unlock(&cacher->mu);
+        if (cancel)
+                cacher->store->ops->watch_cancel(cacher->store, cancel);
+}
+
+void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {
+        char key[HFD_KEY_MAX];
+        int r = hfd_store_identity_epoch_key(cacher, key);
+
+        if (r == 0)
+                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + CONFIRM_DEADLINE,
+                                          on_epoch_confirmed, cacher);
+        if (r != 0) {
+                const struct hfd_store_reply failed = {.error = r};
+                on_epoch_confirmed(cacher, &failed);
+        }
 }
 
 struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists) {

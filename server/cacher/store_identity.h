@@ -45,6 +45,7 @@ struct hfd_store_identity {
          */
         bool replacement_pending;
         bool replaced;
+        bool confirming; /* a read is under way that confirms the sign of a replacement, or not */
         bool audit_running;
         hf_nsec audit_at; /* boot time of the next audit */
 };
@@ -56,7 +57,10 @@ struct hfd_store_identity_snapshot {
 };
 struct hfd_store_identity_snapshot
 hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity);
-/* Compares a reply with the snapshot of its request. Handles a replacement if they contradict. */
+/*
+ * Compares a reply with the snapshot of its request. If they contradict, reads the store's revision
+ * once more, and handles a replacement if that reply contradicts too.
+ */
 void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply);
 
@@ -75,6 +79,8 @@ bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
 int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]);
 /* Records the epoch that was just read (NULL: the key does not exist). True: it has changed. */
 bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value);
+/* Called when the watch delivers a write of the epoch key. Reads the key to confirm the change. */
+void hfd_store_identity_epoch_written(struct hfd_cacher *cacher);
 /*
  * Returns the epoch that was read most recently; the caller drops the reference. *ret_exists: the
  * key existed. NULL: the epoch was not read yet.

@@ -39,6 +39,7 @@ struct tracked_request {
         hf_nsec started; /* boot time */
         struct hf_metric *metric;
         struct hfd_store_identity_snapshot identity; /* before the request was sent */
+        bool writes;                                 /* a transaction with operations */
 };
 
 /* hfd_cacher_free may free the cacher as soon as the last request is untracked. */
@@ -65,6 +66,7 @@ static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
             reply->error != HF_E_CANCELED)
                 atomic_store(&request->cacher->requests.last_contact, now);
         hfd_store_identity_check(request->cacher, request->identity, reply);
+        hfd_store_lag_replied(request->cacher, request->identity, request->writes, reply);
         request->done(request->ctx, reply);
         untrack_request(request);
 }
@@ -135,6 +137,8 @@ int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, 
                           hfd_store_fn done, void *ctx) {
         struct tracked_request *request = track_request(cacher, OP_TXN, done, ctx);
 
+        if (request)
+                request->writes = txn->n_ops > 0;
         return request ? check_started(request,
                                        cacher->store->ops->txn(cacher->store, txn, deadline,
                                                                on_tracked_reply, request))

@@ -5,7 +5,8 @@
  *
  *      - measure the duration (etcd_request_duration_seconds),
  *      - count the requests, so that hfd_cacher_free can wait until all have ended, and
- *      - compare each reply with the known identity of the store (store_identity.h).
+ *      - compare each reply with the known identity of the store (store_identity.h), and with what
+ *        the store's watch has delivered (store_lag.h).
  *
  * Thread: any; never under the cacher's lock. `done` is called once, on a thread of the store. The
  * reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or the store has

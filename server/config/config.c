@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/resources/names.h"
+
 #define DNS_LABEL_RULE                                                                             \
         "is not a DNS label: at most 63 lower case letters, digits and '-', with a letter or "     \
         "digit at both ends"
@@ -154,22 +156,6 @@ static int refuse_value(struct hf_status *reterr_status, const char *flag, const
         return hf_fail(reterr_status, HF_E_INVALID, "flag --%s: \"%.160s\" %s", flag, value, rule);
 }
 
-/* DNS-1123: lower case letters, digits, '-', and '.' where dots are allowed. */
-static bool is_dns1123(const char *text, size_t max, bool dots) {
-        size_t n = strlen(text);
-        if (n == 0 || n > max)
-                return false;
-        for (size_t i = 0; i < n; i++) {
-                bool alphanumeric =
-                        (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
-                /* Each part between dots must begin and end with a letter or digit. */
-                bool edge = i == 0 || i == n - 1 || text[i - 1] == '.' || text[i + 1] == '.';
-                if (!alphanumeric && (edge || (text[i] != '-' && !(dots && text[i] == '.'))))
-                        return false;
-        }
-        return true;
-}
-
 /* Whether the name is safe as a file name, in an identity and in the name of a Lease. */
 static bool is_instance_name(const char *text) {
         size_t n = strlen(text);
@@ -218,6 +204,18 @@ static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_
         return 0;
 }
 
+/* Whether text is an IP address, and neither a wildcard nor of a group. */
+static bool is_unicast(const char *text) {
+        struct in_addr v4;
+        struct in6_addr v6;
+
+        if (inet_pton(AF_INET, text, &v4) == 1)
+                return v4.s_addr != INADDR_ANY && !IN_MULTICAST(ntohl(v4.s_addr)) &&
+                       v4.s_addr != INADDR_BROADCAST;
+        return inet_pton(AF_INET6, text, &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
+               !IN6_IS_ADDR_MULTICAST(&v6);
+}
+
 /* Also checks --instance, which all commands have. */
 static int check_serving(const struct hfd_config *config, struct hf_status *reterr_status) {
         unsigned char address[sizeof(struct in6_addr)];
@@ -230,6 +228,9 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
             inet_pton(AF_INET6, config->bind_address, address) != 1)
                 return refuse_value(reterr_status, "bind-address", config->bind_address,
                                     "is not an IP address; host names are not accepted");
+        if (is_set(config->advertise_address) && !is_unicast(config->advertise_address))
+                return refuse_value(reterr_status, "advertise-address", config->advertise_address,
+                                    "is not an IP address that others can connect to");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flags --tls-cert-file and --tls-private-key-file go together: "
@@ -251,20 +252,20 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         if (hf_leader_lock_type_check(config->lock_type, &why) != 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flag --leader-elect-resource-lock: %s",
                                why.message);
-        if (!is_dns1123(config->lease_ns, 63, false))
+        if (!hfd_is_dns_label(config->lease_ns))
                 return refuse_value(reterr_status, "leader-elect-resource-namespace",
                                     config->lease_ns, DNS_LABEL_RULE);
-        if (!is_dns1123(config->lease_name, HF_NAME_MAX, true))
+        if (!hfd_is_dns_subdomain(config->lease_name))
                 return refuse_value(reterr_status, "leader-elect-resource-name", config->lease_name,
                                     DNS_SUBDOMAIN_RULE);
         if (is_set(config->migrate_from_ns) && !is_set(config->migrate_from))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flag --leader-elect-migrate-from-namespace needs "
                                "--leader-elect-migrate-from too");
-        if (is_set(config->migrate_from) && !is_dns1123(config->migrate_from, HF_NAME_MAX, true))
+        if (is_set(config->migrate_from) && !hfd_is_dns_subdomain(config->migrate_from))
                 return refuse_value(reterr_status, "leader-elect-migrate-from",
                                     config->migrate_from, DNS_SUBDOMAIN_RULE);
-        if (is_set(config->migrate_from_ns) && !is_dns1123(config->migrate_from_ns, 63, false))
+        if (is_set(config->migrate_from_ns) && !hfd_is_dns_label(config->migrate_from_ns))
                 return refuse_value(reterr_status, "leader-elect-migrate-from-namespace",
                                     config->migrate_from_ns, DNS_LABEL_RULE);
         /* By default the old Lease is in the namespace of the new one. */
@@ -289,29 +290,18 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->migrate_from_ns,
-                          &config->migrate_from,
-                          &config->etcd_servers_text,
-                          &config->etcd_prefix,
-                          &config->etcd_ca_file,
-                          &config->etcd_cert_file,
-                          &config->etcd_key_file,
-                          &config->data_dir,
-                          &config->runtime_dir,
-                          &config->instance,
-                          &config->bind_address,
-                          &config->cert_dir,
-                          &config->tls_cert_file,
-                          &config->tls_key_file,
-                          &config->client_ca_file,
-                          &config->token_auth_file,
-                          &config->authorization_mode,
-                          &config->lease_ns,
-                          &config->lease_name,
-                          &config->controllers_text,
-                          &config->kubeconfig,
-                          &config->lock_type,
-                          &config->bootstrap_manifests_text};
+        char **texts[] = {&config->migrate_from_ns,   &config->migrate_from,
+                          &config->etcd_servers_text, &config->etcd_prefix,
+                          &config->etcd_ca_file,      &config->etcd_cert_file,
+                          &config->etcd_key_file,     &config->data_dir,
+                          &config->runtime_dir,       &config->instance,
+                          &config->bind_address,      &config->advertise_address,
+                          &config->cert_dir,          &config->tls_cert_file,
+                          &config->tls_key_file,      &config->client_ca_file,
+                          &config->token_auth_file,   &config->authorization_mode,
+                          &config->lease_ns,          &config->lease_name,
+                          &config->controllers_text,  &config->kubeconfig,
+                          &config->lock_type,         &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)

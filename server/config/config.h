@@ -47,8 +47,9 @@ struct hfd_config {
 
         /* serving */
         char *bind_address;
-        int64_t secure_port; /* 0 = any free port */
-        char *cert_dir;      /* <data-dir>/pki */
+        char *advertise_address; /* "" = the bind address, or chosen if that is a wildcard */
+        int64_t secure_port;     /* 0 = any free port */
+        char *cert_dir;          /* <data-dir>/pki */
         char *tls_cert_file, *tls_key_file;
         char *client_ca_file;
         char *token_auth_file;

@@ -178,6 +178,7 @@ int hfd_workspace_initializer_delete_namespace(struct hfd_controller_context *co
 struct registered {
         char *names[HFD_WS_MAX_INITIALIZERS];
         size_t n;
+        int error; /* -ENOMEM: a name may be missing */
 };
 
 static void collect_initializer(void *ctx, const char *ns, const char *name, const char *object,
@@ -185,14 +186,22 @@ static void collect_initializer(void *ctx, const char *ns, const char *name, con
         struct registered *registered = ctx;
         struct hf__json *json;
 
-        if (registered->n == HFD_WS_MAX_INITIALIZERS || hf__json_parse(object, n, &json, NULL) != 0)
+        if (registered->n == HFD_WS_MAX_INITIALIZERS)
                 return;
+        int r = hf__json_parse(object, n, &json, NULL);
+        if (r != 0) {
+                registered->error = r < 0 ? r : registered->error;
+                return;
+        }
         const char *value = hf__json_text(
                 hf__json_get(hf__json_path(json, "metadata.labels"), HFD_INITIALIZER_LABEL));
-        char *copy = value && !hf__json_string(json, "metadata.deletionTimestamp") ? strdup(value)
-                                                                                   : NULL;
-        if (copy)
-                registered->names[registered->n++] = copy;
+        if (value && !hf__json_string(json, "metadata.deletionTimestamp")) {
+                char *copy = strdup(value);
+                if (copy)
+                        registered->names[registered->n++] = copy;
+                else
+                        registered->error = -ENOMEM;
+        }
         hf__json_free(json);
 }
 
@@ -206,7 +215,11 @@ static int set_initializers(struct hfd_controller_context *context, struct hf_te
         if (r != 0)
                 return r;
         hf_informer_each(context->initializers, collect_initializer, &registered);
-        r = hfd_ws_initialize(workspace, (const char *const *)registered.names, registered.n);
+        /* A workspace that skipped an initializer would never run it, so try again instead. */
+        r = registered.error;
+        if (r == 0)
+                r = hfd_ws_initialize(workspace, (const char *const *)registered.names,
+                                      registered.n);
         while (registered.n > 0)
                 free(registered.names[--registered.n]);
         return r;

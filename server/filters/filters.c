@@ -100,6 +100,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
+        atomic_store_explicit(&context->finished, true, memory_order_relaxed);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
         /* 0: the client left before the whole request had arrived, so there is no duration */
@@ -121,9 +122,11 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
-        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-                if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+                size_t n = strlen(prefixes[i]);
+                if (strncmp(path, prefixes[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
                         return true;
+        }
         return strcmp(path, "/version") == 0;
 }
 
@@ -210,6 +213,7 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         bool anonymous = hfd_authentication_is_anonymous(&user); /* before impersonation */
         if (!run_chain(context, &user))
                 return HFD_HTTP_REFUSED;
+        context->is_admin = hfd_auth_is_admin(&user);
         /* Somebody has granted the anonymous user this write: then its body is wanted. */
         return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }

@@ -9,14 +9,13 @@
 
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user) {
         struct hfd_user impersonated;
-        int r = hfd_auth_impersonate(context->request, user, &impersonated);
+        const char *fault = "";
+        int r = hfd_auth_impersonate(context->request, user, &impersonated, &fault);
 
         if (r == 0)
                 return true;
         if (r != HF_E_FORBIDDEN) {
-                hfd_status_response_code(context->request, 400, 0,
-                                         "the headers of the impersonation name no user, or too "
-                                         "many groups");
+                hfd_status_response_code(context->request, 400, 0, fault);
                 return false;
         }
         const struct hfd_attributes attributes = {.verb = "impersonate",

@@ -5,9 +5,12 @@
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
  * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` and
- * `unsent` change, on the same worker: when the response is not read at once, and when it is
- * finished. Other threads that hold a reference to the request may read the other members.
+ * `unsent` and `finished` change, on the same worker: when the response is not read at once, and
+ * when it is finished. Other threads that hold a reference to the request may read the other
+ * members, and `finished`.
  */
+#include <stdatomic.h>
+
 #include "server/auth/auth.h"
 #include "server/filters/inflight.h"
 #include "server/filters/request_info.h"
@@ -24,6 +27,8 @@ struct hfd_request_context {
         struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_kind kind;     /* for the metrics */
         struct hfd_inflight_place place;
+        bool is_admin;                  /* the user, after impersonation, may do everything */
+        atomic_bool finished;           /* the response was sent, or the client has left */
         struct hfd_unsent_entry unsent; /* charged once the client does not read its answer */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];

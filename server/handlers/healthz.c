@@ -2,9 +2,9 @@
 /*
  * Health endpoints.
  *
- * Invariant: the list of all checks shows which checks failed but not why, because every client may
- * read it without authentication. The reasons are logged. Only the endpoint of a single check
- * returns the reason.
+ * Invariant: a response shows which checks failed but not why, because every client may read it
+ * without authentication, and a reason may contain an address or an object's name. The reasons are
+ * logged. Only the endpoint of a single check returns the reason, and only to administrators.
  */
 #include "server/handlers/healthz.h"
 
@@ -19,6 +19,7 @@
 
 #include "base/strbuf.h"
 #include "server/filters/query.h"
+#include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 #include "server/handlers/read_endpoint.h"
 
@@ -250,7 +251,10 @@ static void handle_one_check(struct probe *probe, struct hfd_http_request *reque
                 hfd_status_response_text(request, 200, "ok", 0, false);
                 return;
         }
-        (void)snprintf(text, sizeof text, "internal server error: %s\n", result.reason);
+        const struct hfd_request_context *context = hfd_request_context(request);
+        bool may_see = context && context->is_admin;
+        (void)snprintf(text, sizeof text, "internal server error: %s\n",
+                       may_see ? result.reason : "reason withheld");
         hfd_status_response_text(request, 500, text, 0, false);
 }
 

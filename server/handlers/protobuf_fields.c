@@ -115,6 +115,12 @@ FIELDS(source) = {
         {0},
 };
 
+FIELDS(series) = {
+        {1, HFD_PB_INT, "count"},
+        {2, HFD_PB_MICROTIME, "lastObservedTime"},
+        {0},
+};
+
 FIELDS(local_reference) = {
         {1, HFD_PB_TEXT, "name"},
         {0},
@@ -199,6 +205,7 @@ FIELDS(events) = {
         {8, HFD_PB_INT, "count"},
         {9, HFD_PB_TEXT, "type"},
         {10, HFD_PB_MICROTIME, "eventTime"},
+        {11, HFD_PB_MESSAGE, "series", series},
         {12, HFD_PB_TEXT, "action"},
         {13, HFD_PB_MESSAGE, "related", reference},
         {14, HFD_PB_TEXT, "reportingComponent"},

@@ -5,6 +5,8 @@
  *      hfd_rest_handle -> handle_resource -> fill_request -> hfd_registry_serve
  *                                                            ... on_done -> send_response
  *
+ * With a large body, a thread of the pool continues from fill_request on.
+ *
  * handle_resource creates the struct hfd_rest_request, which owns everything that the registry
  * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
  * rest_watch.c handles watches instead, and rest_list.c sends large lists.
@@ -15,6 +17,7 @@
 #include "server/handlers/rest.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +30,7 @@
 #include "server/handlers/protobuf_body.h"
 #include "server/handlers/rest_list.h"
 #include "server/handlers/rest_watch.h"
+#include "server/registry/large_work.h"
 #include "server/work/work_pool.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
@@ -188,11 +192,71 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         return hfd_options_parse(request, hfd_http_request_query(http_request), response);
 }
 
+/* Passes the request to the registry, or responds. Frees rest. */
+static void serve_resource(struct hfd_rest_request *rest) {
+        struct hfd_response response = {0};
+
+        bool filled = fill_request(rest, hfd_request_info(rest->http_request), &response);
+        if (filled && rest->request.verb == HFD_LIST && !hfd_rest_list_prepare(rest)) {
+                hfd_response_no_memory(&response);
+                filled = false;
+        }
+        if (!filled) {
+                hfd_rest_respond(rest->http_request, &response, NULL);
+                hfd_response_done(&response);
+                hfd_rest_free(rest);
+                return;
+        }
+        if (rest->request.verb == HFD_WATCH)
+                hfd_rest_watch(rest);
+        else
+                hfd_registry_serve(rest->registry, &rest->request);
+}
+
+/* ---- large bodies ---- */
+
+/* Responds that the pool does not take the request (r), and frees rest. */
+static void refuse_large(struct hfd_rest_request *rest, int r) {
+        struct hfd_response response = {0};
+
+        hfd_large_work_refuse(r, &response);
+        hfd_rest_respond(rest->http_request, &response, NULL);
+        hfd_response_done(&response);
+        hfd_rest_free(rest);
+}
+
+static enum hfd_work_result serve_step(struct hfd_work_task *task) {
+        struct hfd_rest_request *rest =
+                (struct hfd_rest_request *)((char *)task - offsetof(struct hfd_rest_request, task));
+
+        rest->request.on_pool = true;
+        if (hfd_work_is_cancelled(rest->registry->work, task) ||
+            atomic_load_explicit(rest->request.abandoned, memory_order_relaxed))
+                refuse_large(rest, HF_E_CANCELED);
+        else
+                serve_resource(rest);
+        return HFD_WORK_DONE;
+}
+
+/*
+ * Decodes and serves a request with a large body on the pool of threads, because the worker's other
+ * connections would wait.
+ */
+static void serve_on_pool(struct hfd_rest_request *rest) {
+        int r;
+
+        rest->task = (struct hfd_work_task){.step = serve_step, .owner = rest->request.owner};
+        r = hfd_large_work_submit(rest->registry, &rest->task, true);
+        if (r != 0)
+                refuse_large(rest, r);
+}
+
 /* Consumes the caller's reference to the HTTP request. */
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_info *info) {
         struct hfd_rest_request *rest = malloc(sizeof *rest);
         struct hfd_response response = {0};
+        size_t n_body;
 
         if (!rest) {
                 hfd_response_no_memory(&response);
@@ -204,24 +268,13 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         *rest = (struct hfd_rest_request){.request.done = on_done,
                                           .registry = registry,
                                           .http_request = http_request};
-        if (!fill_request(rest, info, &response)) {
-                hfd_rest_respond(http_request, &response, NULL);
-                hfd_response_done(&response);
-                hfd_rest_free(rest);
-                return;
-        }
         rest->request.owner = hfd_work_owner(hfd_request_context(http_request)->user);
-        if (rest->request.verb == HFD_LIST && !hfd_rest_list_prepare(rest)) {
-                hfd_response_no_memory(&response);
-                hfd_rest_respond(http_request, &response, NULL);
-                hfd_response_done(&response);
-                hfd_rest_free(rest);
-                return;
-        }
-        if (rest->request.verb == HFD_WATCH)
-                hfd_rest_watch(rest);
+        rest->request.abandoned = &hfd_request_context(http_request)->finished;
+        (void)hfd_http_request_body(http_request, &n_body);
+        if (n_body > HFD_LARGE_BODY && info->mutating)
+                serve_on_pool(rest);
         else
-                hfd_registry_serve(registry, &rest->request);
+                serve_resource(rest);
 }
 
 void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {

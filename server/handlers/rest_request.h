@@ -5,6 +5,7 @@
 #include "server/http/http.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
+#include "server/work/work_pool.h"
 
 struct hfd_rest_list;
 
@@ -25,6 +26,7 @@ struct hfd_rest_request {
         struct hfd_http_request *http_request; /* owned reference; the HTTP request owns the body */
         struct hf_fence *fence;                /* owned; request.fence; NULL = none */
         struct hf__strbuf translated;          /* owned; the body as JSON, if it was protobuf */
+        struct hfd_work_task task;             /* for a large body: decodes and serves it */
         struct hfd_rest_list *list; /* a list; the HTTP request owns it; NULL = another verb */
 };
 /* Frees rest, and drops its reference to the HTTP request. */

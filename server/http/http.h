@@ -136,6 +136,8 @@ const char *hfd_http_request_path(struct hfd_http_request *request);
 const char *hfd_http_request_query(struct hfd_http_request *request);
 /* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; "). */
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
+/* Whether the name of a header begins with prefix, which is in lower case. */
+bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix);
 /* NUL-terminated, "" when there is none; *ret_n is its length without the NUL. */
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n);
 /* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0". */

@@ -297,6 +297,18 @@ const char *hfd_http_request_header(struct hfd_http_request *request, const char
         return at == SIZE_MAX ? NULL : request->headers + at + sizeof e + e.n_name + 1;
 }
 
+bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix) {
+        for (size_t at = 0; at < request->n_headers_bytes;) {
+                struct header_entry e;
+
+                memcpy(&e, request->headers + at, sizeof e);
+                if (strncmp(request->headers + at + sizeof e, prefix, strlen(prefix)) == 0)
+                        return true;
+                at += entry_size(e);
+        }
+        return false;
+}
+
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {
         *ret_n = request->n_body;
         return request->body ? request->body : "";

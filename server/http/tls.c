@@ -170,7 +170,7 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         ERR_clear_error();
         ctx = SSL_CTX_new(TLS_server_method());
         if (!ctx)
-                return -ENOMEM;
+                return hf_fail(reterr_status, -ENOMEM, "cannot set up TLS: out of memory");
         SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
         SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
                                          SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |

@@ -2,16 +2,17 @@
 /*
  * JSON patch (RFC 6902) over JSON pointers (RFC 6901).
  *
- * Invariant: the cost of a patch is limited, because even a small patch can cause much work. Each
- * step through members and each node that is compared or copied counts against WORK_MAX. The bytes
- * of copies also count against COPY_MAX. The result is never nested more deeply than the parser
- * accepts, because printing recurses.
+ * Invariant: the cost of a patch is limited, because even a small patch can cause much work. An
+ * index (document_index.h) finds members, and each step and each node that is measured or copied
+ * counts against HFD_PATCH_STEPS_MAX. The bytes of copies also count against COPY_MAX. The result
+ * is never nested more deeply than the parser accepts, because printing recurses.
+ *
+ * The reasons of a refusal are worded as in the Go library that Kubernetes uses.
  */
 #include "server/patch/json_patch.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,44 +20,59 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "server/patch/document_index.h"
 
-#define WORK_MAX ((size_t)20 << 20) /* steps and nodes of one patch */
-#define COPY_MAX ((size_t)3 << 20)  /* bytes that copies add, as large as a body may be */
+#define COPY_MAX ((size_t)3 << 20) /* bytes that copies add, as large as a body may be */
+
+struct operation {
+        const char *op, *path, *from; /* from NULL = not given */
+        const struct hf__json *value; /* NULL = not given */
+};
 
 struct patching {
         struct hf__json **document;
-        size_t work, copied; /* spent so far */
-        char *why;
-};
-
-struct operation {
-        const char *path, *from;      /* from NULL = not given */
-        const struct hf__json *value; /* NULL = not given */
+        struct hfd_document_index index;
+        const struct operation *operation; /* the current one */
+        size_t copied;                     /* bytes so far */
+        struct hfd_patch_outcome *outcome;
 };
 
 /* What a JSON pointer refers to: a member of a container, or the position of a new member. */
 struct location {
-        struct hf__json *container; /* NULL = the whole document */
-        struct hf__json *member;    /* NULL = the container has no such member */
+        struct hf__json *container;      /* NULL = the whole document */
+        struct hfd_document_place place; /* place.member NULL = the container has no such member */
         char *key;    /* owned; the last token: a key of an object; an index of an array, or "-" */
         size_t depth; /* nesting depth of the member; that of the whole document is 1 */
 };
 
-/* Sets the reason. Always returns HF_E_INVALID. */
-static int refuse_patch(struct patching *p, const char *what, const char *path) {
-        (void)snprintf(p->why, HFD_PATCH_WHY, "%s: %.120s", what, path);
-        return HF_E_INVALID;
+/* The parts of a pointer to which no value belongs. `which` is "path", "from path" or so. */
+static int refuse_missing_path(struct patching *p, const char *which, const char *pointer) {
+        const char *op = p->operation->op;
+        const char *quote = *op == 'a' || strcmp(op, "remove") == 0 ? "\"" : "";
+
+        return hfd_patch_refuse(p->outcome,
+                                "%s operation does not apply: %sis missing %s: %s%.120s%s: missing "
+                                "value",
+                                op, *op == 't' ? "" : "doc ", which, quote, pointer, quote);
 }
 
-/* ---- the budget ---- */
+/* The container exists, but the last token does not name a member of it. */
+static int refuse_missing_key(struct patching *p, const char *pointer,
+                              const struct location *location) {
+        const char *op = p->operation->op;
 
-static int spend_work(struct patching *p, size_t work) {
-        p->work += work;
-        if (p->work <= WORK_MAX)
-                return 0;
-        (void)snprintf(p->why, HFD_PATCH_WHY, "the patch takes more steps than a request may");
-        return HF_E_TOO_LARGE;
+        if (hf__json_is_array(location->container))
+                return hfd_patch_refuse(p->outcome,
+                                        "error in %s for path: '%.120s': Unable to access invalid "
+                                        "index: %.20s: invalid index referenced",
+                                        op, pointer, location->key);
+        return hfd_patch_refuse(p->outcome,
+                                "error in %s for path: '%.100s': Unable to remove nonexistent key: "
+                                "%.60s: missing value",
+                                op, pointer, location->key ? location->key : "");
 }
+
+/* ---- measures ---- */
 
 struct measure {
         size_t nodes, bytes;
@@ -119,139 +135,129 @@ static bool parse_index(const char *text, size_t *ret_index) {
 }
 
 /*
- * Finds the member of container that token names; *ret_member NULL = there is none. Members are a
- * linked list, so the search is linear and its steps count as work.
+ * Finds what token names in container. The end of an array, "-" or its length, is a place without a
+ * member. *ret_exists: the token names a member or the end.
  */
-static int find_member(struct patching *p, struct hf__json *container, const char *token,
-                       struct hf__json **ret_member) {
-        bool in_array = hf__json_is_array(container);
-        size_t index = 0, i = 0;
+static int find_place(struct patching *p, struct hf__json *container, const char *token,
+                      struct hfd_document_place *ret_place, bool *ret_exists) {
+        size_t number = SIZE_MAX;
+        int r;
 
-        *ret_member = NULL;
-        if (in_array && !parse_index(token, &index))
-                return 0;
-        for (struct hf__json *m = hf__json_first(container); m; m = hf__json_next(m), i++) {
-                bool found = in_array ? i == index : strcmp(hf__json_key(m), token) == 0;
-                if (found) {
-                        *ret_member = m;
-                        break;
-                }
+        if (!hf__json_is_array(container)) {
+                *ret_exists = true;
+                return hfd_document_index_get(&p->index, container, token, ret_place);
         }
-        return spend_work(p, i + 1);
+        *ret_exists = strcmp(token, "-") == 0 || parse_index(token, &number);
+        r = hfd_document_index_at(&p->index, container, number, ret_place);
+        if (r == 0 && !ret_place->member && number != SIZE_MAX)
+                *ret_exists = ret_place->place == number;
+        return r;
 }
 
 static void free_location(struct location *location) { free(location->key); }
 
 /*
- * Follows pointer. All but its last token must exist. The caller calls free_location, also after a
- * failure.
+ * Follows pointer; which: its role, for messages. All but its last token must name a member; the
+ * last one may also name a new key or the end of an array. The caller calls free_location, also
+ * after a failure.
  */
-static int find_location(struct patching *p, const char *pointer, struct location *location) {
+static int find_location(struct patching *p, const char *which, const char *pointer,
+                         struct location *location) {
         const char *rest = pointer;
-        bool invalid = false;
+        bool invalid = false, exists = true;
         int r;
 
-        *location = (struct location){.member = *p->document, .depth = 1};
-        if (!*pointer)
-                return 0;
-        if (*pointer != '/')
-                return refuse_patch(p, "no JSON pointer", pointer);
+        *location = (struct location){.place.member = *p->document, .depth = 1};
+        if (*pointer && *pointer != '/')
+                return refuse_missing_path(p, which, pointer);
         while (*rest) {
-                if (!hf__json_is_object(location->member) && !hf__json_is_array(location->member))
-                        return refuse_patch(p, "there is no such place", pointer);
-                location->container = location->member;
+                struct hf__json *container = location->place.member;
+                if (!hf__json_is_object(container) && !hf__json_is_array(container))
+                        return refuse_missing_path(p, which, pointer);
+                location->container = container;
                 free(location->key);
                 location->key = next_token(&rest, &invalid);
                 if (!location->key)
-                        return invalid ? refuse_patch(p, "no JSON pointer", pointer) : -ENOMEM;
+                        return invalid ? refuse_missing_path(p, which, pointer) : -ENOMEM;
                 location->depth++;
-                r = find_member(p, location->container, location->key, &location->member);
+                r = find_place(p, container, location->key, &location->place, &exists);
                 if (r != 0)
                         return r;
+        }
+        if (!exists) {
+                assert(!location->place.member);
+                return refuse_missing_key(p, pointer, location);
         }
         return 0;
 }
 
 /* ---- steps that operations share ---- */
 
-/* Inserts value before the member, or appends it. Takes ownership of value, even on failure. */
-static int insert_into_array(struct patching *p, const char *path, const struct location *location,
-                             struct hf__json *value) {
-        size_t index;
-
-        if (location->member)
-                return hf__json_insert(location->container, location->member, value);
-        if (strcmp(location->key, "-") == 0 ||
-            (parse_index(location->key, &index) && index == hf__json_count(location->container))) {
-                int r = spend_work(p, hf__json_count(location->container));
-                if (r == 0)
-                        return hf__json_append(location->container, value);
-                hf__json_free(value);
-                return r;
-        }
-        hf__json_free(value);
-        return refuse_patch(p, "no index of the array", path);
-}
-
 /*
- * Checks whether value may be stored at the location. Runs before any change, because a result that
- * is nested too deeply could not be parsed again once it is stored. 0, or the error.
+ * Checks that value may be stored at this depth. Runs before any change, because a result that is
+ * nested too deeply could not be parsed again once it is stored. 0, or the error.
  */
-static int check_value(struct patching *p, const char *path, const struct location *location,
-                       const struct hf__json *value, bool replace) {
+static int check_depth(struct patching *p, size_t depth, const struct hf__json *value) {
         struct measure m = {0};
         int r;
 
         measure_value(value, 0, &m);
-        r = spend_work(p, m.nodes);
+        r = hfd_patch_spend(p->outcome, m.nodes);
         if (r != 0)
                 return r;
-        if (location->depth + m.depth > HF__JSON_DEPTH_MAX) {
-                (void)snprintf(p->why, HFD_PATCH_WHY, "the result is nested too deeply");
-                return HF_E_TOO_LARGE;
-        }
-        if (replace && !location->member)
-                return refuse_patch(p, "there is nothing to replace", path);
+        if (depth + m.depth <= HF__JSON_DEPTH_MAX)
+                return 0;
+        (void)hfd_patch_refuse(p->outcome, "the result is nested too deeply");
+        return HF_E_TOO_LARGE;
+}
+
+/* Stores value at the location. Takes ownership of value, even on failure. */
+static int store_value(struct patching *p, struct location *location, struct hf__json *value) {
+        struct hfd_document_place *place = &location->place;
+
+        if (location->container && (hf__json_is_array(location->container) || !place->member))
+                return hfd_document_index_insert(&p->index, location->container, place,
+                                                 location->key, value);
+        if (location->container)
+                return hfd_document_index_replace(&p->index, location->container, place, value);
+        hfd_document_index_free(&p->index, *p->document);
+        *p->document = value;
         return 0;
 }
 
 /*
- * Adds value at path. replace: it replaces a member, which must exist. Takes ownership of value,
- * even on failure.
+ * Adds value at path; which: its role, for messages. depth: at this or a smaller depth value is
+ * known to fit; 0 = unknown. Takes ownership of value, even on failure.
  */
-static int put_value(struct patching *p, const char *path, struct hf__json *value, bool replace) {
+static int add_value(struct patching *p, const char *which, const char *path, size_t depth,
+                     struct hf__json *value) {
         struct location location = {0};
-        int r = find_location(p, path, &location);
+        int r = find_location(p, which, path, &location);
 
+        if (r == 0 && location.depth > depth)
+                r = check_depth(p, location.depth, value);
         if (r == 0)
-                r = check_value(p, path, &location, value, replace);
-        if (r != 0) {
-                hf__json_free(value);
-        } else if (!location.container) {
-                hf__json_free(*p->document);
-                *p->document = value;
-        } else if (hf__json_is_array(location.container) && !replace) {
-                r = insert_into_array(p, path, &location, value);
-        } else if (location.member) {
-                r = hf__json_replace(location.container, location.member, value);
-        } else {
-                r = hf__json_add(location.container, location.key, value);
-        }
+                r = store_value(p, &location, value);
+        else
+                hfd_document_index_free(&p->index, value);
         free_location(&location);
         return r;
 }
 
 /* Removes the value at path from the document. The caller frees *ret_value. */
-static int detach_value(struct patching *p, const char *path, struct hf__json **ret_value) {
+static int detach_value(struct patching *p, const char *which, const char *path, size_t *ret_depth,
+                        struct hf__json **ret_value) {
         struct location location = {0};
-        int r = find_location(p, path, &location);
+        int r = find_location(p, which, path, &location);
 
-        if (r == 0 && !location.member)
-                r = refuse_patch(p, "there is nothing to remove", path);
         if (r == 0 && !location.container)
-                r = refuse_patch(p, "the whole document cannot be removed", path);
+                r = refuse_missing_path(p, which, path); /* as in Kubernetes */
+        if (r == 0 && !location.place.member)
+                r = refuse_missing_key(p, path, &location);
         if (r == 0)
-                *ret_value = hf__json_detach(location.container, location.member);
+                *ret_value =
+                        hfd_document_index_detach(&p->index, location.container, &location.place);
+        *ret_depth = location.depth;
         free_location(&location);
         return r;
 }
@@ -263,22 +269,24 @@ static int detach_value(struct patching *p, const char *path, struct hf__json **
 static int copy_value(struct patching *p, const char *from, struct hf__json **ret_value) {
         struct measure m = {0};
         struct location location = {0};
-        int r = find_location(p, from, &location);
+        int r = find_location(p, "from path", from, &location);
 
-        if (r == 0 && !location.member)
-                r = refuse_patch(p, "there is nothing to copy", from);
+        if (r == 0 && !location.place.member)
+                r = refuse_missing_path(p, "from path", from);
         if (r == 0) {
-                measure_value(location.member, 0, &m);
+                measure_value(location.place.member, 0, &m);
                 p->copied += m.bytes;
-                r = spend_work(p, m.nodes);
+                r = hfd_patch_spend(p->outcome, m.nodes);
         }
         if (r == 0 && p->copied > COPY_MAX) {
-                (void)snprintf(p->why, HFD_PATCH_WHY, "the patch copies more than %zu bytes",
-                               COPY_MAX);
+                (void)hfd_patch_refuse(p->outcome,
+                                       "Unable to complete the copy, the accumulated size increase "
+                                       "of copy is %zu, exceeding the limit %zu",
+                                       p->copied, COPY_MAX);
                 r = HF_E_TOO_LARGE;
         }
         if (r == 0) {
-                *ret_value = hf__json_dup(location.member);
+                *ret_value = hf__json_dup(location.place.member);
                 r = *ret_value ? 0 : -ENOMEM;
         }
         free_location(&location);
@@ -287,26 +295,39 @@ static int copy_value(struct patching *p, const char *from, struct hf__json **re
 
 /* ---- operations ---- */
 
-/* Puts a copy of the value into the document, because the patch must not change. */
-static int put_copy(struct patching *p, const struct operation *operation, bool replace) {
+/* Adds a copy of the value, because the patch must not change. */
+static int apply_add(struct patching *p, const struct operation *operation) {
         struct hf__json *copy = hf__json_dup(operation->value);
 
-        return copy ? put_value(p, operation->path, copy, replace) : -ENOMEM;
-}
-
-static int apply_add(struct patching *p, const struct operation *operation) {
-        return put_copy(p, operation, false);
+        return copy ? add_value(p, "path", operation->path, 0, copy) : -ENOMEM;
 }
 
 static int apply_replace(struct patching *p, const struct operation *operation) {
-        return put_copy(p, operation, true);
+        struct location location = {0};
+        struct hf__json *copy = hf__json_dup(operation->value);
+        int r = copy ? find_location(p, "path", operation->path, &location) : -ENOMEM;
+
+        if (r == 0 && !location.place.member)
+                r = refuse_missing_path(p, "key", operation->path);
+        if (r == 0)
+                r = check_depth(p, location.depth, copy);
+        if (r != 0)
+                hf__json_free(copy);
+        else if (location.container)
+                r = hfd_document_index_replace(&p->index, location.container, &location.place,
+                                               copy);
+        else
+                r = store_value(p, &location, copy);
+        free_location(&location);
+        return r;
 }
 
 static int apply_remove(struct patching *p, const struct operation *operation) {
         struct hf__json *value = NULL;
-        int r = detach_value(p, operation->path, &value);
+        size_t depth;
+        int r = detach_value(p, "path", operation->path, &depth, &value);
 
-        hf__json_free(value);
+        hfd_document_index_free(&p->index, value);
         return r;
 }
 
@@ -314,40 +335,43 @@ static int apply_copy(struct patching *p, const struct operation *operation) {
         struct hf__json *value = NULL;
         int r = copy_value(p, operation->from, &value);
 
-        return r == 0 ? put_value(p, operation->path, value, false) : r;
+        return r == 0 ? add_value(p, "destination path", operation->path, 0, value) : r;
 }
 
 static int apply_move(struct patching *p, const struct operation *operation) {
         const char *from = operation->from, *path = operation->path;
-        size_t n = strlen(from);
+        size_t n = strlen(from), depth;
         struct hf__json *value = NULL;
         int r;
 
+        /* A value cannot be moved into itself. */
         if (strncmp(from, path, n) == 0 && path[n] == '/')
-                return refuse_patch(p, "a value cannot be moved into itself", path);
+                return refuse_missing_path(p, "destination path", path);
         if (strcmp(from, path) == 0) { /* nothing moves, but RFC 6902 requires that from exists */
                 struct location location = {0};
-                r = find_location(p, from, &location);
-                if (r == 0 && !location.member)
-                        r = refuse_patch(p, "there is nothing to move", from);
+                r = find_location(p, "from path", from, &location);
+                if (r == 0 && !location.place.member)
+                        r = refuse_missing_key(p, from, &location);
                 free_location(&location);
                 return r;
         }
-        r = detach_value(p, from, &value);
-        return r == 0 ? put_value(p, path, value, false) : r;
+        r = detach_value(p, "from path", from, &depth, &value);
+        return r == 0 ? add_value(p, "destination path", path, depth, value) : r;
 }
 
-/* The work is counted before the comparison, so that a huge value is refused and not compared. */
+/* The comparison ends with the smaller of the two values, so it costs no more than the patch. */
 static int apply_test(struct patching *p, const struct operation *operation) {
         struct measure m = {0};
         struct location location = {0};
-        int r = find_location(p, operation->path, &location);
+        int r = find_location(p, "path", operation->path, &location);
 
         measure_value(operation->value, 0, &m);
         if (r == 0)
-                r = spend_work(p, m.nodes + hf__json_count(location.member));
-        if (r == 0 && (!location.member || !hf__json_equal(location.member, operation->value)))
-                r = refuse_patch(p, "testing value failed", operation->path);
+                r = hfd_patch_spend(p->outcome, m.nodes);
+        if (r == 0 &&
+            (!location.place.member || !hf__json_equal(location.place.member, operation->value)))
+                r = hfd_patch_refuse(p->outcome, "testing value %.120s failed: test failed",
+                                     operation->path);
         free_location(&location);
         return r;
 }
@@ -364,33 +388,41 @@ static const struct {
 
 static int apply_operation(struct patching *p, const struct hf__json *json) {
         const char *op = hf__json_text(hf__json_get(json, "op"));
-        const struct operation operation = {.path = hf__json_text(hf__json_get(json, "path")),
+        const struct operation operation = {.op = op,
+                                            .path = hf__json_text(hf__json_get(json, "path")),
                                             .from = hf__json_text(hf__json_get(json, "from")),
                                             .value = hf__json_get(json, "value")};
 
-        if (!op || !operation.path)
-                return refuse_patch(p, "an operation needs op and path",
-                                    operation.path ? operation.path : "");
-        for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        p->operation = &operation;
+        for (size_t i = 0; op && i < sizeof operations / sizeof operations[0]; i++) {
+                const char *missing = NULL;
                 if (strcmp(operations[i].name, op) != 0)
                         continue;
-                if (operations[i].needs_value && !operation.value)
-                        return refuse_patch(p, "the operation needs a value", operation.path);
                 if (operations[i].needs_from && !operation.from)
-                        return refuse_patch(p, "the operation needs a from", operation.path);
+                        missing = "from";
+                else if (!operation.path)
+                        missing = "path";
+                else if (operations[i].needs_value && !operation.value)
+                        missing = "value";
+                if (missing)
+                        return hfd_patch_refuse(p->outcome,
+                                                "%s operation failed to decode %s: operation, "
+                                                "missing %s field: missing value",
+                                                op, missing, missing);
                 return operations[i].apply(p, &operation);
         }
-        return refuse_patch(p, "there is no such operation", op);
+        return hfd_patch_refuse(p->outcome, "Unexpected kind: %.60s", op ? op : "unknown");
 }
 
 int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patch,
-                         char why[HFD_PATCH_WHY]) {
-        struct patching p = {.document = document, .why = why};
+                         struct hfd_patch_outcome *outcome) {
+        struct patching p = {.document = document, .outcome = outcome};
         int r = 0;
 
         assert(hf__json_is_array(patch) && hf__json_count(patch) <= HFD_PATCH_OPS_MAX);
+        hfd_document_index_init(&p.index, outcome);
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
-                r = hf__json_is_object(m) ? apply_operation(&p, m)
-                                          : refuse_patch(&p, "an operation is an object", "");
+                r = apply_operation(&p, m);
+        hfd_document_index_done(&p.index);
         return r;
 }

@@ -7,7 +7,7 @@ struct hf__json;
 
 /*
  * Applies the operations of patch in order. patch must be an array of at most HFD_PATCH_OPS_MAX
- * operations. patch.h lists the results.
+ * objects. patch.h lists the results.
  */
 int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patch,
-                         char why[HFD_PATCH_WHY]);
+                         struct hfd_patch_outcome *outcome);

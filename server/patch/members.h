@@ -11,22 +11,22 @@
  */
 #include <stddef.h>
 
-struct hf__json;
+#include "base/json_index.h"
 
 struct hfd_members {
-        struct hf__json *object;  /* borrowed; until done only drop and set may change it */
-        struct hf__json **by_key; /* owned, sorted by key; NULL = too few members for an index */
-        struct hf__json *dropped; /* owned; an array; by_key still points to them */
-        size_t n;                 /* length of by_key */
+        struct hf__json *object;      /* borrowed; until done only drop and set may change it */
+        struct hf__json_index by_key; /* of the members at init */
+        struct hf__json *dropped;     /* owned; an array; by_key still points to their keys */
 };
 
 /* 0 or -ENOMEM. The caller calls hfd_members_done, also after a failure. */
 int hfd_members_init(struct hfd_members *members, struct hf__json *object);
 void hfd_members_done(struct hfd_members *members);
-/* Returns the current member of that key. NULL: the object has no such member. */
+/* Returns the member of that key. NULL: the object had no such member at init, or has dropped it.
+ */
 struct hf__json *hfd_members_find(const struct hfd_members *members, const char *key);
-/* Removes a member that hfd_members_find returned, and frees it now or later. 0 or -ENOMEM. */
-int hfd_members_drop(struct hfd_members *members, struct hf__json *member);
+/* Removes the member of that key, if hfd_members_find returns one. 0 or -ENOMEM. */
+int hfd_members_drop(struct hfd_members *members, const char *key);
 /*
  * Adds or replaces a member. Takes ownership of value, even on failure. If value is NULL, returns
  * -ENOMEM, so the caller need not check whether it could copy the value. 0 or -ENOMEM.

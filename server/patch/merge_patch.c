@@ -15,10 +15,12 @@
 #include "base/json.h"
 #include "server/patch/members.h"
 
-static int merge_object(struct hf__json *target, const struct hf__json *patch);
+static int merge_object(struct hf__json *target, const struct hf__json *patch,
+                        struct hfd_patch_outcome *outcome);
 
-/* Makes the new value of a member whose old value, if any, is not an object. 0 or -ENOMEM. */
-static int make_value(const struct hf__json *patch, struct hf__json **ret_value) {
+/* Makes the new value of a member whose old value, if any, is not an object. */
+static int make_value(const struct hf__json *patch, struct hfd_patch_outcome *outcome,
+                      struct hf__json **ret_value) {
         struct hf__json *value;
         int r;
 
@@ -29,7 +31,7 @@ static int make_value(const struct hf__json *patch, struct hf__json **ret_value)
         value = hf__json_object();
         if (!value)
                 return -ENOMEM;
-        r = merge_object(value, patch);
+        r = merge_object(value, patch, outcome);
         if (r != 0) {
                 hf__json_free(value);
                 return r;
@@ -38,30 +40,36 @@ static int make_value(const struct hf__json *patch, struct hf__json **ret_value)
         return 0;
 }
 
-static int merge_member(struct hfd_members *members, const struct hf__json *patch) {
+static int merge_member(struct hfd_members *members, const struct hf__json *patch,
+                        struct hfd_patch_outcome *outcome) {
         const char *key = hf__json_key(patch);
-        struct hf__json *member = hfd_members_find(members, key), *value = NULL;
+        struct hf__json *member, *value = NULL;
         int r;
 
         if (hf__json_is_null(patch))
-                return member ? hfd_members_drop(members, member) : 0;
+                return hfd_members_drop(members, key);
+        member = hfd_members_find(members, key);
         if (hf__json_is_object(patch) && hf__json_is_object(member))
-                return merge_object(member, patch);
-        r = make_value(patch, &value);
+                return merge_object(member, patch, outcome);
+        r = make_value(patch, outcome, &value);
         return r == 0 ? hfd_members_set(members, key, value) : r;
 }
 
-static int merge_object(struct hf__json *target, const struct hf__json *patch) {
+static int merge_object(struct hf__json *target, const struct hf__json *patch,
+                        struct hfd_patch_outcome *outcome) {
         struct hfd_members members;
         int r = hfd_members_init(&members, target);
 
+        if (r == 0)
+                r = hfd_patch_spend(outcome, members.by_key.n + hf__json_count(patch));
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
-                r = merge_member(&members, m);
+                r = merge_member(&members, m, outcome);
         hfd_members_done(&members);
         return r;
 }
 
-int hfd_merge_patch_apply(struct hf__json **document, const struct hf__json *patch) {
+int hfd_merge_patch_apply(struct hf__json **document, const struct hf__json *patch,
+                          struct hfd_patch_outcome *outcome) {
         assert(hf__json_is_object(*document) && hf__json_is_object(patch));
-        return merge_object(*document, patch);
+        return merge_object(*document, patch, outcome);
 }

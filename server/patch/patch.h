@@ -8,15 +8,37 @@
  * which can therefore be applied again. Results:
  *
  *      0
- *      HF_E_INVALID     the patch cannot be applied to this document; `why` contains the reason
- *      HF_E_TOO_LARGE   it needs more copies or comparisons than one request may use
+ *      HF_E_INVALID     the patch cannot be applied to this document; outcome->why is the reason
+ *      HF_E_TOO_LARGE   it needs more copies or steps than one request may use
  *      -ENOMEM
  *
- * After a failure *document may be partly patched, and the caller must still free it. Pure. Thread:
- * a document belongs to one thread.
+ * After a failure *document may be partly patched, and the caller must still free it.
+ *
+ * Work: a merge takes time proportional to the sizes of document and patch (n log n), a JSON patch
+ * proportional to these and to its operations. Steps are counted, so that a patch that needs more
+ * is refused before it has used much processor time. Pure. Thread: a document belongs to one
+ * thread.
  */
+#include <stdbool.h>
+#include <stddef.h>
 
-#define HFD_PATCH_OPS_MAX 10000 /* operations of a JSON patch; the caller checks the limit */
-#define HFD_PATCH_WHY     240   /* size of the buffer `why`, in bytes */
+#define HFD_PATCH_OPS_MAX   10000 /* operations of a JSON patch; the caller checks the limit */
+#define HFD_PATCH_STEPS_MAX ((size_t)10 << 20) /* of one patch; at most about a second */
+#define HFD_PATCH_WHY       240                /* size of the buffer `why`, in bytes */
 
 enum hfd_patch { HFD_PATCH_JSON, HFD_PATCH_MERGE, HFD_PATCH_STRATEGIC };
+
+/* Begins as {0}. */
+struct hfd_patch_outcome {
+        size_t steps;            /* values that were visited, compared or copied so far */
+        bool malformed;          /* with HF_E_INVALID: the patch is wrong for every document */
+        char why[HFD_PATCH_WHY]; /* in Kubernetes' words, because people search for them */
+};
+
+/* For the three functions. Counts steps. 0, or HF_E_TOO_LARGE: the limit is exceeded. */
+int hfd_patch_spend(struct hfd_patch_outcome *outcome, size_t steps);
+/* Sets the reason. Always returns HF_E_INVALID. */
+int hfd_patch_refuse(struct hfd_patch_outcome *outcome, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+/* The same for a patch that is malformed. */
+int hfd_patch_malformed(struct hfd_patch_outcome *outcome, const char *why);

@@ -9,4 +9,4 @@
  * duplicate keys at any depth. patch.h lists the results.
  */
 int hfd_strategic_patch_apply(const struct hfd_resource *resource, struct hf__json **document,
-                              const struct hf__json *patch, char why[HFD_PATCH_WHY]);
+                              const struct hf__json *patch, struct hfd_patch_outcome *outcome);

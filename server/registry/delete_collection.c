@@ -140,8 +140,6 @@ static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
         }
         if (reply->error == HF_E_CONFLICT)
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
-        else if (reply->error == HF_E_TIMEOUT) /* nothing was written */
-                hfd_response_store_error(&sweep->failure, HF_E_UNAVAILABLE, &reply->status);
         else
                 hfd_response_store_error(&sweep->failure, reply->error, &reply->status);
         respond_failure(sweep);

@@ -55,6 +55,7 @@ struct hfd_request {
         hf_nsec deadline;             /* boot time */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; the client has left; NULL = never */
+        bool on_pool;                 /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */
         bool takes_list_body;
         struct hfd_list_body *list_body;

@@ -351,6 +351,15 @@ static bool has_value(const struct hfd_requirement *requirement, const char *val
         return false;
 }
 
+/* As in Kubernetes, a label that is absent or not a number satisfies neither < nor >. */
+static bool compares(const struct hfd_requirement *requirement, const char *value) {
+        if (!value || !is_number(value))
+                return false;
+        long long number = strtoll(value, NULL, 10);
+        long long bound = strtoll(requirement->values[0], NULL, 10);
+        return requirement->op == HFD_GREATER ? number > bound : number < bound;
+}
+
 /* As in Kubernetes, an absent label (value NULL) satisfies != and notin. */
 static bool requirement_holds(const struct hfd_requirement *requirement, const char *value) {
         switch (requirement->op) {
@@ -361,11 +370,7 @@ static bool requirement_holds(const struct hfd_requirement *requirement, const c
         case HFD_NOT_EQUALS:
         case HFD_NOT_IN: return !value || !has_value(requirement, value);
         case HFD_GREATER:
-                return value && *value &&
-                       strtoll(value, NULL, 10) > strtoll(requirement->values[0], NULL, 10);
-        case HFD_LESS:
-                return value && *value &&
-                       strtoll(value, NULL, 10) < strtoll(requirement->values[0], NULL, 10);
+        case HFD_LESS: return compares(requirement, value);
         }
         return false;
 }

@@ -64,6 +64,12 @@ struct hfd_status_collector {
         bool watching;      /* a watch is open */
 };
 
+/* Whether an endpoint from a Lease may get the token. Its certificate must come from the CA in the
+ * kubeconfig. Without a CA there, any server with a certificate of a public CA would do. */
+static bool may_send_token(const struct hfd_status_collector *collector) {
+        return collector->config.rest.ca_pem && !collector->config.rest.insecure;
+}
+
 /* ---- the server of the Leases ---- */
 
 /* Replaces the client by one for another server, given by its URL. is_configured: it is the
@@ -78,6 +84,8 @@ static int replace_client(struct hfd_status_collector *collector, const char *se
         config.user_agent = "holdfastd-status";
         if (!is_configured)
                 config.server_name = NULL; /* this name belongs to the kubeconfig's server only */
+        if (!is_configured && !may_send_token(collector))
+                config.bearer_token = config.token_file = NULL;
         int r = hf_rest_client_new(collector->host, &config, &client, reterr_status);
         if (r != 0)
                 return r;
@@ -107,11 +115,12 @@ static int list_leases(struct hfd_status_collector *collector, struct hf_cancel 
         return r;
 }
 
-/* Whether a request may be sent to an endpoint from a Lease. Only if TLS verifies the server there:
- * the request may contain a bearer token, which a false server could use. */
+/* Whether a request may be sent to an endpoint from a Lease: only if TLS verifies the server there,
+ * and if it has credentials that may be sent. */
 static bool may_query(const struct hfd_status_collector *collector, const char *endpoint) {
         return collector->tls && !collector->config.rest.insecure &&
-               strncmp(endpoint, "https://", 8) == 0;
+               strncmp(endpoint, "https://", 8) == 0 &&
+               (may_send_token(collector) || collector->config.cert_pem);
 }
 
 int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
@@ -265,8 +274,9 @@ static int make_engine(struct hfd_status_collector *collector) {
                                                 .cert_pem = rest->cert_pem,
                                                 .key_pem = rest->key_pem};
 
-        if (rest->bearer_token && asprintf(&collector->authorization, "Authorization: Bearer %s",
-                                           rest->bearer_token) < 0) {
+        if (rest->bearer_token && may_send_token(collector) &&
+            asprintf(&collector->authorization, "Authorization: Bearer %s", rest->bearer_token) <
+                    0) {
                 collector->authorization = NULL;
                 return -ENOMEM;
         }

@@ -6,9 +6,11 @@
  *
  * Credentials. The endpoints of the instances come from Leases, so any client that may write Leases
  * can make this process connect to a server which that client controls. An instance is therefore
- * queried only over https and only if its certificate verifies, so that a false server never gets
- * the bearer token. A client certificate may be presented to any server, because it is of no use to
- * the server without its key.
+ * queried only over https and only if its certificate verifies. The bearer token is sent to it only
+ * if the kubeconfig names the CA that has issued that certificate: nearly everybody can have a
+ * certificate of the system's CAs, so there only the kubeconfig's server gets the token. A client
+ * certificate may be presented to any server, because it is of no use to the server without its
+ * key.
  *
  * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
  * others.

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes one attempt per interval to compact the store. An attempt is a transaction that writes the
- * compact key and, on the instance whose transaction succeeds, a compaction.
+ * Makes one attempt per interval to compact the store. An attempt reads the compact key. If the key
+ * is as this instance saw it one interval ago, the attempt replaces its value by the store's
+ * current revision and compacts at the old value. Otherwise another instance has done so meanwhile.
  *
  * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
- * `key_revision` and `previous_revision`. The owner and the running attempt hold one reference
- * each. hfd_compactor_free sets `closed` and drops the owner's reference; an attempt that is still
+ * `has_seen`, `seen` and `target`. The owner and the running attempt hold one reference each.
+ * hfd_compactor_free sets `closed` and drops the owner's reference; an attempt that is still
  * running then starts no further operation.
  *
- * If the transaction fails or its outcome is unknown, `key_revision` does not change. If another
- * instance, or the lost transaction itself, has written the key, the next compare fails, and its
- * reply contains the key's current revision. A compaction that fails does no harm, because a later
- * compaction at a higher revision includes it.
+ * The transaction compares the key's mod revision, so only one instance replaces a value, and only
+ * that one compacts at it. If the outcome is unknown, `seen` does not change, and the next attempt
+ * finds out. A compaction that fails does no harm, because a later compaction at a higher revision
+ * includes it.
  */
 #include "server/storage/compactor.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/thread.h"
 #include "server/storage/keys.h"
@@ -34,8 +37,9 @@ struct hfd_compactor {
         /* Owner only. */
         hf_nsec due; /* boot time of the next attempt; 0 = hfd_compactor_tick was never called */
         /* Used by the callbacks of a running attempt; by the owner while none is running. */
-        uint64_t key_revision;      /* the compact key's mod revision; 0 = no such key */
-        uint64_t previous_revision; /* the store's, in the last reply; 0 = do not compact */
+        bool has_seen;   /* an earlier attempt has read the key */
+        uint64_t seen;   /* its mod revision then; 0 = there was no such key */
+        uint64_t target; /* the value that the running attempt replaces; 0 = do not compact */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         unsigned refs;
@@ -76,44 +80,46 @@ static hf_nsec operation_deadline(const struct hfd_compactor *compactor) {
         return hf_now(hf_host_clock(compactor->host)) + OPERATION_TIMEOUT;
 }
 
+static void warn(const struct hfd_compactor *compactor, const char *what,
+                 const struct hfd_store_reply *reply) {
+        if (reply->error != HF_E_CANCELED)
+                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
+                       "%s %s, will try again: %s", what, compactor->key, reply->status.message);
+}
+
 static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
 
         /* HF_E_GONE: the store was already compacted at this revision or a later one. */
-        if (reply->error != 0 && reply->error != HF_E_GONE && reply->error != HF_E_CANCELED)
-                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
-                       "cannot compact the store, will try again: %s", reply->status.message);
+        if (reply->error != 0 && reply->error != HF_E_GONE)
+                warn(compactor, "cannot compact the store at the revision of", reply);
         end_attempt(compactor);
 }
 
-/* Compacts at the revision of the previous attempt, not at the current one, so that clients have at
- * least one interval to continue a watch or a list. */
+/* Compacts at the old value of the key, not at the current revision, so that clients have at least
+ * one interval to continue a watch or a list. */
 static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
-        uint64_t target = compactor->previous_revision;
 
         if (reply->error == 0)
-                compactor->key_revision = reply->revision;
+                compactor->seen = reply->revision;
         else if (reply->error == HF_E_CONFLICT)
-                compactor->key_revision = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
-        else if (reply->error != HF_E_CANCELED)
-                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
-                       "cannot write the key %s, will try again: %s", compactor->key,
-                       reply->status.message);
-        if (reply->error == 0 || reply->error == HF_E_CONFLICT)
-                compactor->previous_revision = reply->revision;
-        if (reply->error != 0 || target == 0 || is_closed(compactor) ||
-            compactor->store->ops->compact(compactor->store, target, operation_deadline(compactor),
-                                           on_compacted, compactor) != 0)
+                compactor->seen = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
+        else
+                warn(compactor, "cannot write the compact key", reply);
+        if (reply->error != 0 || compactor->target == 0 || is_closed(compactor) ||
+            compactor->store->ops->compact(compactor->store, compactor->target,
+                                           operation_deadline(compactor), on_compacted,
+                                           compactor) != 0)
                 end_attempt(compactor);
 }
 
-/* Sends the transaction. 0, or an error: then on_key_written is not called. */
-static int start_attempt(struct hfd_compactor *compactor) {
+/* Replaces the key's value by the revision. 0, or an error: then on_key_written is not called. */
+static int write_key(struct hfd_compactor *compactor, uint64_t revision) {
         const char *keys[] = {compactor->key};
         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
                                       .key = compactor->key,
-                                      .revision = compactor->key_revision};
+                                      .revision = compactor->seen};
         struct hfd_op put = {.kind = HFD_PUT, .key = compactor->key};
         struct hfd_txn txn = {.compares = &compare,
                               .n_compares = 1,
@@ -122,11 +128,9 @@ static int start_attempt(struct hfd_compactor *compactor) {
                               .get_on_failure = keys,
                               .n_get_on_failure = 1};
         char text[32];
-        int n = snprintf(text, sizeof text, "%llu",
-                         (unsigned long long)compactor->previous_revision);
+        int n = snprintf(text, sizeof text, "%" PRIu64, revision);
         int r;
 
-        /* Only the key's mod revision matters; the value is for a human who reads the key. */
         put.value = hf__buf_copy(text, (size_t)n);
         if (!put.value)
                 return -ENOMEM;
@@ -136,11 +140,50 @@ static int start_attempt(struct hfd_compactor *compactor) {
         return r;
 }
 
+/* The revision in the key's value. 0: there is none, or the value is not a revision that the store
+ * has reached (a backup was restored, or somebody wrote the key by hand). */
+static uint64_t read_target(const struct hfd_store_reply *reply) {
+        const struct hf__buf *value = reply->n_kvs > 0 ? reply->kvs[0].value : NULL;
+        char text[32];
+        uint64_t target;
+        char *end;
+
+        if (!value || value->n == 0 || value->n >= sizeof text)
+                return 0;
+        memcpy(text, value->data, value->n);
+        text[value->n] = '\0';
+        errno = 0;
+        target = strtoull(text, &end, 10);
+        return errno == 0 && *end == '\0' && target <= reply->revision ? target : 0;
+}
+
+/* A key that does not exist yet is written at once: that starts the first interval. */
+static void on_key_read(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_compactor *compactor = ctx;
+        uint64_t mod = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
+        bool is_due = mod == 0 || (compactor->has_seen && compactor->seen == mod);
+
+        if (reply->error != 0) {
+                warn(compactor, "cannot read the compact key", reply);
+                end_attempt(compactor);
+                return;
+        }
+        compactor->has_seen = true;
+        compactor->seen = mod;
+        compactor->target = read_target(reply);
+        if (!is_due || is_closed(compactor) || write_key(compactor, reply->revision) != 0)
+                end_attempt(compactor);
+}
+
+/* Reads the key. 0, or an error: then on_key_read is not called. */
+static int start_attempt(struct hfd_compactor *compactor) {
+        return compactor->store->ops->get(compactor->store, compactor->key,
+                                          operation_deadline(compactor), on_key_read, compactor);
+}
+
 void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
         bool start;
 
-        if (compactor->due == 0)
-                compactor->due = now + HFD_COMPACT_INTERVAL;
         if (now < compactor->due)
                 return;
         compactor->due = now + HFD_COMPACT_INTERVAL;

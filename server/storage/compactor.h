@@ -4,10 +4,11 @@
  * The compactor removes history that is older than five to ten minutes from the store. Every
  * instance runs one, but each interval only one of them compacts.
  *
- * Once per interval each instance tries to write the compact key (keys.h), on condition that no
- * other instance has written it since the last attempt of this one. One of them succeeds, and
- * compacts at the revision that the store had one interval earlier. An instance never compacts in
- * its first attempt, because it does not know an earlier revision.
+ * The value of the compact key (keys.h) is the revision of the next compaction. Once per interval
+ * each instance reads the key. If no instance has written it since this one read it an interval
+ * ago, this one tries to replace the value by the store's current revision, and compacts at the old
+ * value if it succeeds. The target is in the store, so an instance that starts goes on from what
+ * others, or itself before a restart, have noted: it compacts one interval after its start.
  *
  * Thread: the owner's only, for all functions. There is no thread and no timer, because the owner
  * calls hfd_compactor_tick regularly. Replies arrive on the store's thread; a lock inside the
@@ -23,8 +24,8 @@ struct hfd_compactor;
  * compactor. prefix is copied. 0, -errno or HF_E_TOO_LARGE. */
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
                       struct hfd_compactor **ret_compactor);
-/* Starts an attempt if one is due; never blocks. now is boot time. The first attempt is due one
- * interval after the first call. */
+/* Starts an attempt if one is due; never blocks. now is boot time. The first call starts the first
+ * attempt, which only reads the key, or writes it if it does not exist. */
 void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now);
 /* Never blocks. Call before the store is freed. Accepts NULL, returns NULL. */
 struct hfd_compactor *hfd_compactor_free(struct hfd_compactor *compactor);

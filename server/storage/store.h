@@ -10,11 +10,12 @@
  * writes is one write, however many keys it changes. A key's mod revision is the revision of its
  * last write, its create revision that of the put that created it.
  *
- * Revision order. Operations are linearizable: an operation sees every write that was completed
- * before it started. A reply contains the store's revision at the time of the operation. A later
- * read at that revision returns the same result. Events of one watch are delivered in the order of
- * their revisions. There is no order between replies and events, or between two watches: compare
- * revisions.
+ * Revision order. Operations are linearizable, also a transaction that only compares: an operation
+ * sees every write that was completed before it started. A reply contains the store's revision at
+ * the time of the operation. A later read at that revision returns the same result. Events of one
+ * watch are delivered in the order of their revisions. There is no order between replies and
+ * events, or between two watches: compare revisions. A watch may also hang: its events come late,
+ * or not at all, while operations go on. Its user notices that by the revisions of replies.
  *
  * Compaction. compact(R) removes the versions that no read at R or later can return. Reads below R
  * then end with HF_E_GONE; the current state is never lost. A watch from a revision below R ends
@@ -159,6 +160,9 @@ struct hfd_store_ops {
         /* Ends the watch soon; events may still be delivered before its end. Does nothing for a
          * watch that has ended. */
         void (*watch_cancel)(struct hfd_store *store, uint64_t id);
+        /* Like watch_cancel, for a watch that seems to hang: the next watch uses another member of
+         * the store, if it has several. */
+        void (*watch_suspect)(struct hfd_store *store, uint64_t id);
         /* HF_E_GONE: an earlier compaction included this revision, so treat it as success. */
         int (*compact)(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
                        hfd_store_fn done, void *ctx);

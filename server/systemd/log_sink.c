@@ -103,6 +103,8 @@ static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level leve
                 n = snprintf(line, sizeof line, "%s.%06ldZ %c %s: %s\n", when, now.tv_nsec / 1000,
                              letters[level & 7], component, message);
         }
+        if (n < 0) /* the C library cannot format it */
+                return;
         if (n >= (int)sizeof line) { /* too long: cut it, but keep the line break */
                 n = (int)sizeof line - 1;
                 line[n - 1] = '\n';

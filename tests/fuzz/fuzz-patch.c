@@ -40,17 +40,17 @@ static void check(const struct hf__json *document) {
 
 static int apply(unsigned which, struct hf__json **document, const struct hf__json *patch) {
         static const char *const plurals[] = {"serviceaccounts", "namespaces", "configmaps"};
-        char why[HFD_PATCH_WHY];
+        struct hfd_patch_outcome outcome = {0};
 
         if (which % 4 == 0 && hf__json_is_array(patch) &&
             hf__json_count(patch) <= HFD_PATCH_OPS_MAX)
-                return hfd_json_patch_apply(document, patch, why);
+                return hfd_json_patch_apply(document, patch, &outcome);
         if (which % 4 == 1 && hf__json_is_object(patch))
-                return hfd_merge_patch_apply(document, patch);
+                return hfd_merge_patch_apply(document, patch, &outcome);
         if (which % 4 > 1 && hf__json_is_object(patch))
                 return hfd_strategic_patch_apply(hfd_resource_find("", "v1",
                                                                    plurals[which / 4 % 3]),
-                                                 document, patch, why);
+                                                 document, patch, &outcome);
         return 0;
 }
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`holdfastd status` prints what the witness saw on the Lease."""
+import http.server
 import json
 import os
 import pty
 import re
 import signal
+import ssl
 import subprocess
 import threading
 
+import pytest
 from holdfastd import HOLDFASTD, LEASE, LIMIT, Process, wait_until
 
 HISTORY = "holdfast.dev/transitions"
@@ -199,3 +202,61 @@ def test_mistakes_are_one_clear_line(cluster):
     broken.write_text("{")
     done = status(a, f"--kubeconfig={broken}")
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and str(broken) in done.stderr
+
+
+class TokenThief:
+    """An https server that notes the Authorization header of each request. Its certificate verifies."""
+
+    def __init__(self, pki):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pki / "server.crt", pki / "server.key")
+        self.got = got = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                got.append((self.path, self.headers.get("Authorization")))
+                self.send_error(404)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.mark.parametrize("has_ca", [True, False], ids=["own-ca", "system-cas"])
+def test_a_token_goes_to_servers_of_the_kubeconfigs_ca_only(cluster, has_ca):
+    """Whoever may write Leases names an endpoint. With the system's CAs, its certificate proves nothing about the cluster."""
+    tokens = cluster.directory / "tokens.csv"
+    tokens.write_text("secret-token,someone,1,\"system:masters\"\n")
+    a = cluster.instance("a", f"--token-auth-file={tokens}").wait_ready()
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    own = wait_until("the identity Lease", lambda: next(
+        (x for x in json.loads(a.get(leases)[1])["items"] if "holdfast.dev/endpoint" in x["metadata"].get("annotations", {})), None))
+    pki = cluster.directory / "pki"
+    with TokenThief(pki) as thief:
+        own["metadata"] = {"name": "holdfastd-thief", "labels": own["metadata"]["labels"], "annotations": {
+            **own["metadata"]["annotations"], "holdfast.dev/endpoint": f"https://127.0.0.1:{thief.server.server_port}"}}
+        own["spec"]["holderIdentity"] = "host_thief_00000000_00000000"
+        assert a.request("POST", leases, own)[0] == 201
+        config = a.config()
+        config["users"][0]["user"] = {"token": "secret-token"}
+        if not has_ca:
+            del config["clusters"][0]["cluster"]["certificate-authority-data"]
+        kubeconfig = cluster.directory / "token.kubeconfig"
+        kubeconfig.write_text(json.dumps(config))
+        # In a mount namespace the CA is one of the system's.
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", f"mount --bind {pki}/ca.crt /etc/ssl/certs/ca-certificates.crt && "
+                               f"exec {HOLDFASTD} status --kubeconfig={kubeconfig}"], capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert done.returncode == 0 and "thief" in done.stdout, done
+        assert thief.got == ([("/debug/leader", "Bearer secret-token")] if has_ca else [])

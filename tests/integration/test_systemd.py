@@ -410,7 +410,10 @@ def test_release_refuses_a_living_instance(host):
     a.kill("SIGCONT")
     # A second start of the same instance, as from a unit with another name, is refused and does not
     # disturb the first one.
-    second = host.systemd.run("sh", "-c", f"{PROGRAM} --instance=a --data-dir=/var/lib/holdfast/a --runtime-dir=/run/holdfast-a "
+    # It runs as the unit's user, because root does not trust that user's files.
+    as_user = ("setpriv --reuid=$(stat -L -c %u /run/holdfast-a) --clear-groups --inh-caps=+dac_override,+dac_read_search "
+               "--ambient-caps=+dac_override,+dac_read_search")
+    second = host.systemd.run("sh", "-c", f"{as_user} {PROGRAM} --instance=a --data-dir=/var/lib/holdfast/a --runtime-dir=/run/holdfast-a "
                               f"--secure-port=0 --etcd-servers={host.cluster.etcd.url} 2>&1; echo status $?")
     assert second.endswith("status 1") and "running" in second, second
     assert host.holders(mark) in ([], ["a"])

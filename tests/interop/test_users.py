@@ -63,6 +63,8 @@ def test_impersonation_is_applied(pair, kubectl, tmp_path):
                 (joe, 403, 'User "joe" cannot list resource "configmaps"'),
                 ({**joe, "Impersonate-Group": "system:masters"}, 200, ""),
                 ({"Authorization": "Bearer alice-token", "Impersonate-Group": "system:masters"}, 400, "name no user"),
+                ({**joe, "Impersonate-Group": "system:masters", "Impersonate-Extra-Scopes": "x"}, 400, "not supported"),
+                ({**joe, "Impersonate-Group": "system:masters", "Impersonate-Uid": "1"}, 400, "not supported"),
                 ({"Authorization": "Bearer bob-token", "Impersonate-User": "joe"}, 403,
                  'users "joe" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope'),
                 ({"Impersonate-User": "joe", "Impersonate-Group": "system:masters"}, 403, 'User "system:anonymous" cannot impersonate')]:

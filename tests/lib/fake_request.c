@@ -71,7 +71,17 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
 void *hfd_http_request_context(struct hfd_http_request *request) { return request->context; }
 
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
+        for (size_t i = 0; request->given[i].name; i++)
+                if (strcmp(request->given[i].name, name) == 0)
+                        return request->given[i].value;
         return strcmp(name, "authorization") == 0 ? request->authorization : NULL;
+}
+
+bool hfd_http_request_has_header_prefix(struct hfd_http_request *request, const char *prefix) {
+        for (size_t i = 0; request->given[i].name; i++)
+                if (strncmp(request->given[i].name, prefix, strlen(prefix)) == 0)
+                        return true;
+        return false;
 }
 
 enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,

@@ -15,6 +15,7 @@ struct hfd_http_request {
         hf_nsec received_at;
         /* the request: set by the test before it is handled, borrowed */
         const char *method, *path, *query, *authorization;
+        struct hfd_header given[4]; /* other headers, names in lower case; ends with a NULL name */
         enum hfd_peer_cert peer;
         const char *common_name;
         const char *organisations[32];

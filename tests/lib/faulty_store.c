@@ -28,7 +28,8 @@ static int get(struct hfd_store *self, const char *key, hf_nsec deadline, hfd_st
                void *ctx) {
         struct faulty_store *store = (struct faulty_store *)self;
 
-        count(store, &store->n_gets);
+        if (!strstr(key, ".holdfast/")) /* those of objects */
+                count(store, &store->n_gets);
         return store->inner->ops->get(store->inner, key, deadline, done, ctx);
 }
 
@@ -135,6 +136,16 @@ static void watch_cancel(struct hfd_store *self, uint64_t id) {
         store->inner->ops->watch_cancel(store->inner, id);
 }
 
+static void watch_suspect(struct hfd_store *self, uint64_t id) {
+        struct faulty_store *store = (struct faulty_store *)self;
+
+        pthread_mutex_lock(&store->mu);
+        store->n_suspected++;
+        store->drops_events &= store->drops_for_good;
+        pthread_mutex_unlock(&store->mu);
+        store->inner->ops->watch_suspect(store->inner, id);
+}
+
 void faulty_store_end_watch(struct faulty_store *store, int error) {
         pthread_mutex_lock(&store->mu);
         store->end_error = error;
@@ -149,6 +160,7 @@ void faulty_store_init(struct faulty_store *store, const struct hf_host *host) {
                                                  .txn = txn,
                                                  .watch = watch,
                                                  .watch_cancel = watch_cancel,
+                                                 .watch_suspect = watch_suspect,
                                                  .revision = revision};
 
         *store = (struct faulty_store){.base = {.ops = &ops, .host = host}};
@@ -171,6 +183,19 @@ void faulty_store_drop_events(struct faulty_store *store, bool drops_events) {
 int faulty_store_n_lists(struct faulty_store *store) {
         pthread_mutex_lock(&store->mu);
         int n = store->n_lists;
+        pthread_mutex_unlock(&store->mu);
+        return n;
+}
+
+void faulty_store_drop_events_for_good(struct faulty_store *store) {
+        pthread_mutex_lock(&store->mu);
+        store->drops_events = store->drops_for_good = true;
+        pthread_mutex_unlock(&store->mu);
+}
+
+int faulty_store_n_suspected(struct faulty_store *store) {
+        pthread_mutex_lock(&store->mu);
+        int n = store->n_suspected;
         pthread_mutex_unlock(&store->mu);
         return n;
 }

@@ -24,11 +24,13 @@ struct faulty_store {
         void *held_ctx;
         pthread_mutex_t mu;
         /* guarded by mu */
-        bool drops_events;                /* the watch gets no events */
+        bool drops_events;   /* the watch gets no events, until it is suspected of hanging */
+        bool drops_for_good; /* also after that, as on a store whose every member hangs */
+        int n_suspected;     /* how often the watch was opened anew because it seemed to hang */
         void (*on_next_list)(void *ctx);  /* called during the next list; then NULL */
         void (*on_next_watch)(void *ctx); /* called when the next watch has begun; then NULL */
         void *hook_ctx;                   /* for both hooks */
-        int n_gets, n_lists, n_revisions; /* counts of requests */
+        int n_gets, n_lists, n_revisions; /* counts of requests; gets of objects only */
         int end_error;                    /* the error that the watch ends with; 0 = the true one */
         uint64_t watch_id;
         const struct hfd_watch_handler *handler; /* of the watch */
@@ -40,4 +42,8 @@ void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
 /* Ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
+/* The watch gets no events when it is opened anew either, as on a store whose every member hangs.
+ */
+void faulty_store_drop_events_for_good(struct faulty_store *store);
+int faulty_store_n_suspected(struct faulty_store *store);
 int faulty_store_n_lists(struct faulty_store *store);

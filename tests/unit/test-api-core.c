@@ -194,6 +194,13 @@ static void test_bad_requests_are_refused(void **state) {
                                              "{\"metadata\":{\"name\":7}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 400);
+        /* A number that no type holds: as kube-apiserver says it. */
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\"},\"other\":1e999}"),
+                         HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "Lease in version \"v1\" cannot be handled as a Lease: json: "
+                                   "cannot unmarshal number 1e999 into Go value of type float64");
         assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_leases, "default", NULL,
                                              "fieldSelector=spec.x%3D1", NULL),
                          HF_E_INVALID);

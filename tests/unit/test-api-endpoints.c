@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "fake_request.h"
+#include "server/filters/request_context.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
 #include "server/handlers/version_handler.h"
@@ -22,7 +23,7 @@ static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
 static struct hfd_healthz *healthz;
 static struct hfd_metrics_handler *metrics;
-static bool etcd_is_well;
+static bool etcd_is_well, user_is_admin;
 static int n_ready;
 
 static bool check_etcd(void *ctx, char *reason, size_t max_reason) {
@@ -58,6 +59,9 @@ static int tear_down(void **state) {
 
 static struct hfd_http_request *get(const char *path, const char *query) {
         struct hfd_http_request *request = fake_request_new("GET", path, query);
+        struct hfd_request_context *context;
+        assert(hfd_request_context_new(NULL, request, "", &context) == 0);
+        context->is_admin = user_is_admin;
         hfd_http_handler handler = NULL;
         void *ctx = NULL;
         assert(hfd_router_find(router, path, &handler, &ctx) == 0);
@@ -90,7 +94,10 @@ static void test_a_failing_check_is_listed_without_its_reason(void **state) {
         etcd_is_well = false;
         expect("/healthz", "", 500,
                "[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n");
+        expect("/healthz/etcd", "", 500, "internal server error: reason withheld\n");
+        user_is_admin = true;
         expect("/healthz/etcd", "", 500, "internal server error: etcd is asleep\n");
+        user_is_admin = false;
         expect("/healthz/ping", "", 200, "ok");
         expect("/healthz", "exclude=etcd", 200, "ok");
         expect("/healthz", "verbose&exclude=etcd&exclude=x&exclude=y&exclude=x", 200,

@@ -5,6 +5,7 @@
  */
 #undef NDEBUG
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +80,7 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
                                                     "{\"metadata\":{\"name\":\"old\"}}", NULL),
                          0);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "old", NULL, NULL), 0);
-        faulty_store_drop_events(&f->store, true);
+        faulty_store_drop_events_for_good(&f->store);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
                                                     "{\"metadata\":{\"name\":\"new\"}}", NULL),
                          0);
@@ -101,6 +102,108 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL),
                          HF_E_NOT_FOUND);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
+}
+
+/* ---- a watch that hangs ---- */
+
+/* The event of our own write does not come: the watch is opened anew, and loses nothing. */
+static void test_a_watch_that_hangs_is_opened_anew(void **state) {
+        struct faulty_api_fixture *f = *state;
+        struct client_watch *seen;
+
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
+                         0);
+        seen = faulty_api_fixture_watch(f);
+        client_watch_await(seen, 1);
+        faulty_store_drop_events(&f->store, true);
+        for (int i = 0; i < 3; i++) {
+                char body[64];
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"b%d\"}}", i);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
+                                 0);
+        }
+        client_watch_await(seen, 4);
+        assert_false(seen->ended);
+        assert_int_equal(faulty_store_n_suspected(&f->store), 1);
+        hfd_cacher_end_watches(f->cacher);
+        (void)client_watch_await_end(seen);
+        client_watch_free(seen);
+}
+
+/*
+ * Another instance writes, and this one only reads: it learns the store's revision, but not whether
+ * a watched key was written. Even without any request it notices.
+ */
+static void hang_while_others_write(struct faulty_api_fixture *f, bool reads) {
+        struct client_watch *seen = faulty_api_fixture_watch(f);
+
+        faulty_api_fixture_put(f, "/registry/tenancy.holdfast.dev/workspaces/a",
+                               "{\"metadata\":{\"name\":\"a\"}}");
+        client_watch_await(seen, 1);
+        faulty_store_drop_events(&f->store, true);
+        faulty_api_fixture_put(f, "/registry/tenancy.holdfast.dev/workspaces/b",
+                               "{\"metadata\":{\"name\":\"b\"}}");
+        if (reads)
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "none", NULL, NULL),
+                                 HF_E_NOT_FOUND);
+        client_watch_await(seen, 2);
+        assert_false(seen->ended);
+        assert_int_equal(faulty_store_n_suspected(&f->store), 1);
+        assert_true(store_client_mod_revision(f->store.inner, "/registry.holdfast/progress") > 0);
+        hfd_cacher_end_watches(f->cacher);
+        (void)client_watch_await_end(seen);
+        client_watch_free(seen);
+}
+
+static void test_a_watch_that_hangs_while_others_write(void **state) {
+        hang_while_others_write(*state, true);
+}
+
+static void test_a_watch_that_hangs_without_requests(void **state) {
+        hang_while_others_write(*state, false);
+}
+
+/* Another program writes outside of our prefix: the watch is healthy, and is left alone. */
+static void test_writes_outside_of_the_prefix_do_not_reopen_the_watch(void **state) {
+        struct faulty_api_fixture *f = *state;
+        hf_nsec time;
+
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"a\"}}", NULL),
+                         0);
+        for (int i = 0; i < 3; i++) {
+                uint64_t revision = store_client_put(f->store.inner, "/elsewhere", "x");
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL), 0);
+                while (hfd_cacher_revision(f->cacher) < revision)
+                        sched_yield();
+        }
+        assert_int_equal(faulty_store_n_suspected(&f->store), 0);
+        assert_int_equal(hfd_cacher_lag(f->cacher, &time), 0);
+        assert_int_equal(time, 0);
+}
+
+/* Opening the watch anew does not help: the lag is reported until the cache has caught up. */
+static void test_the_lag_of_the_cache_is_reported(void **state) {
+        struct faulty_api_fixture *f = *state;
+        hf_nsec time;
+        char body[64];
+
+        assert_int_equal(hfd_cacher_lag(f->cacher, &time), 0);
+        faulty_store_drop_events_for_good(&f->store);
+        for (int i = 0; i < 5; i++) {
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
+                                 0);
+        }
+        while (faulty_store_n_suspected(&f->store) == 0)
+                sched_yield();
+        assert_int_equal(hfd_cacher_lag(f->cacher, &time), 5);
+        assert_true(time >= HF_NSEC_PER_SEC);
+        faulty_store_drop_events(&f->store, false);
+        while (hfd_cacher_lag(f->cacher, &time) > 0)
+                sched_yield();
+        assert_int_equal(time, 0);
 }
 
 static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) {
@@ -168,6 +271,22 @@ static void test_a_protobuf_body_is_decoded(void **state) {
                         hf__json_free(json);
                 free(copy);
         }
+}
+
+static void test_the_series_of_a_protobuf_event_is_kept(void **state) {
+        /* Unknown{typeMeta{v1, Event}, raw: Event{series{count: 7, lastObservedTime{1 s, 2 us}}}}
+         */
+        static const char body[] = "k8s\0\x0a\x0b\x0a\x02v1\x12\x05"
+                                   "Event\x12\x0b\x5a\x09\x08\x07\x12\x05\x08\x01\x10\xd0\x0f";
+        const struct hfd_resource *events = hfd_resource_find("", "v1", "events");
+        struct hf__json *json = NULL;
+        int64_t count = 0;
+
+        assert_int_equal(hfd_protobuf_to_json(events, false, body, sizeof body - 1, &json), 0);
+        assert_true(hf__json_i64(json, "series.count", &count) && count == 7);
+        assert_string_equal(hf__json_string(json, "series.lastObservedTime"),
+                            "1970-01-01T00:00:01.000002Z");
+        hf__json_free(json);
 }
 
 /* ---- namespaces and collections ---- */
@@ -275,12 +394,18 @@ int main(void) {
                 FAULTY_API_TEST(test_a_broken_watch_of_the_store_is_resumed),
                 FAULTY_API_TEST(test_a_compacted_history_ends_watches),
                 FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
+                FAULTY_API_TEST(test_a_watch_that_hangs_is_opened_anew),
+                FAULTY_API_TEST(test_a_watch_that_hangs_while_others_write),
+                FAULTY_API_TEST(test_a_watch_that_hangs_without_requests),
+                FAULTY_API_TEST(test_writes_outside_of_the_prefix_do_not_reopen_the_watch),
+                FAULTY_API_TEST(test_the_lag_of_the_cache_is_reported),
                 FAULTY_API_TEST(test_a_write_with_a_lost_reply_is_reported_as_unknown),
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
                 cmocka_unit_test(test_a_protobuf_body_is_decoded),
+                cmocka_unit_test(test_the_series_of_a_protobuf_event_is_kept),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

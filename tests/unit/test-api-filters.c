@@ -139,6 +139,42 @@ static void test_bad_paths_and_methods_are_refused(void **state) {
                     "404 page not found\n", "nosniff");
 }
 
+static struct hfd_http_request *impersonate(const char *name, const char *value, const char *header,
+                                            bool admin) {
+        struct hfd_http_request *request = admin ? fake_request_new_admin("GET", "/nothing", "")
+                                                 : fake_request_new("GET", "/nothing", "");
+        size_t n = 0;
+        if (name)
+                request->given[n++] = (struct hfd_header){name, value};
+        request->given[n] = (struct hfd_header){header, "x"};
+        return send(request);
+}
+
+/* Nothing of an impersonation is ever ignored: the request would run as somebody else. */
+static void test_impersonation_with_a_uid_or_extra_is_refused(void **state) {
+        static const char *const headers[] = {"impersonate-uid", "impersonate-extra-scopes",
+                                              "impersonate-extra-"};
+        static const char no_user[] = "the headers of the impersonation name no user, or too many "
+                                      "groups";
+        static const char refused[] = "Impersonate-Uid and Impersonate-Extra-* are not supported: "
+                                      "users have a name and groups only";
+        for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+                expect_status(impersonate(NULL, NULL, headers[i], true), 400, "BadRequest",
+                              no_user);
+                expect_status(impersonate("impersonate-group", "system:masters", headers[i], true),
+                              400, "BadRequest", no_user);
+                expect_status(impersonate("impersonate-user", "joe", headers[i], true), 400,
+                              "BadRequest", refused);
+                expect_status(impersonate("impersonate-user", "joe", headers[i], false), 403,
+                              "Forbidden",
+                              "users \"joe\" is forbidden: User \"system:anonymous\" cannot "
+                              "impersonate resource \"users\" in API group \"\" at the cluster "
+                              "scope");
+        }
+        expect_status(impersonate("impersonate-user", "joe", "x-impersonate-extra-a", true), 403,
+                      "Forbidden", "forbidden: User \"joe\" cannot get path \"/nothing\"");
+}
+
 static void expect_too_many(struct hfd_http_request *request) {
         expect_text(send(request), 429, "Too many requests, please try again later.\n",
                     "retry-after: 1\n");
@@ -152,6 +188,9 @@ static void test_request_classes_have_separate_limits(void **state) {
         struct hfd_http_request *read2 =
                 send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         expect_too_many(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
+        /* Probes and scrapes are admitted, but not everything that begins like one. */
+        expect_too_many(fake_request_new_admin("GET", "/metricsfoo", ""));
+        expect_too_many(fake_request_new_admin("GET", "/livezfoo", ""));
         struct hfd_http_request *write =
                 send(fake_request_new_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
         expect_too_many(fake_request_new_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
@@ -247,6 +286,10 @@ static void test_metrics_have_bounded_labels(void **state) {
         fake_request_free(
                 send(fake_request_new_admin("POST", "/api/v1/namespaces/n/configmaps", "")));
         fake_request_free(send(fake_request_new("GET", "/api/v1/configmaps", "")));
+        fake_request_free(send(fake_request_new_admin("GET",
+                                                      "/apis/coordination.k8s.io/v1alpha2/"
+                                                      "leasecandidates",
+                                                      "")));
         hf_metrics_write(host.metrics, add_text, &text);
         assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
                                           "\"other\",code=\"200\"} 1\n"));
@@ -255,7 +298,8 @@ static void test_metrics_have_bounded_labels(void **state) {
         assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
                                           "\"configmaps\",code=\"403\"} 1\n"));
         assert_non_null(
-                strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 2\n"));
+                strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 3\n"));
+        assert_non_null(strstr(text.data, "resource=\"leasecandidates\",code=\"200\"} 1\n"));
         assert_non_null(
                 strstr(text.data,
                        "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0\n"));
@@ -301,6 +345,8 @@ int main(void) {
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_paths_and_methods_are_refused, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_impersonation_with_a_uid_or_extra_is_refused,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_request_classes_have_separate_limits, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(

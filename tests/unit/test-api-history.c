@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "faulty_api_fixture.h"
-#include "server/cacher/store_identity.h"
+#include "server/cacher/cacher_private.h"
 #include "server/cacher/store_request.h"
 #include "store_client.h"
 
@@ -113,6 +113,55 @@ static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         client_watch_free(again);
 }
 
+static bool is_confirming(struct faulty_api_fixture *f) {
+        pthread_mutex_lock(&f->cacher->mu);
+        bool confirming = f->cacher->identity.confirming;
+        pthread_mutex_unlock(&f->cacher->mu);
+        return confirming;
+}
+
+/*
+ * A reply with an old revision, as from a member that lags behind, is a sign of a replacement. A
+ * second read finds that the store was not replaced.
+ */
+static void test_an_old_answer_replaces_no_history(void **state) {
+        struct faulty_api_fixture *f = *state;
+        struct client_watch *seen;
+        atomic_int n_replies = 0;
+
+        for (int i = 0; i < 3; i++) {
+                char body[64];
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
+                assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL, body, NULL),
+                                 0);
+        }
+        seen = faulty_api_fixture_watch(f);
+        client_watch_await(seen, 3);
+        for (int i = 0; i < 3; i++) {
+                struct hfd_store_reply old = {.revision = 1, .cluster_id = i == 2 ? 99 : 0};
+                f->store.hold = true;
+                assert_int_equal(hfd_store_request_revision(f->cacher,
+                                                            hf_now(hf_clock_system()) +
+                                                                    60 * HF_NSEC_PER_SEC,
+                                                            ignore_reply, &n_replies),
+                                 0);
+                f->store.held(f->store.held_ctx, &old);
+                while (is_confirming(f))
+                        sched_yield();
+        }
+        assert_int_equal(atomic_load(&n_replies), 3);
+        assert_int_equal(atomic_load(&f->n_replaced), 0);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
+                         0);
+        client_watch_await(seen, 4);
+        assert_false(seen->ended);
+        hfd_cacher_end_watches(f->cacher);
+        client_watch_await(seen, 4);
+        (void)client_watch_await_end(seen);
+        client_watch_free(seen);
+}
+
 static void replace_history(void *ctx) { hfd_store_identity_replaced(ctx, "a test says so"); }
 
 /*
@@ -190,6 +239,44 @@ static void test_the_audit_finds_a_lost_event(void **state) {
         client_watch_free(again);
 }
 
+/* Deletes the ConfigMap default/a, and waits until the cache has seen that. */
+static void delete_configmap(void *ctx) {
+        struct faulty_api_fixture *f = ctx;
+        uint64_t revision = store_client_delete(f->store.inner, "/registry/configmaps/default/a");
+
+        assert_true(revision > 0);
+        while (hfd_cacher_revision(f->cacher) < revision)
+                sched_yield();
+}
+
+/*
+ * The watch lost the event of a Secret, and while the audit runs, a ConfigMap with the same
+ * namespace and name is deleted. That deletion does not explain that the Secret is missing.
+ */
+static void test_a_deletion_of_another_kind_hides_no_lost_event(void **state) {
+        struct faulty_api_fixture *f = *state;
+        struct client_watch *seen;
+
+        faulty_api_fixture_put(f, "/registry/configmaps/default/a", "{\"metadata\":{}}");
+        seen = faulty_api_fixture_watch(f);
+        faulty_store_drop_events(&f->store, true);
+        faulty_api_fixture_put(f, "/registry/secrets/default/a", "{\"metadata\":{}}");
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "none", NULL, NULL),
+                         HF_E_NOT_FOUND); /* the cache is late: read from the store */
+        faulty_store_drop_events(&f->store, false);
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_CREATE, NULL,
+                                                    "{\"metadata\":{\"name\":\"b\"}}", NULL),
+                         0);
+        client_watch_await(seen, 1); /* the cache has passed the lost event */
+        pthread_mutex_lock(&f->store.mu);
+        f->store.hook_ctx = f;
+        f->store.on_next_list = delete_configmap;
+        pthread_mutex_unlock(&f->store.mu);
+        hfd_store_identity_audit(f->cacher);
+        assert_int_equal(client_watch_await_end(seen), HF_E_GONE);
+        client_watch_free(seen);
+}
+
 static void test_a_leaders_write_compares_the_epoch(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
@@ -228,6 +315,8 @@ int main(void) {
                 FAULTY_API_TEST(test_a_new_epoch_ends_watches_and_refills_the_cache),
                 FAULTY_API_TEST(test_a_late_reply_of_the_old_history_is_ignored),
                 FAULTY_API_TEST(test_a_history_is_replaced_while_the_cache_is_filled),
+                FAULTY_API_TEST(test_an_old_answer_replaces_no_history),
+                FAULTY_API_TEST(test_a_deletion_of_another_kind_hides_no_lost_event),
                 FAULTY_API_TEST(test_a_leaders_write_compares_the_epoch),
                 FAULTY_API_TEST(test_a_revision_that_goes_back_is_noticed),
                 FAULTY_API_TEST(test_the_audit_finds_a_lost_event),

@@ -66,6 +66,10 @@ static void test_selectors_filter_lists(void **state) {
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=!parity"), 0);
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity"), 10);
         assert_int_equal(api_fixture_n_selected(f, "labelSelector=a.b/n%3E7"), 2);
+        assert_int_equal(api_fixture_n_selected(f, "labelSelector=a.b/n%3C2"), 2);
+        /* "odd" and "even" are not 0 */
+        assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity%3C1"), 0);
+        assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity%3E-1"), 0);
         assert_int_equal(api_fixture_n_selected(f, "fieldSelector=metadata.name%3Dw03"), 1);
         assert_int_equal(api_fixture_n_selected(f, "fieldSelector=metadata.name!%3Dw03"), 9);
         assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,

@@ -32,12 +32,13 @@ static struct hf__json *parse(const char *text) {
         return json;
 }
 
-static char why[HFD_PATCH_WHY];
+static struct hfd_patch_outcome outcome;
 
 static int apply_json(const char *text, const char *patch, char **ret_text) {
         struct hf__json *document = parse(text), *operations = parse(patch);
         struct hf__strbuf s = {0};
-        int r = hfd_json_patch_apply(&document, operations, why);
+        outcome = (struct hfd_patch_outcome){0};
+        int r = hfd_json_patch_apply(&document, operations, &outcome);
 
         hf__json_print(document, &s);
         *ret_text = strdup(s.data);
@@ -55,8 +56,8 @@ static void expect_json(const char *text, const char *patch, const char *result)
         if (result) {
                 struct hf__json *a = parse(made), *b = parse(result);
                 if (r != 0 || !hf__json_equal(a, b))
-                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, r, why,
-                                 result);
+                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, r,
+                                 outcome.why, result);
                 hf__json_free(a);
                 hf__json_free(b);
         } else if (r != HF_E_INVALID) {
@@ -180,7 +181,7 @@ static void test_json_patch_has_limits(void **state) {
                 hf__strbuf_printf(&patch, ",{\"op\":\"copy\",\"from\":\"\",\"path\":\"/c%d\"}", i);
         hf__strbuf_putc(&patch, ']');
         assert_int_equal(apply_json("{}", patch.data, &made), HF_E_TOO_LARGE);
-        assert_non_null(strstr(why, "copies more than"));
+        assert_non_null(strstr(outcome.why, "accumulated size increase of copy"));
         free(made);
         hf__strbuf_done(&patch);
 
@@ -194,22 +195,23 @@ static void test_json_patch_has_limits(void **state) {
         }
         hf__strbuf_putc(&patch, ']');
         assert_int_equal(apply_json("{}", patch.data, &made), HF_E_TOO_LARGE);
-        assert_non_null(strstr(why, "nested too deeply"));
+        assert_non_null(strstr(outcome.why, "nested too deeply"));
         free(made);
         hf__strbuf_done(&patch);
 
+        /* Each move to a deeper place measures the value that is moved. */
         struct hf__strbuf text = {0};
-        hf__strbuf_puts(&text, "{\"a\":[0");
+        hf__strbuf_puts(&text, "{\"b\":{\"c\":{}},\"a\":[0");
         for (int i = 0; i < 20000; i++)
                 hf__strbuf_puts(&text, ",0");
         hf__strbuf_puts(&text, "]}");
-        hf__strbuf_putc(&patch, '[');
-        for (int i = 0; i < 10000; i++)
-                hf__strbuf_puts(&patch, i ? ",{\"op\":\"test\",\"path\":\"/a/20000\",\"value\":0}"
-                                          : "{\"op\":\"test\",\"path\":\"/a/20000\",\"value\":0}");
+        hf__strbuf_puts(&patch, "[{\"op\":\"test\",\"path\":\"/a/20000\",\"value\":0}");
+        for (int i = 0; i < 3000; i++)
+                hf__strbuf_puts(&patch, ",{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b/c/a\"},"
+                                        "{\"op\":\"move\",\"from\":\"/b/c/a\",\"path\":\"/a\"}");
         hf__strbuf_putc(&patch, ']');
         assert_int_equal(apply_json(text.data, patch.data, &made), HF_E_TOO_LARGE);
-        assert_non_null(strstr(why, "more steps"));
+        assert_string_equal(outcome.why, "The allowed maximum steps of a patch is 10485760");
         free(made);
         hf__strbuf_done(&text);
         hf__strbuf_done(&patch);
@@ -236,7 +238,8 @@ static void test_merge_patch_follows_rfc_7386(void **state) {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__json *document = parse(cases[i][0]), *patch = parse(cases[i][1]),
                                 *result = parse(cases[i][2]);
-                assert_int_equal(hfd_merge_patch_apply(&document, patch), 0);
+                outcome = (struct hfd_patch_outcome){0};
+                assert_int_equal(hfd_merge_patch_apply(&document, patch, &outcome), 0);
                 if (!hf__json_equal(document, result))
                         fail_msg("%s with %s is not %s", cases[i][0], cases[i][1], cases[i][2]);
                 hf__json_free(document);
@@ -262,7 +265,8 @@ static void test_merge_patch_handles_many_members(void **state) {
                 if (i % 3)
                         assert_int_equal(hf__json_set_i64(result, key, 2), 0);
         }
-        assert_int_equal(hfd_merge_patch_apply(&document, patch), 0);
+        outcome = (struct hfd_patch_outcome){0};
+        assert_int_equal(hfd_merge_patch_apply(&document, patch, &outcome), 0);
         assert_true(hf__json_equal(document, result));
         hf__json_free(document);
         hf__json_free(patch);
@@ -274,12 +278,13 @@ static void expect_strategic(const char *plural, const char *text, const char *p
         const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
         struct hf__json *document = parse(text), *patch = parse(patch_text);
         struct hf__strbuf s = {0};
-        int r = hfd_strategic_patch_apply(resource, &document, patch, why);
+        outcome = (struct hfd_patch_outcome){0};
+        int r = hfd_strategic_patch_apply(resource, &document, patch, &outcome);
 
         hf__json_print(document, &s);
         if (result ? r || strcmp(s.data, result) != 0 : r != HF_E_INVALID)
-                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, r, why,
-                         result ? result : "an error");
+                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, r,
+                         outcome.why, result ? result : "an error");
         hf__strbuf_done(&s);
         hf__json_free(document);
         hf__json_free(patch);
@@ -433,7 +438,7 @@ static void test_patch_requests_are_served(void **state) {
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "the server rejected our request due to an error in our "
-                                   "request: testing value failed: /data/k");
+                                   "request: testing value /data/k failed: test failed");
         assert_int_equal(patch_cm(f, HFD_PATCH_STRATEGIC,
                                   "{\"data\":{\"$patch\":\"replace\",\"m\":\"n\"}}"),
                          0);
@@ -466,11 +471,18 @@ static void test_patch_requests_are_served(void **state) {
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "the server rejected our request due to an error in our "
-                                   "request: what the patch makes is no object");
+                                   "request: json: cannot unmarshal number into Go value of "
+                                   "type v1.ConfigMap");
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "[]"), HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
-                                   "error decoding patch: it is no JSON object (offset 0)");
+                                   "error decoding patch: json: cannot unmarshal array into Go "
+                                   "value of type map[string]interface {}");
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "strict decoding error: duplicate field \"a\"");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"a\":"), HF_E_INVALID);
+        api_fixture_expect_failure(f, 400, "BadRequest",
+                                   "error decoding patch: json: syntax error at offset 4");
         assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
                                            HFD_PATCH_MERGE, "fieldValidation=Strict",
                                            "{\"dataa\":{}}"),
@@ -485,6 +497,78 @@ static void test_patch_requests_are_served(void **state) {
                                              NULL),
                          0);
         assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
+}
+
+/* Kubernetes' words, which people search for. */
+static void test_reasons_have_the_words_of_kubernetes(void **state) {
+        struct api_fixture *f = *state;
+        static const char refused[] =
+                "the server rejected our request due to an error in our request: ";
+        static const struct {
+                enum hfd_patch type;
+                int code;
+                const char *patch, *reason;
+        } cases[] = {
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"data\",\"value\":1}]",
+                 "add operation does not apply: doc is missing path: \"data\": missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"/x/y\",\"value\":1}]",
+                 "add operation does not apply: doc is missing path: \"/x/y\": missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"remove\",\"path\":\"/data/x\"}]",
+                 "error in remove for path: '/data/x': Unable to remove nonexistent key: x: "
+                 "missing "
+                 "value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"replace\",\"path\":\"/data/x\",\"value\":1}]",
+                 "replace operation does not apply: doc is missing key: /data/x: missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"test\",\"path\":\"/x/y\",\"value\":1}]",
+                 "test operation does not apply: is missing path: /x/y: missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"move\",\"from\":\"/x/y\",\"path\":\"/z\"}]",
+                 "move operation does not apply: doc is missing from path: /x/y: missing value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"copy\",\"from\":\"/data\",\"path\":\"/x/y\"}]",
+                 "copy operation does not apply: doc is missing destination path: /x/y: missing "
+                 "value"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"spam\",\"path\":\"/x\"}]",
+                 "Unexpected kind: spam"},
+                {HFD_PATCH_JSON, 422, "[{\"op\":\"add\",\"path\":\"/x\"}]",
+                 "add operation failed to decode value: operation, missing value field: missing "
+                 "value"},
+                {HFD_PATCH_JSON, 422,
+                 "[{\"op\":\"add\",\"path\":\"/l\",\"value\":[]},"
+                 "{\"op\":\"add\",\"path\":\"/l/2\",\"value\":1}]",
+                 "error in add for path: '/l/2': Unable to access invalid index: 2: invalid index "
+                 "referenced"},
+                {HFD_PATCH_STRATEGIC, 422,
+                 "{\"metadata\":{\"ownerReferences\":[{\"name\":\"a\"}]}}",
+                 "map: metadata.ownerReferences does not contain declared merge key: uid"},
+                {HFD_PATCH_STRATEGIC, 422,
+                 "{\"metadata\":{\"$setElementOrder/finalizers\":[1],\"finalizers\":[]}}",
+                 "metadata.finalizers: expected a string, but received a float64"},
+                {HFD_PATCH_STRATEGIC, 422, "{\"data\":{\"$patch\":\"spam\"}}",
+                 "unknown patch type: spam in map: data"},
+                {HFD_PATCH_STRATEGIC, 400, "{\"data\":{\"$retainKeys\":1}}",
+                 "invalid patch format of retainKeys"},
+                {HFD_PATCH_STRATEGIC, 400, "{\"metadata\":{\"$setElementOrder/finalizers\":1}}",
+                 "invalid patch format of setElementOrder list"},
+                {HFD_PATCH_STRATEGIC, 400,
+                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":1}}",
+                 "invalid patch format of primitive list"},
+                {HFD_PATCH_JSON, 400, "[1]",
+                 "error decoding patch: json: cannot unmarshal number into Go value of type "
+                 "handlers.jsonPatchOp"},
+        };
+
+        make_cm(f);
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE,
+                                  "{\"metadata\":{\"finalizers\":[],\"ownerReferences\":[]}}"),
+                         0);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char message[400];
+                (void)snprintf(message, sizeof message, "%s%s", cases[i].code == 422 ? refused : "",
+                               cases[i].reason);
+                assert_int_equal(patch_cm(f, cases[i].type, cases[i].patch), HF_E_INVALID);
+                api_fixture_expect_failure(f, cases[i].code,
+                                           cases[i].code == 422 ? "Invalid" : "BadRequest",
+                                           message);
+        }
 }
 
 static void test_too_many_operations_are_refused(void **state) {
@@ -627,6 +711,7 @@ int main(void) {
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),
                 cmocka_unit_test(test_strategic_merge_patch_follows_directives),
                 API_TEST(test_patch_requests_are_served),
+                API_TEST(test_reasons_have_the_words_of_kubernetes),
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),
                 API_TEST(test_a_patch_compares_the_fence),

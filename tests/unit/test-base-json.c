@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -74,6 +75,59 @@ static void test_invalid_text_is_refused(void **state) {
         hf__json_free(fine);
         fine = parse(" {} \n");
         hf__json_free(fine);
+}
+
+static void test_whole_numbers_are_exact_up_to_64_bits(void **state) {
+        static const char *const texts[] = {
+                "[9007199254740991,9007199254740992,9007199254740993,-9007199254740993]",
+                "{\"a\":{\"1234567890123456789\":\"\\\"-9007199254740993\"}}",
+                "[true,9223372036854775807,{\"c\":-9223372036854775808,\"d\":12},0.5]",
+                "9007199254740993",
+        };
+        int64_t value = 0;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                struct hf__json *json = parse(texts[i]), *copy = hf__json_dup(json);
+                assert_prints(json, texts[i]);
+                assert_prints(copy, texts[i]);
+                assert_true(hf__json_equal(json, copy));
+                hf__json_free(json);
+                hf__json_free(copy);
+        }
+        struct hf__json *a = parse("{\"n\":9007199254740993}"),
+                        *b = parse("{\"n\":9007199254740992}");
+        assert_false(hf__json_equal(a, b));
+        assert_true(hf__json_i64(a, "n", &value) && value == 9007199254740993);
+        assert_int_equal(hf__json_set_i64(b, "n", INT64_MIN + 1), 0);
+        assert_prints(b, "{\"n\":-9223372036854775807}");
+        assert_true(hf__json_i64(b, "n", &value) && value == INT64_MIN + 1);
+        hf__json_free(a);
+        hf__json_free(b);
+        /* Beyond 64 bits a number is a double, as in Kubernetes. */
+        a = parse("[9223372036854775808,-9223372036854775809,1e20,9007199254740993.0]");
+        assert_prints(a, "[9223372036854775808,-9223372036854775808,100000000000000000000,"
+                         "9007199254740992]");
+        assert_false(hf__json_integer(hf__json_first(a), &value));
+        hf__json_free(a);
+}
+
+static void test_numbers_that_no_type_holds_are_refused(void **state) {
+        char digits[500], text[600];
+        const char *const numbers[] = {"1e999", "-1e999", "1e400", digits};
+        memset(digits, '9', 400);
+        digits[400] = '\0';
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+                struct hf__json *json = NULL;
+                size_t offset = 0;
+                snprintf(text, sizeof text, "{\"1e999\":[1,\"-2\",{\"a\":%s}]}", numbers[i]);
+                assert_int_equal(hf__json_parse(text, strlen(text), &json, &offset),
+                                 HF_E_TOO_LARGE);
+                assert_int_equal(offset, strstr(text, "a\":") + 3 - text);
+                assert_int_equal(hf__json_parse(numbers[i], strlen(numbers[i]), &json, &offset),
+                                 HF_E_TOO_LARGE);
+                assert_int_equal(offset, 0);
+        }
+        struct hf__json *tiny = parse("1e-999"); /* is zero */
+        hf__json_free(tiny);
 }
 
 static void test_only_the_given_bytes_are_read(void **state) {
@@ -315,6 +369,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values_survive_the_round_trip),
                 cmocka_unit_test(test_invalid_text_is_refused),
+                cmocka_unit_test(test_whole_numbers_are_exact_up_to_64_bits),
+                cmocka_unit_test(test_numbers_that_no_type_holds_are_refused),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
                 cmocka_unit_test(test_getters_find_members_by_path),
                 cmocka_unit_test(test_values_are_built_in_order),

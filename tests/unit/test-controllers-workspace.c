@@ -18,6 +18,7 @@
 #include "server/controllers/string_list.h"
 #include "server/controllers/workspace_core.h"
 #include "server/controllers/workspace_initializer.h"
+#include "server/resources/strategies/strategies.h"
 
 #define HELD "\"finalizers\":[\"tenancy.holdfast.dev/workspace\"]"
 
@@ -92,6 +93,16 @@ static void test_a_workspace_from_creation_to_deletion(void **state) {
                                  0);
         }
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_READY);
+        hf__json_free(workspace);
+}
+
+/* Two layers that may not use each other have the name of the finalizer. */
+static void test_the_server_adds_the_finalizer_that_the_controller_removes(void **state) {
+        struct hf__json *workspace = hf__json_object();
+        assert_int_equal(hfd_workspace_prepare(workspace, NULL), 0);
+        struct hf__json *list = hf__json_path(workspace, "metadata.finalizers");
+        assert_int_equal(hf__json_count(list), 1);
+        assert_string_equal(hf__json_text(hf__json_first(list)), HFD_WS_FINALIZER);
         hf__json_free(workspace);
 }
 
@@ -203,6 +214,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_state_of_a_workspace_determines_the_next_step),
                 cmocka_unit_test(test_a_workspace_from_creation_to_deletion),
+                cmocka_unit_test(test_the_server_adds_the_finalizer_that_the_controller_removes),
                 cmocka_unit_test(test_without_initializers_a_workspace_becomes_ready),
                 cmocka_unit_test(test_the_number_of_initializers_is_limited),
                 cmocka_unit_test(test_an_orphaned_namespace_is_not_deleted),

@@ -113,7 +113,7 @@ static void test_an_unknown_name_in_after_is_named(void **state) {
         hf_hooks_free(hooks);
 }
 
-static void test_a_circle_is_named(void **state) {
+static void test_a_cycle_is_named(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         const char *on_a[] = {"a"}, *on_b[] = {"x", "b"}, *on_c[] = {"c"};
@@ -135,7 +135,7 @@ static void test_a_circle_is_named(void **state) {
         hf_hooks_free(hooks);
 }
 
-static void test_a_hook_after_itself_is_a_circle(void **state) {
+static void test_a_hook_after_itself_is_a_cycle(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         const char *on_a[] = {"a"};
@@ -222,8 +222,8 @@ int main(void) {
                 cmocka_unit_test(test_empty_names_and_missing_functions_are_refused),
                 cmocka_unit_test(test_registration_closes_with_the_start),
                 cmocka_unit_test(test_an_unknown_name_in_after_is_named),
-                cmocka_unit_test(test_a_circle_is_named),
-                cmocka_unit_test(test_a_hook_after_itself_is_a_circle),
+                cmocka_unit_test(test_a_cycle_is_named),
+                cmocka_unit_test(test_a_hook_after_itself_is_a_cycle),
                 cmocka_unit_test(test_every_hook_is_a_health_check),
                 cmocka_unit_test(test_a_taken_check_name_refuses_the_hook),
         };

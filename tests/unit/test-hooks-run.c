@@ -291,6 +291,27 @@ static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_othe
         sem_wait(&freedom); /* the thread has continued, and the memory that it uses still exists */
 }
 
+static int stubborn_start(struct hf_hook_context *context, void *ctx,
+                          struct hf_status *reterr_status) {
+        return stubborn_stop(context, ctx, reterr_status);
+}
+static void test_a_start_that_never_returned_is_reported_with_its_own_deadline(void **state) {
+        struct hf_hook list[] = {{.name = "a",
+                                  .start = stubborn_start,
+                                  .start_deadline = 20 * HF_NSEC_PER_MSEC,
+                                  .stop_deadline = 30 * HF_NSEC_PER_MSEC}};
+        struct hf_status status;
+        static struct hf_hooks *left; /* referenced here, because it is never freed */
+        sem_init(&freedom, 0, 0);
+        struct hf_hooks *hooks = left = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
+        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+        assert_says(&status, "\"a\" is stuck: its start function has not returned within 20 ms");
+        assert_null(hf_hooks_free(hooks)); /* frees nothing: the thread still runs in it */
+        sem_post(&freedom);
+        sem_wait(&freedom); /* the thread has continued, and the memory that it uses still exists */
+}
+
 struct spawn_test {
         struct hf_hook_context *context;
         atomic_int n_ended;
@@ -494,6 +515,8 @@ int main(void) {
                 cmocka_unit_test(test_the_errors_of_all_stops_are_reported),
                 cmocka_unit_test(
                         test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
+                cmocka_unit_test(
+                        test_a_start_that_never_returned_is_reported_with_its_own_deadline),
                 cmocka_unit_test(test_spawned_threads_are_canceled_and_joined),
                 cmocka_unit_test(test_threads_that_have_returned_are_not_kept),
                 cmocka_unit_test(test_a_hook_without_a_stop_still_joins_its_threads),

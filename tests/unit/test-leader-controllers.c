@@ -71,11 +71,11 @@ static void test_after_must_name_controllers_of_the_set_once(void **state) {
                 "one runs while it leads, the other always");
 }
 
-static void test_a_circle_is_named(void **state) {
+static void test_a_cycle_is_named(void **state) {
         refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("a")}}, 1,
                 HF_E_INVALID,
-                "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"a\"");
-        /* one without order, then a circle of three, then one that follows it */
+                "elector ns/lead: controllers wait for each other in a cycle: \"a\" after \"a\"");
+        /* one without order, then a cycle of three, then one that follows it */
         refused(
                 (struct hf_controller[]){
                         {.name = "free", .run = run},
@@ -85,7 +85,7 @@ static void test_a_circle_is_named(void **state) {
                         {.name = "hangs", .run = run, .after = AFTER("free", "c")},
                 },
                 5, HF_E_INVALID,
-                "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"b\" "
+                "elector ns/lead: controllers wait for each other in a cycle: \"a\" after \"b\" "
                 "after \"c\" after \"a\"");
 }
 
@@ -94,7 +94,7 @@ int main(void) {
                 cmocka_unit_test(test_a_set_is_copied),
                 cmocka_unit_test(test_names_and_functions_are_required),
                 cmocka_unit_test(test_after_must_name_controllers_of_the_set_once),
-                cmocka_unit_test(test_a_circle_is_named),
+                cmocka_unit_test(test_a_cycle_is_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

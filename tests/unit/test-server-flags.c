@@ -151,6 +151,10 @@ static void test_bad_flags_are_named(void **state) {
         expect_refusal(ETCD " --shutdown-delay-duration=5", "--shutdown-delay-duration");
         expect_refusal(ETCD " --shutdown-delay-duration=2h", "--shutdown-delay-duration");
         expect_refusal(ETCD " --bind-address=localhost", "--bind-address");
+        expect_refusal(ETCD " --advertise-address=localhost", "--advertise-address");
+        expect_refusal(ETCD " --advertise-address=0.0.0.0", "--advertise-address");
+        expect_refusal(ETCD " --advertise-address=::", "--advertise-address");
+        expect_refusal(ETCD " --advertise-address=ff02::1", "--advertise-address");
         expect_refusal(ETCD " --instance=a/b", "--instance");
         expect_refusal(ETCD " --tls-cert-file=x", "--tls-private-key-file");
         expect_refusal(ETCD " --etcd-keyfile=x", "--etcd-certfile");

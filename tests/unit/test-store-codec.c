@@ -15,12 +15,14 @@
 #include <cmocka.h>
 
 #include "server/storage/etcd/etcd.h"
-#include "server/storage/etcd/grpc_prefix.h"
 #include "server/storage/etcd/grpc_status.h"
 #include "server/storage/etcd/pack.h"
 #include "server/storage/etcd/parse.h"
 #include "server/storage/etcd/store.h"
+#include "server/storage/grpc/endpoint.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/keys.h"
+#include "server/storage/rpc.pb-c.h"
 
 static int parse(enum hfd_etcd_response kind, const void *data, size_t n,
                  struct hfd_store_reply *reply, struct hfd_arena *arena) {
@@ -113,6 +115,40 @@ static void test_a_key_with_a_nul_is_refused(void **state) {
         hfd_arena_deinit(&arena);
 }
 
+/*
+ * etcd answers a transaction from the state of one member, without a quorum, if it neither writes
+ * nor contains a range that is not serializable. So none of ours is like that.
+ */
+static void test_every_transaction_needs_a_quorum(void **state) {
+        static const char *const keys[] = {"/a"};
+        const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const struct hfd_op delete = {.kind = HFD_DELETE, .key = "/a"};
+        const struct hfd_txn txns[] = {
+                {.compares = &compare, .n_compares = 1},
+                {.compares = &compare,
+                 .n_compares = 1,
+                 .get_on_failure = keys,
+                 .n_get_on_failure = 1},
+                {.compares = &compare, .n_compares = 1, .ops = &delete, .n_ops = 1},
+                {.n_compares = 0},
+        };
+
+        for (size_t i = 0; i < sizeof txns / sizeof txns[0]; i++) {
+                struct hf__buf *body = hfd_etcd_pack_txn(&txns[i]);
+                Hfd__TxnRequest *txn;
+
+                assert_non_null(body);
+                txn = hfd__txn_request__unpack(NULL, body->n - HFD_GRPC_PREFIX,
+                                               (const uint8_t *)body->data + HFD_GRPC_PREFIX);
+                assert_non_null(txn);
+                /* etcd's rule: each operation, of both branches, must be a serializable range. Our
+                 * ranges cannot be serializable: rpc.proto does not have that field. */
+                assert_true(txn->n_success + txn->n_failure > 0);
+                hfd__txn_request__free_unpacked(txn, NULL);
+                hf__buf_unref(body);
+        }
+}
+
 static void test_the_grpc_prefix_is_parsed(void **state) {
         uint32_t n;
 
@@ -142,9 +178,9 @@ static void test_the_arena_aligns_and_zeroes(void **state) {
 }
 
 static int grpc(int status, const char *text, bool unknown) {
-        struct hf__http_result result = {.code = 200,
-                                         .grpc_status = status,
-                                         .grpc_message = text,
+        struct hfd_grpc_result result = {.code = 200,
+                                         .status = status,
+                                         .status_text = text,
                                          .error_text = ""};
         struct hf_status words;
         int r = hfd_grpc_status_error(&result, unknown, "http://x", &words);
@@ -190,9 +226,9 @@ static void test_engine_outcomes_are_mapped(void **state) {
         struct hf_status words;
 
         for (size_t i = 0; i < 4; i++) {
-                struct hf__http_result result = {.outcome = outcomes[i][0],
-                                                 .grpc_status = -1,
-                                                 .grpc_message = "",
+                struct hfd_grpc_result result = {.outcome = outcomes[i][0],
+                                                 .status = -1,
+                                                 .status_text = "",
                                                  .error_text = "why"};
 
                 assert_int_equal(hfd_grpc_status_error(&result, true, "http://x", &words),
@@ -231,18 +267,49 @@ static void test_invalid_endpoints_are_refused(void **state) {
                          HF_E_INVALID);
 }
 
+static void assert_endpoint(const char *url, const char *host, const char *port,
+                            const char *authority, bool tls) {
+        struct hfd_grpc_endpoint endpoint;
+        struct hf_status status;
+
+        assert_int_equal(hfd_grpc_endpoint_parse(url, &endpoint, &status), 0);
+        assert_string_equal(endpoint.host, host);
+        assert_string_equal(endpoint.port, port);
+        assert_string_equal(endpoint.authority, authority);
+        assert_int_equal(endpoint.tls, tls);
+}
+
+static void test_endpoints_have_host_and_port(void **state) {
+        static const char *const bad[] = {"http://a:0",  "http://a:65536", "http://a:b",
+                                          "http://a:",   "http://:1",      "http://[::1",
+                                          "http://[]:1", "http://[::1]1",  "http://a:1:2"};
+        struct hfd_grpc_endpoint endpoint;
+        struct hf_status status;
+
+        assert_endpoint("http://127.0.0.1:2379", "127.0.0.1", "2379", "127.0.0.1:2379", false);
+        assert_endpoint("https://etcd-1.example:2379/", "etcd-1.example", "2379",
+                        "etcd-1.example:2379", true);
+        assert_endpoint("http://[::1]:65535", "::1", "65535", "[::1]:65535", false);
+        assert_endpoint("https://etcd", "etcd", "443", "etcd", true);
+        assert_endpoint("http://[::1]", "::1", "80", "[::1]", false);
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                assert_int_equal(hfd_grpc_endpoint_parse(bad[i], &endpoint, &status), HF_E_INVALID);
+}
+
 int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_a_range_response_is_parsed),
                 cmocka_unit_test(test_a_truncated_message_is_a_protocol_error),
                 cmocka_unit_test(test_random_bytes_crash_nothing),
                 cmocka_unit_test(test_a_key_with_a_nul_is_refused),
+                cmocka_unit_test(test_every_transaction_needs_a_quorum),
                 cmocka_unit_test(test_the_grpc_prefix_is_parsed),
                 cmocka_unit_test(test_the_arena_aligns_and_zeroes),
                 cmocka_unit_test(test_grpc_errors_are_mapped),
                 cmocka_unit_test(test_engine_outcomes_are_mapped),
                 cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),
                 cmocka_unit_test(test_invalid_endpoints_are_refused),
+                cmocka_unit_test(test_endpoints_have_host_and_port),
         };
 
         return cmocka_run_group_tests(cases, NULL, NULL);

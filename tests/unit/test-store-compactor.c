@@ -51,14 +51,25 @@ static int teardown(void **state) {
 }
 
 /*
- * Ticks, and waits until the work of the tick is done. The store replies in order: the first probe
- * comes after the agreement, whose callback may have started a compaction, and the second probe
- * after that.
+ * Ticks, and waits for what the tick started. The store replies in order, and each operation of an
+ * attempt starts in the callback of the one before: the key is read, written, the store compacted.
  */
 static void tick(struct fixture *f, int which) {
         hfd_compactor_tick(f->compactors[which], f->now);
-        store_client_revision(f->store);
-        store_client_revision(f->store);
+        for (int i = 0; i < 3; i++)
+                store_client_revision(f->store);
+}
+
+/* The revision of the next compaction, as the key says. */
+static uint64_t noted(struct fixture *f) {
+        struct store_reply response;
+        uint64_t revision;
+
+        assert_int_equal(store_client_get(f->store, KEY, &response), 0);
+        assert_int_equal(response.n_kvs, 1);
+        revision = strtoull(store_reply_value(&response, 0), NULL, 10);
+        store_reply_deinit(&response);
+        return revision;
 }
 
 static bool gone(struct fixture *f, uint64_t revision) {
@@ -70,69 +81,104 @@ static bool gone(struct fixture *f, uint64_t revision) {
 
 static void test_compacts_at_the_revision_of_the_previous_round(void **state) {
         struct fixture *f = *state;
-        uint64_t first, seen, later;
-        struct store_reply response;
+        uint64_t first, later;
 
         first = store_client_put(f->store, "/a", "1");
         tick(f, 0);
+        assert_int_equal(noted(f), first);
+        later = store_client_put(f->store, "/a", "2");
         f->now += HFD_COMPACT_INTERVAL - 1;
         tick(f, 0);
-        assert_int_equal(store_client_revision(f->store),
-                         first); /* not due yet: nothing was written */
+        assert_int_equal(store_client_revision(f->store), later); /* not due: nothing was written */
+        assert_false(gone(f, 1));
         f->now += 1;
         tick(f, 0);
-        seen = store_client_revision(f->store); /* the revision of the agreement */
-        assert_int_equal(seen, first + 1);
-        assert_false(gone(f, first)); /* the first round only notes the revision */
-        later = store_client_put(f->store, "/a", "2");
+        assert_true(gone(f, first - 1));
+        assert_false(gone(f, first));
+        assert_int_equal(noted(f), later);
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0);
-        assert_true(gone(f, seen - 1));
-        assert_false(gone(f, seen));
+        assert_true(gone(f, later - 1));
         assert_false(gone(f, later));
-        assert_int_equal(store_client_get(f->store, KEY, &response), 0);
-        assert_int_equal(strtoull(store_reply_value(&response, 0), NULL, 10), seen);
-        store_reply_deinit(&response);
 }
 
-static void test_only_the_winner_compacts(void **state) {
+/* Instances that run for little more than one interval each: the store is compacted nevertheless.
+ */
+static void test_a_restart_goes_on_from_the_target_in_the_store(void **state) {
         struct fixture *f = *state;
-        uint64_t first_seen, second_seen;
+        uint64_t before = 0, written = 0;
+
+        for (int i = 0; i < 4; i++) {
+                f->compactors[0] = hfd_compactor_free(f->compactors[0]);
+                assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", &f->compactors[0]),
+                                 0);
+                before = written;
+                written = store_client_put(f->store, "/a", "x");
+                tick(f, 0); /* reads the target, and does not compact yet */
+                assert_false(gone(f, written));
+                f->now += HFD_COMPACT_INTERVAL;
+                tick(f, 0);
+                assert_false(before && !gone(f, before - 1));
+        }
+}
+
+static void test_only_one_instance_compacts(void **state) {
+        struct fixture *f = *state;
+        uint64_t target, after;
 
         for (int i = 0; i < 2; i++)
                 tick(f, i);
-        f->now += HFD_COMPACT_INTERVAL;
-        tick(f, 0); /* writes the agreement */
-        first_seen = store_client_revision(f->store);
+        target = noted(f);
         store_client_put(f->store, "/a", "1");
-        tick(f, 1); /* loses, and learns the agreement */
-        second_seen = store_client_revision(f->store);
-        assert_true(second_seen > first_seen);
-        assert_false(gone(f, first_seen - 1));
+        f->now += HFD_COMPACT_INTERVAL;
+        tick(f, 0); /* replaces the value */
+        after = store_client_revision(f->store);
+        assert_false(gone(f, target));
+        assert_true(noted(f) > target);
+        target = noted(f);
+        tick(f, 1); /* sees that: does nothing */
+        assert_int_equal(store_client_revision(f->store), after);
+        assert_false(gone(f, target));
         store_client_put(f->store, "/a", "2");
         f->now += HFD_COMPACT_INTERVAL;
-        tick(f, 1); /* wins: at the revision that it noted, not at that of the other */
-        assert_true(gone(f, second_seen - 1));
-        assert_false(gone(f, second_seen));
-        tick(f, 0); /* loses: compacts nothing */
-        assert_false(gone(f, second_seen));
+        tick(f, 1); /* goes on from the target of the other one */
+        assert_true(gone(f, target - 1));
+        assert_false(gone(f, target));
+        tick(f, 0);
+        assert_false(gone(f, target));
 }
 
-static void test_a_deleted_agreement_is_recreated(void **state) {
+static void test_a_deleted_key_is_written_anew(void **state) {
         struct fixture *f = *state;
         uint64_t seen;
 
         tick(f, 0);
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0);
-        store_client_delete(f->store, KEY);
+        seen = store_client_delete(f->store, KEY);
         f->now += HFD_COMPACT_INTERVAL;
-        tick(f, 0); /* a conflict: it learns that there is no agreement */
-        seen = store_client_revision(f->store);
+        tick(f, 0);
+        assert_int_equal(noted(f), seen);
         store_client_put(f->store, "/a", "1");
         f->now += HFD_COMPACT_INTERVAL;
         tick(f, 0);
         assert_true(gone(f, seen - 1));
+}
+
+/* A value that is not a revision of this store compacts nothing and is replaced. */
+static void test_a_useless_target_is_replaced(void **state) {
+        struct fixture *f = *state;
+
+        for (int i = 0; i < 3; i++) {
+                static const char *const useless[] = {"999999", "rubbish", ""};
+                store_client_put(f->store, KEY, useless[i]);
+                tick(f, 0);
+                f->now += HFD_COMPACT_INTERVAL;
+                tick(f, 0);
+                assert_int_equal(noted(f), store_client_revision(f->store) - 1);
+                assert_false(gone(f, 1));
+                f->now += HFD_COMPACT_INTERVAL;
+        }
 }
 
 static void test_a_compactor_can_be_freed_with_a_round_under_way(void **state) {
@@ -159,8 +205,10 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest cases[] = {
                 CASE(test_compacts_at_the_revision_of_the_previous_round),
-                CASE(test_only_the_winner_compacts),
-                CASE(test_a_deleted_agreement_is_recreated),
+                CASE(test_a_restart_goes_on_from_the_target_in_the_store),
+                CASE(test_only_one_instance_compacts),
+                CASE(test_a_deleted_key_is_written_anew),
+                CASE(test_a_useless_target_is_replaced),
                 CASE(test_a_compactor_can_be_freed_with_a_round_under_way),
                 CASE(test_a_long_prefix_is_refused),
         };

@@ -163,10 +163,13 @@ static void test_a_watch_from_now_can_be_canceled(void **state) {
         assert_int_equal(watch_recorder_await_end(&first), HF_E_CANCELED);
         f->store->ops->watch_cancel(f->store, first.id); /* a watch that has ended: no effect */
         f->store->ops->watch_cancel(f->store, 987654321);
+        f->store->ops->watch_suspect(f->store, 987654321);
         store_client_put(f->store, store_fixture_key(f, "a"), "after");
         watch_recorder_await(&second, 1);
         assert_int_equal(first.n, 0);
         assert_string_equal(second.events[0].value->data, "after");
+        f->store->ops->watch_suspect(f->store, second.id); /* it is canceled too */
+        assert_int_equal(watch_recorder_await_end(&second), HF_E_CANCELED);
         watch_recorder_stop(&first);
         watch_recorder_stop(&second);
 }

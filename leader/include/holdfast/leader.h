@@ -199,7 +199,7 @@ struct hf_elector_config {
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
  * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
- * `after`: the controller and the unknown name, or the circle). HF_E_EXISTS: another elector has
+ * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector has
  * the same Lease, or another controller the same name. HF_E_CLOSED: already started. -EINVAL:
  * config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be NULL) is owned by
  * electors.

@@ -27,13 +27,14 @@
  * is filled.
  */
 static bool check_unique_keys(const struct hf__json *json, struct hfd_response *response) {
-        int r = hf__json_check_unique(json, NULL);
+        const char *key = "";
+        int r = hf__json_check_unique(json, &key);
 
         if (r == -ENOMEM)
                 hfd_response_no_memory(response);
         else if (r != 0)
-                hfd_response_bad_request(response, "the object provided has a key twice in one of "
-                                                   "its objects");
+                hfd_response_bad_request(response,
+                                         "strict decoding error: duplicate field \"%.120s\"", key);
         return r == 0;
 }
 
@@ -91,6 +92,21 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
         return true;
 }
 
+/* Kubernetes' message for a number in the text that no type holds. */
+static void refuse_number(const struct hfd_request *request, const char *type, size_t offset,
+                          struct hfd_response *response) {
+        const char *number = (const char *)request->body + offset;
+        size_t n = 0;
+
+        while (n < request->n_body - offset && n < 100 && number[n] && /* enough to find it */
+               strchr("+-.eE0123456789", number[n]))
+                n++;
+        hfd_response_bad_request(response,
+                                 "%s in version \"%s\" cannot be handled as a %s: json: cannot "
+                                 "unmarshal number %.*s into Go value of type float64",
+                                 type, request->resource->version, type, (int)n, number);
+}
+
 bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                           struct hf__json **ret_json, struct hfd_response *response) {
         const char *body = request->body ? request->body : "";
@@ -109,6 +125,10 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
         r = hf__json_parse(body, request->n_body, ret_json, &offset);
         if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
+                return false;
+        }
+        if (r == HF_E_TOO_LARGE) {
+                refuse_number(request, type, offset, response);
                 return false;
         }
         if (r != 0 || !hf__json_is_object(*ret_json)) {
@@ -167,6 +187,40 @@ static bool check_operations(const struct hf__json *patch, struct hfd_response *
         return false;
 }
 
+const char *hfd_write_body_type_name(const struct hf__json *json) {
+        if (hf__json_is_object(json))
+                return "object";
+        if (hf__json_is_array(json))
+                return "array";
+        if (hf__json_is_string(json))
+                return "string";
+        if (hf__json_is_number(json))
+                return "number";
+        return hf__json_is_bool(json) ? "bool" : "null";
+}
+
+/* Whether the body is a patch of its kind. Words as in Kubernetes. False: response is filled. */
+static bool check_patch_types(enum hfd_patch patch, const struct hf__json *json,
+                              struct hfd_response *response) {
+        const char *wanted =
+                patch == HFD_PATCH_JSON ? "[]handlers.jsonPatchOp" : "map[string]interface {}";
+        const struct hf__json *wrong = is_patch_of(patch, json) ? NULL : json;
+
+        for (const struct hf__json *m = hf__json_first(json);
+             m && patch == HFD_PATCH_JSON && !wrong; m = hf__json_next(m))
+                if (!hf__json_is_object(m)) {
+                        wanted = "handlers.jsonPatchOp";
+                        wrong = m;
+                }
+        if (!wrong)
+                return true;
+        hfd_response_bad_request(response,
+                                 "error decoding patch: json: cannot unmarshal %s into Go value of "
+                                 "type %s",
+                                 hfd_write_body_type_name(wrong), wanted);
+        return false;
+}
+
 /* Reads a patch, which is applied later (patch.c). False: response is filled. */
 static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
         const char *body = w->request->body ? w->request->body : "";
@@ -180,12 +234,18 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
                 hfd_response_no_memory(response);
                 return false;
         }
-        if (r != 0 || !is_patch_of(patch, w->body)) {
-                hfd_response_bad_request(response,
-                                         "error decoding patch: it is no JSON %s (offset %zu)",
-                                         patch == HFD_PATCH_JSON ? "array" : "object", offset);
+        if (r == HF_E_TOO_LARGE) {
+                refuse_number(w->request, w->request->resource->kind, offset, response);
                 return false;
         }
+        if (r != 0) {
+                hfd_response_bad_request(response,
+                                         "error decoding patch: json: syntax error at offset %zu",
+                                         offset);
+                return false;
+        }
+        if (!check_patch_types(patch, w->body, response))
+                return false;
         if (patch == HFD_PATCH_JSON && !check_operations(w->body, response))
                 return false;
         return check_unique_keys(w->body, response);

@@ -17,6 +17,8 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
  * A delete without a body leaves w->body NULL.
  */
 bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response);
+/* The type of a JSON value as Go's decoder names it: "object", "array", ... Static storage. */
+const char *hfd_write_body_type_name(const struct hf__json *json);
 /*
  * Converts an object from a client to the normal form of its kind, and makes the checks that need
  * no stored state.

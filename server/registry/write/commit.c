@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "server/cacher/store_identity.h"
 #include "server/cacher/store_request.h"
+#include "server/registry/write/defer.h"
 #include "server/registry/write/fence.h"
 #include "server/registry/write/namespace.h"
 #include "server/registry/write/reply.h"
@@ -66,6 +67,19 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
         hfd_write_attempt(w);
 }
 
+/* For a thread of the pool. */
+static void reply_large(struct hfd_write *w) { hfd_write_reply_committed(w, w->committed_at); }
+
+/* Copying, parsing or indenting a large object must not delay the replies to others. */
+static void reply_committed(struct hfd_write *w, uint64_t revision) {
+        if (!hfd_write_must_defer(w)) {
+                hfd_write_reply_committed(w, revision);
+                return;
+        }
+        w->committed_at = revision;
+        hfd_write_defer(w, reply_large);
+}
+
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
@@ -73,7 +87,7 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         w->awaiting_store = false;
         w->fence_compared = w->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error)
-                hfd_write_reply_committed(w, reply->revision);
+                reply_committed(w, reply->revision);
         else if (reply->error == HF_E_CONFLICT)
                 retry_after_conflict(w, reply);
         else
@@ -157,7 +171,7 @@ void hfd_write_commit(struct hfd_write *w) {
          */
         w->object = hf__json_free(w->object);
         w->body = hf__json_free(w->body);
-        w->awaiting_store = true;
+        hfd_write_await_store(w);
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,
                                           on_committed, w);

@@ -76,7 +76,7 @@ static void request_namespace(struct hfd_write *w) {
         int r = hfd_object_key(w->registry->prefix, hfd_resource_namespaces(), w->request->ns, key);
 
         assert(!w->awaiting_store);
-        w->awaiting_store = true;
+        hfd_write_await_store(w);
         if (r == 0)
                 r = hfd_store_request_get(w->registry->cacher, key, w->request->deadline,
                                           on_namespace, w);

@@ -20,7 +20,7 @@
 #include "server/registry/write/reply.h"
 
 /* Handles a patch that could not be applied: responds, or refetches if current is not fresh. */
-static void reply_failed(struct hfd_write *w, int r, const char *why) {
+static void reply_failed(struct hfd_write *w, int r, const struct hfd_patch_outcome *outcome) {
         struct hfd_response response = {0};
         char message[HFD_PATCH_WHY + 120];
 
@@ -29,51 +29,56 @@ static void reply_failed(struct hfd_write *w, int r, const char *why) {
                 hfd_write_reply_no_memory(w);
                 return;
         }
-        if (!w->fresh) {
+        if (!w->fresh && !outcome->malformed) {
                 hfd_write_refetch(w);
                 return;
         }
         if (r == HF_E_TOO_LARGE) {
-                (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
+                (void)snprintf(message, sizeof message, "Request entity too large: %s",
+                               outcome->why);
                 hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
                                     message, NULL);
+        } else if (outcome->malformed) {
+                hfd_response_bad_request(&response, "%s", outcome->why);
         } else {
                 (void)snprintf(message, sizeof message,
                                "the server rejected our request due to an error in our request: %s",
-                               why);
+                               outcome->why);
                 hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", message, NULL);
         }
         hfd_write_reply(w, &response);
 }
 
-/* Patches w->object. 0, or an error of server/patch/patch.h, whose reason is in why. */
-static int patch_object(struct hfd_write *w, char why[HFD_PATCH_WHY]) {
+/* Patches w->object. 0, or an error of server/patch/patch.h. */
+static int patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) {
+        const struct hfd_resource *resource = w->request->resource;
         int r;
 
         if (w->request->patch == HFD_PATCH_JSON)
-                r = hfd_json_patch_apply(&w->object, w->body, why);
+                r = hfd_json_patch_apply(&w->object, w->body, outcome);
         else if (w->request->patch == HFD_PATCH_MERGE)
-                r = hfd_merge_patch_apply(&w->object, w->body);
+                r = hfd_merge_patch_apply(&w->object, w->body, outcome);
         else
-                r = hfd_strategic_patch_apply(w->request->resource, &w->object, w->body, why);
-        if (r == 0 && !hf__json_is_object(w->object)) {
-                (void)snprintf(why, HFD_PATCH_WHY, "what the patch makes is no object");
-                r = HF_E_INVALID;
-        }
+                r = hfd_strategic_patch_apply(resource, &w->object, w->body, outcome);
+        if (r == 0 && !hf__json_is_object(w->object))
+                r = hfd_patch_refuse(outcome,
+                                     "json: cannot unmarshal %s into Go value of type %s.%s",
+                                     hfd_write_body_type_name(w->object), resource->version,
+                                     resource->kind);
         return r;
 }
 
 bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
         struct hfd_response response = {0};
-        char why[HFD_PATCH_WHY] = "";
+        struct hfd_patch_outcome outcome = {0};
         int r;
 
         assert(w->request->verb == HFD_PATCH && w->body && w->current);
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
-        r = w->object ? patch_object(w, why) : -ENOMEM;
+        r = w->object ? patch_object(w, &outcome) : -ENOMEM;
         if (r != 0) {
-                reply_failed(w, r, why);
+                reply_failed(w, r, &outcome);
                 return false;
         }
         if (hfd_write_body_accept(w, w->object, &response))

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "server/cacher/store_request.h"
 #include "server/registry/write/body.h"
+#include "server/registry/write/defer.h"
 #include "server/registry/write/delete.h"
 #include "server/registry/write/fence.h"
 #include "server/registry/write/reply.h"
@@ -67,20 +68,13 @@ static int load_current(struct hfd_write *w) {
         return r;
 }
 
-void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request) {
-        struct hfd_write *w = malloc(sizeof *w);
+/* Reads the body, and makes the first attempt. */
+static void begin_write(struct hfd_write *w) {
+        const struct hfd_request *request = w->request;
         struct hfd_response response = {0};
         int r = 0;
 
-        assert(request->resource && request->done);
-        if (!w) {
-                hfd_response_no_memory(&response);
-                request->done(request, &response);
-                hfd_response_done(&response);
-                return;
-        }
-        *w = (struct hfd_write){.registry = registry, .request = request};
-        if (refuse_system_namespace(request, &response) || !hfd_write_body_read(w, &response)) {
+        if (!hfd_write_body_read(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
         }
@@ -92,6 +86,28 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
                 hfd_write_reply_store_error(w, r, NULL);
         else
                 hfd_write_attempt(w);
+}
+
+void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request) {
+        struct hfd_write *w = malloc(sizeof *w);
+        struct hfd_response response = {0};
+
+        assert(request->resource && request->done);
+        if (!w) {
+                hfd_response_no_memory(&response);
+                request->done(request, &response);
+                hfd_response_done(&response);
+                return;
+        }
+        *w = (struct hfd_write){.registry = registry,
+                                .request = request,
+                                .on_pool = request->on_pool};
+        if (refuse_system_namespace(request, &response))
+                hfd_write_reply(w, &response);
+        else if (hfd_write_must_defer(w))
+                hfd_write_defer(w, begin_write);
+        else
+                begin_write(w);
 }
 
 /* ---- the loop ---- */
@@ -112,6 +128,10 @@ void hfd_write_attempt(struct hfd_write *w) {
 
         assert(!w->awaiting_store);
         assert(!w->stored && !w->last && !w->unchanged && !w->created && !w->same_term);
+        if (hfd_write_must_defer(w)) {
+                hfd_write_defer(w, hfd_write_attempt);
+                return;
+        }
         /* Nothing was written so far, so this is a conflict and not a timeout. */
         if (w->n_attempts++ > 0 && hfd_registry_now(w->registry) >= w->request->deadline) {
                 hfd_response_conflict(&response, w->request->resource, hfd_write_name(w), NULL);
@@ -168,7 +188,7 @@ void hfd_write_refetch(struct hfd_write *w) {
         int r;
 
         assert(w->key && !w->fresh && !w->awaiting_store);
-        w->awaiting_store = true;
+        hfd_write_await_store(w);
         r = hfd_store_request_get(w->registry->cacher, w->key, w->request->deadline, on_refetched,
                                   w);
         if (r != 0) { /* on_refetched is not called */

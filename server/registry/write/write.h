@@ -21,6 +21,7 @@
  *      delete.c     an attempt of a delete
  *      fence.c      the compares of a fence, and the term record of a Lease
  *      commit.c     the transaction; a conflict leads back to the loop
+ *      defer.c      passes a large write to the pool of threads
  *      reply.c      the response, which ends the write
  *
  * The first attempt uses the newest version that the cacher knows as `current`. This costs nothing,
@@ -30,7 +31,7 @@
  * transaction compares the version.
  *
  * Thread: a write belongs to one thread at a time: the caller's, and later the thread of the store
- * that runs its current callback. There is no lock, and nothing blocks.
+ * that runs its current callback, or a thread of the pool. There is no lock, and nothing blocks.
  *
  * Invariant: after a function that may send the response or a request to the store, the caller must
  * not touch the write: it may have been freed, or another thread may be using it.
@@ -49,6 +50,7 @@ struct hfd_write {
         /* The loop. */
         unsigned n_attempts;
         bool awaiting_store; /* a store request is running; only its callback may use the write */
+        bool on_pool;        /* a thread of the pool runs it (defer.c) */
 
         /* The object that is written. */
         char path[HFD_PATH_MAX];   /* "" = a create whose name is not known yet */
@@ -73,8 +75,10 @@ struct hfd_write {
         struct hf__buf *
                 last; /* owned; if an update deletes the object: its last state, for the response */
         bool unchanged;
-        bool created;   /* the object is new */
-        bool same_term; /* for a Lease: holder and acquireTime are the same as in current */
+        uint64_t
+                committed_at; /* the revision at which the transaction was committed; 0 = not yet */
+        bool created;         /* the object is new */
+        bool same_term;       /* for a Lease: holder and acquireTime are the same as in current */
 
         /*
          * For a create: the latest known state of the namespace. Revision 0 and fresh: there is no
@@ -112,6 +116,12 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
                                    const char *found);
 
 /* After the following functions the caller still owns the write. */
+
+/* Call before a store request is started, whose callback may come at any time. */
+static inline void hfd_write_await_store(struct hfd_write *w) {
+        w->awaiting_store = true;
+        w->on_pool = false;
+}
 
 /* Builds w->key from w->path. 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hfd_write_make_key(struct hfd_write *w);

@@ -11,7 +11,6 @@
 #include "server/resources/schema/field_types.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,12 +82,10 @@ static const struct field {
         {"Workspace", "status.initializers[]", TEXT},
 };
 
-/* A whole number n with -limit <= n < limit. */
-static bool is_whole(const struct hf__json *value, double limit) {
-        double number = hf__json_number(value);
+static bool is_int32(const struct hf__json *value) {
+        int64_t number;
 
-        return hf__json_is_number(value) && number == trunc(number) && number >= -limit &&
-               number < limit;
+        return hf__json_integer(value, &number) && number >= INT32_MIN && number <= INT32_MAX;
 }
 
 /* A Time may have a fraction of a second of any length. Clients ignore it. */
@@ -114,13 +111,14 @@ static bool is_micro_time(const char *text) {
 
 static bool has_type(const struct hf__json *value, enum type type) {
         const char *text = hf__json_is_string(value) ? hf__json_text(value) : "";
+        int64_t number;
         size_t n;
 
         switch (type) {
         case TEXT: return hf__json_is_string(value);
         case BOOL: return hf__json_is_bool(value);
-        case INT32: return is_whole(value, 0x1p31);
-        case INT64: return is_whole(value, 0x1p63);
+        case INT32: return is_int32(value);
+        case INT64: return hf__json_integer(value, &number);
         case BYTES: return hf__json_is_string(value) && hf__base64_check(text, &n);
         case TIME: return is_time(text);
         case MICROTIME: return is_micro_time(text);

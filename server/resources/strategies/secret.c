@@ -12,31 +12,48 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/parts.h"
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
 
-/* Merging searches data for each key of stringData. The limit bounds this quadratic time. */
-#define ENTRIES_MAX 10000
+/* Moves one entry of stringData into data. 0 or -ENOMEM. */
+static int merge_entry(struct hf__json *data, const struct hf__json_index *by_key,
+                       const struct hf__json *sent) {
+        struct hf__json_index_entry *entry = hf__json_index_find(by_key, hf__json_key(sent));
+        struct hf__strbuf s = {0};
+        int r;
 
-/* Moves stringData into data, where it replaces values of the same key. 0 or -ENOMEM. */
+        hf__base64_encode(&s, hf__json_text(sent), strlen(hf__json_text(sent)));
+        r = s.error;
+        if (r == 0 && entry)
+                r = hf__json_set_text(entry->item, s.data ? s.data : "");
+        else if (r == 0)
+                r = hf__json_add_string(data, hf__json_key(sent), s.data ? s.data : "");
+        hf__strbuf_done(&s);
+        return r;
+}
+
+/*
+ * Moves stringData into data, where it replaces values of the same key. Neither has a key twice, so
+ * the index of data need not contain what is added. 0 or -ENOMEM.
+ */
 static int merge_string_data(struct hf__json *object) {
         struct hf__json *sent = hf__json_get(object, "stringData");
+        struct hf__json_index by_key;
         int r = 0;
 
         if (hf__json_count(sent) > 0 && !hf__json_get(object, "data"))
                 r = hf__json_set(object, "data", hf__json_object());
+        if (r != 0)
+                return r;
         struct hf__json *data = hf__json_get(object, "data");
-        for (struct hf__json *m = hf__json_first(sent); m && r == 0; m = hf__json_next(m)) {
-                struct hf__strbuf s = {0};
-                hf__base64_encode(&s, hf__json_text(m), strlen(hf__json_text(m)));
-                r = s.error;
-                if (r == 0)
-                        r = hf__json_put_string(data, hf__json_key(m), s.data ? s.data : "");
-                hf__strbuf_done(&s);
-        }
+        r = hf__json_index_init(&by_key, data, NULL);
+        for (struct hf__json *m = hf__json_first(sent); m && r == 0; m = hf__json_next(m))
+                r = merge_entry(data, &by_key, m);
+        hf__json_index_done(&by_key);
         if (r == 0)
                 hf__json_drop(object, "stringData");
         return r;
@@ -63,16 +80,9 @@ bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason)
                 return false;
         if (type && !hf__json_is_null(type) && !hf__json_is_string(type))
                 return hfd_part_wrong_type("Secret", "type", "v1.SecretType", reason, max_reason);
-        const struct hf__json *data = hf__json_get(object, "data"),
-                              *sent = hf__json_get(object, "stringData");
         /* Checked before the merge, which only adds values that are valid base64. */
-        if (!values_are_base64(data, reason, max_reason))
+        if (!values_are_base64(hf__json_get(object, "data"), reason, max_reason))
                 return false;
-        if (sent && hf__json_count(sent) + hf__json_count(data) > ENTRIES_MAX) {
-                (void)snprintf(reason, max_reason, "data and stringData have more than %d entries",
-                               ENTRIES_MAX);
-                return false;
-        }
         if (merge_string_data(object) == 0)
                 return true;
         (void)snprintf(reason, max_reason, "out of memory");

@@ -4,7 +4,7 @@
  * endpoint.
  *
  * Invariant: exactly one thread owns a call at any time, so that nothing here needs a lock. The
- * engine owns it from its submission to on_call_done, which either submits it again or finishes and
+ * channel owns it from its start to on_call_done, which either starts it again or finishes and
  * frees it. The call keeps the packed body, because another attempt may need it.
  *
  * Retries. If an endpoint certainly did not execute the call (connection refused, no leader), every
@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "server/storage/etcd/etcd.h"
-#include "server/storage/etcd/grpc_prefix.h"
 #include "server/storage/etcd/grpc_status.h"
 #include "server/storage/etcd/pack.h"
 #include "server/storage/etcd/parse.h"
@@ -30,19 +29,25 @@
 
 /*
  * etcd's default limit for a request. A larger one is refused before it is sent, because etcd
- * rejects it late or resets the stream during the upload. With libcurl 7.88, a large response on
- * the same connection can stall after such a reset.
+ * rejects it late, and the other calls on the connection wait while it is sent.
  */
 #define REQUEST_MAX ((size_t)1536 * 1024)
 
-#define GRPC_TIMEOUT_MAX_MS 99999999 /* the header has at most eight digits */
+#define RANGE "/etcdserverpb.KV/Range"
+
+/* What an operation asks for, and where. */
+struct target {
+        struct hfd_grpc_channel *channel; /* borrowed */
+        unsigned lane;
+        const char *path; /* static text */
+        enum hfd_etcd_response kind;
+        bool repeatable; /* executing it twice does no harm */
+};
 
 struct call {
+        struct hfd_grpc_stream stream;
         struct hfd_etcd *etcd; /* borrowed */
-        enum hfd_etcd_response kind;
-        const char *path; /* static text */
-        bool repeatable;  /* executing it twice does no harm */
-        unsigned lane;
+        struct target target;
         unsigned attempts; /* made so far */
         size_t endpoint;   /* used by the latest attempt */
         hf_nsec deadline;
@@ -51,55 +56,39 @@ struct call {
         void *ctx;
 };
 
-static void on_call_done(void *ctx, const struct hf__http_result *result);
+static void on_call_done(void *ctx, const struct hfd_grpc_result *result);
 
+/* A call gets a second attempt even with one endpoint: an idle connection may be dead, and only the
+ * first attempt on it shows that. */
 static unsigned max_attempts(const struct call *call) {
-        if (call->etcd->n_endpoints > 1)
-                return (unsigned)call->etcd->n_endpoints;
-        /* A repeatable call gets a second attempt even with one endpoint: an idle connection may be
-         * dead, and only the first attempt on it shows that. */
-        return call->repeatable ? 2 : 1;
+        return call->etcd->n_endpoints > 1 ? (unsigned)call->etcd->n_endpoints : 2;
 }
 
 static hf_nsec call_now(const struct call *call) {
         return hf_now(hf_host_clock(call->etcd->store.host));
 }
 
-/* Makes one attempt on the endpoint in use. 0, or an error: then on_call_done is not called. */
-static int submit_call(struct call *call) {
-        char url[HFD_ETCD_URL_MAX], timeout[48];
-        const char *headers[] = {"content-type: application/grpc", "te: trailers", timeout};
-        struct hf__http_request request = {
-                .headers = headers,
-                .n_headers = 3,
-                .body = call->body->data,
-                .n_body = call->body->n,
-                .lane = call->lane,
+/* Makes one attempt on the endpoint in use. 0 or HF_E_CLOSED: on_call_done is not called then. */
+static int start_attempt(struct call *call) {
+        struct hfd_grpc_request request = {
+                .path = call->target.path,
+                .body = call->body,
+                .endpoint = hfd_etcd_endpoint(call->etcd),
+                .lane = call->target.lane,
                 .deadline = call->deadline,
-                .max_body = HFD_ETCD_BODY_MAX,
-                .idempotent = call->repeatable,
+                .max_message = HFD_ETCD_BODY_MAX,
                 .on_done = on_call_done,
                 .ctx = call,
         };
         hf_nsec left = call->deadline - call_now(call);
-        long long left_ms;
 
         assert(call->attempts < max_attempts(call));
-        call->endpoint = hfd_etcd_endpoint(call->etcd);
+        call->endpoint = request.endpoint;
         call->attempts++;
-        if (call->repeatable && call->etcd->n_endpoints > 1 &&
-            call->attempts < max_attempts(call) && left > 0) {
-                left /= 2;
-                request.deadline = call->deadline - left;
-        }
-        left_ms = left / HF_NSEC_PER_MSEC;
-        if (left_ms < 1)
-                left_ms = 1;
-        if (left_ms > GRPC_TIMEOUT_MAX_MS)
-                left_ms = GRPC_TIMEOUT_MAX_MS;
-        snprintf(timeout, sizeof timeout, "grpc-timeout: %lldm", left_ms);
-        hfd_etcd_prepare_request(call->etcd, call->endpoint, call->path, url, &request);
-        return hf__http_submit(call->etcd->engine, &request, NULL);
+        if (call->target.repeatable && call->etcd->n_endpoints > 1 &&
+            call->attempts < max_attempts(call) && left > 0)
+                request.deadline = call->deadline - left / 2;
+        return hfd_grpc_channel_start(call->target.channel, &call->stream, &request);
 }
 
 /* Runs the caller's callback and frees the call. */
@@ -109,58 +98,52 @@ static void finish_call(struct call *call, const struct hfd_store_reply *reply) 
         free(call);
 }
 
-/* Handles an error that may be the endpoint's fault: switches to the next endpoint. True: the call
- * gets another attempt. */
-static bool fail_over_to_retry(struct call *call, int error) {
+/* Whether the call gets another attempt after this error. */
+static bool may_retry(struct call *call, const struct hfd_grpc_result *result, int error) {
         if (error != HF_E_UNAVAILABLE && error != HF_E_TIMEOUT)
                 return false;
         hfd_etcd_fail_over(call->etcd, call->endpoint);
-        return (error == HF_E_UNAVAILABLE || call->repeatable) &&
-               call->attempts < max_attempts(call) && call_now(call) < call->deadline;
+        if (call->attempts >= max_attempts(call) || call_now(call) >= call->deadline)
+                return false;
+        if (call->target.repeatable)
+                return true;
+        /* The only endpoint has refused the write itself, so it would refuse it again. */
+        if (call->etcd->n_endpoints == 1 && result->status > 0)
+                return false;
+        return error == HF_E_UNAVAILABLE;
 }
 
-/* Parses the body of a successful response, which is exactly one gRPC message. 0, -ENOMEM or
- * -EPROTO. */
-static int parse_call(struct call *call, const struct hf__http_result *result,
+/* A good response is exactly one message. 0, -ENOMEM or -EPROTO. */
+static int parse_call(struct call *call, const struct hfd_grpc_result *result,
                       struct hfd_arena *arena, struct hfd_store_reply *reply) {
-        uint32_t n;
-        int r;
-
-        if (result->n_body < HFD_GRPC_PREFIX)
-                return -EPROTO;
-        r = hfd_grpc_prefix_read(result->body, &n);
-        if (r != 0)
-                return r;
-        if (n != result->n_body - HFD_GRPC_PREFIX)
-                return -EPROTO;
-        return hfd_etcd_parse(call->kind, (const char *)result->body + HFD_GRPC_PREFIX, n, arena,
-                              reply);
+        return result->message ? hfd_etcd_parse(call->target.kind, result->message,
+                                                result->n_message, arena, reply)
+                               : -EPROTO;
 }
 
 /* The attempt failed: tries again, or finishes the call. */
-static void on_call_failed(struct call *call, const struct hf__http_result *result) {
+static void on_call_failed(struct call *call, const struct hfd_grpc_result *result) {
         struct hfd_store_reply reply = {0};
-        int r = hfd_grpc_status_error(result, !call->repeatable,
-                                      call->etcd->endpoints[call->endpoint], &reply.status);
+        int r = hfd_grpc_status_error(result, !call->target.repeatable,
+                                      call->etcd->endpoints[call->endpoint].url, &reply.status);
 
-        if (fail_over_to_retry(call, r)) {
-                r = submit_call(call);
+        if (may_retry(call, result, r)) {
+                r = start_attempt(call);
                 if (r == 0)
                         return;
-                r = hf_fail(&reply.status, r == HF_E_CLOSED ? HF_E_CANCELED : HF_E_UNAVAILABLE,
-                            "cannot try again: %s", hf_strerror(r));
+                r = hf_fail(&reply.status, HF_E_CANCELED, "the store is closing");
         }
         reply.error = r;
         finish_call(call, &reply);
 }
 
-static void on_call_done(void *ctx, const struct hf__http_result *result) {
+static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
         struct call *call = ctx;
         struct hfd_store_reply reply = {0};
         struct hfd_arena arena;
         int r;
 
-        if (result->outcome != 0 || result->code != 200 || result->grpc_status != 0) {
+        if (result->outcome != 0 || result->code != 200 || result->status != 0) {
                 on_call_failed(call, result);
                 return;
         }
@@ -170,17 +153,16 @@ static void on_call_done(void *ctx, const struct hf__http_result *result) {
                 hfd_etcd_release_reply(&reply);
                 reply = (struct hfd_store_reply){0};
                 reply.error = hf_fail(&reply.status, r, "etcd %s: the response is malformed: %s",
-                                      call->etcd->endpoints[call->endpoint], hf_strerror(r));
+                                      call->etcd->endpoints[call->endpoint].url, hf_strerror(r));
         }
         finish_call(call, &reply);
         hfd_etcd_release_reply(&reply);
         hfd_arena_deinit(&arena);
 }
 
-/* Starts a call. Consumes the reference to body; NULL: packing has run out of memory. */
-static int start_call(struct hfd_store *store, enum hfd_etcd_response kind, const char *path,
-                      bool repeatable, unsigned lane, struct hf__buf *body, hf_nsec deadline,
-                      hfd_store_fn done, void *ctx) {
+/* Takes over body, which is NULL when packing ran out of memory. */
+static int start_call(struct hfd_store *store, const struct target *target, struct hf__buf *body,
+                      hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct call *call = body ? malloc(sizeof *call) : NULL;
         int r;
 
@@ -188,16 +170,14 @@ static int start_call(struct hfd_store *store, enum hfd_etcd_response kind, cons
                 hf__buf_unref(body);
                 return -ENOMEM;
         }
-        *call = (struct call){.etcd = hfd_etcd_of(store),
-                              .kind = kind,
-                              .path = path,
-                              .repeatable = repeatable,
-                              .lane = lane,
-                              .deadline = deadline,
-                              .body = body,
-                              .done = done,
-                              .ctx = ctx};
-        r = submit_call(call);
+        call->etcd = hfd_etcd_of(store);
+        call->target = *target;
+        call->attempts = 0;
+        call->deadline = deadline;
+        call->body = body;
+        call->done = done;
+        call->ctx = ctx;
+        r = start_attempt(call);
         if (r != 0) {
                 hf__buf_unref(call->body);
                 free(call);
@@ -207,29 +187,45 @@ static int start_call(struct hfd_store *store, enum hfd_etcd_response kind, cons
 
 int hfd_etcd_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
                  void *ctx) {
+        const struct target target = {.channel = hfd_etcd_of(store)->calls,
+                                      .lane = HFD_ETCD_LANE_CALLS,
+                                      .path = RANGE,
+                                      .kind = HFD_ETCD_RANGE,
+                                      .repeatable = true};
+
         if (!key || *key == 0)
                 return -EINVAL;
-        return start_call(store, HFD_ETCD_RANGE, "KV/Range", true, HFD_ETCD_LANE_CALLS,
-                          hfd_etcd_pack_get(key), deadline, done, ctx);
+        return start_call(store, &target, hfd_etcd_pack_get(key), deadline, done, ctx);
 }
 
 int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start_key,
                   uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                   hfd_store_fn done, void *ctx) {
+        const struct target target = {.channel = hfd_etcd_of(store)->lists,
+                                      .lane = HFD_ETCD_LANE_LISTS,
+                                      .path = RANGE,
+                                      .kind = keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE,
+                                      .repeatable = true};
         const char *begin = start_key && strcmp(start_key, prefix) > 0 ? start_key : prefix;
         char end[HFD_KEY_MAX];
         int r = hfd_key_prefix_end(end, prefix);
 
         if (r != 0)
                 return r;
-        return start_call(store, keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE, "KV/Range", true,
-                          HFD_ETCD_LANE_CALLS,
+        return start_call(store, &target,
                           hfd_etcd_pack_list(begin, end, revision, limit, keys_only), deadline,
                           done, ctx);
 }
 
 int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
                  hfd_store_fn done, void *ctx) {
+        const struct target target = {.channel = hfd_etcd_of(store)->calls,
+                                      .lane = txn->urgent ? HFD_ETCD_LANE_LEASE
+                                                          : HFD_ETCD_LANE_CALLS,
+                                      .path = "/etcdserverpb.KV/Txn",
+                                      .kind = HFD_ETCD_TXN,
+                                      /* a transaction without ops is a read */
+                                      .repeatable = txn->n_ops == 0};
         struct hf__buf *body;
         int r = hfd_txn_check(txn);
 
@@ -240,19 +236,26 @@ int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec dea
                 hf__buf_unref(body);
                 return HF_E_TOO_LARGE;
         }
-        /* A transaction without ops only compares, so it may be repeated like a read. */
-        return start_call(store, HFD_ETCD_TXN, "KV/Txn", txn->n_ops == 0,
-                          txn->urgent ? HFD_ETCD_LANE_LEASE : HFD_ETCD_LANE_CALLS, body, deadline,
-                          done, ctx);
+        return start_call(store, &target, body, deadline, done, ctx);
 }
 
 int hfd_etcd_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
                      hfd_store_fn done, void *ctx) {
-        return start_call(store, HFD_ETCD_COMPACT, "KV/Compact", true, HFD_ETCD_LANE_CALLS,
-                          hfd_etcd_pack_compact(revision), deadline, done, ctx);
+        const struct target target = {.channel = hfd_etcd_of(store)->calls,
+                                      .lane = HFD_ETCD_LANE_CALLS,
+                                      .path = "/etcdserverpb.KV/Compact",
+                                      .kind = HFD_ETCD_COMPACT,
+                                      .repeatable = true};
+
+        return start_call(store, &target, hfd_etcd_pack_compact(revision), deadline, done, ctx);
 }
 
 int hfd_etcd_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        return start_call(store, HFD_ETCD_RANGE_KEYS, "KV/Range", true, HFD_ETCD_LANE_CALLS,
-                          hfd_etcd_pack_revision(), deadline, done, ctx);
+        const struct target target = {.channel = hfd_etcd_of(store)->calls,
+                                      .lane = HFD_ETCD_LANE_CALLS,
+                                      .path = RANGE,
+                                      .kind = HFD_ETCD_RANGE_KEYS,
+                                      .repeatable = true};
+
+        return start_call(store, &target, hfd_etcd_pack_revision(), deadline, done, ctx);
 }

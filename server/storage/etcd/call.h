@@ -4,7 +4,7 @@
  * The store's operations on etcd. Each operation is one gRPC call. The contract is that of struct
  * hfd_store_ops (store.h). Private to server/storage/etcd.
  *
- * Thread: any thread may start a call; `done` runs on the engine's thread.
+ * Threads: any may start a call; `done` is called on a channel's thread.
  */
 #include "server/storage/store.h"
 

@@ -58,17 +58,17 @@ static int grpc_error(int status, const char *text, bool maybe_written) {
         }
 }
 
-int hfd_grpc_status_error(const struct hf__http_result *result, bool maybe_written,
+int hfd_grpc_status_error(const struct hfd_grpc_result *result, bool maybe_written,
                           const char *endpoint, struct hf_status *reterr_status) {
         const char *text = result->error_text ? result->error_text : "";
 
         /* A gRPC status decides, even if etcd sent it before it had received the whole request and
          * then reset the stream. */
-        if (result->grpc_status > GRPC_OK && result->outcome != HF_E_CANCELED) {
-                int error = grpc_error(result->grpc_status, result->grpc_message, maybe_written);
+        if (result->status > GRPC_OK && result->outcome != HF_E_CANCELED) {
+                int error = grpc_error(result->status, result->status_text, maybe_written);
 
                 return hf_fail(reterr_status, error, "etcd %s: %s (grpc status %d)", endpoint,
-                               result->grpc_message, result->grpc_status);
+                               result->status_text, result->status);
         }
         switch (result->outcome) {
         case 0: break;

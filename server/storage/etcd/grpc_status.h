@@ -6,13 +6,15 @@
  */
 #include <stdbool.h>
 
-#include "base/http/engine.h"
+#include <holdfast/error.h>
+
+#include "server/storage/grpc/stream.h"
 
 /*
- * Returns the error of a failed request, from the engine's outcome, the HTTP status and the gRPC
+ * Returns the error of a failed request, from the stream's outcome, the HTTP status and the gRPC
  * status. maybe_written: the request is a write. If etcd is then unavailable or its response is
  * incomplete, the result is HF_E_TIMEOUT, unless the error proves that nothing was written. Never
  * 0. The message names the endpoint.
  */
-int hfd_grpc_status_error(const struct hf__http_result *result, bool maybe_written,
+int hfd_grpc_status_error(const struct hfd_grpc_result *result, bool maybe_written,
                           const char *endpoint, struct hf_status *reterr_status);

@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "server/storage/etcd/grpc_prefix.h"
+#include "server/storage/grpc/prefix.h"
 #include "server/storage/keys.h"
 #include "server/storage/rpc.pb-c.h"
 
@@ -85,6 +85,15 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
         create.progress_notify = true;
         watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
         watch.create_request = &create;
+        return pack_message(&watch.base);
+}
+
+struct hf__buf *hfd_etcd_pack_watch_progress(void) {
+        Hfd__WatchProgressRequest progress = HFD__WATCH_PROGRESS_REQUEST__INIT;
+        Hfd__WatchRequest watch = HFD__WATCH_REQUEST__INIT;
+
+        watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST;
+        watch.progress_request = &progress;
         return pack_message(&watch.base);
 }
 
@@ -210,6 +219,22 @@ static void add_get(struct txn_pack *state, const char *key) {
         state->get_refs[i] = &state->gets[i];
 }
 
+/*
+ * Adds a read whose result is ignored, so that the transaction needs a quorum. etcd answers a
+ * transaction without writes from the member's own state, unless it contains a range that is not
+ * serializable. Without any range, a member that lags behind would compare with an old state, even
+ * if it is cut off from the others.
+ */
+static void add_quorum_read(struct txn_pack *state) {
+        hfd__range_request__init(&state->ranges[0]);
+        state->ranges[0].key = to_bytes("", 1); /* one key that never exists */
+        state->ranges[0].count_only = true;
+        hfd__request_op__init(&state->gets[0]);
+        state->gets[0].request_case = HFD__REQUEST_OP__REQUEST_REQUEST_RANGE;
+        state->gets[0].request_range = &state->ranges[0];
+        state->op_refs[state->txn.n_success++] = &state->gets[0];
+}
+
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
         /* Not zeroed, because it has 10 KiB and most of it stays unused. */
         struct txn_pack state;
@@ -225,6 +250,8 @@ struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
                         add_op(&state, &txn->ops[i]);
                 for (size_t i = 0; i < txn->n_get_on_failure; i++)
                         add_get(&state, txn->get_on_failure[i]);
+                if (txn->n_ops == 0 && txn->n_get_on_failure == 0)
+                        add_quorum_read(&state);
                 body = pack_message(&state.txn.base);
         }
         while (state.n_ends > 0)

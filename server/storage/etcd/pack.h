@@ -22,3 +22,5 @@ struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
 /* A linearizable read of a key that does not exist: only the header of the response is used. */
 struct hf__buf *hfd_etcd_pack_revision(void);
 struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision);
+/* Asks for the progress of all watches of a stream; etcd responds at once. */
+struct hf__buf *hfd_etcd_pack_watch_progress(void);

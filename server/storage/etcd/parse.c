@@ -161,6 +161,7 @@ int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *
         ret_response->revision = (uint64_t)response->header->revision;
         ret_response->created = response->created;
         ret_response->canceled = response->canceled;
+        ret_response->is_probed = response->watch_id == -1;
         ret_response->compact_revision = (uint64_t)response->compact_revision;
         if (response->cancel_reason)
                 ret_response->cancel_reason = response->cancel_reason;

@@ -33,6 +33,7 @@ void hfd_etcd_release_reply(struct hfd_store_reply *reply);
 struct hfd_etcd_watch_response {
         uint64_t revision; /* etcd's revision when it sent this */
         bool created, canceled;
+        bool is_probed;            /* the response to a progress request, which concerns no watch */
         uint64_t compact_revision; /* not 0: canceled, because the start revision is compacted */
         const char *cancel_reason; /* never NULL; in the arena */
         struct hfd_watch_event *events;

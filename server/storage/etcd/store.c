@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creates and frees the etcd store, and contains its table of operations. call.c implements the
- * operations, watch.c the watches, etcd.c the choice of the endpoint.
+ * The etcd store's life and its table of operations. call.c implements the operations, watch.c the
+ * watches, etcd.c the choice of the endpoint. There are two channels to etcd, each with a thread:
+ * one for lists, one for everything else.
  *
- * Invariant: the engine owns all calls and watches, and its last callback for each of them frees
- * it. So etcd_free must free the engine first: that ends all calls and watches, and after it
- * nothing refers to the store.
+ * Invariant: calls and watches belong to a channel and free themselves in its last callback. So the
+ * channels are ended first, and nothing refers to the store afterwards.
  */
 #include "server/storage/etcd/store.h"
 
@@ -13,16 +13,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/http/tls.h"
+#include "base/thread.h"
 #include "server/storage/etcd/call.h"
 #include "server/storage/etcd/etcd.h"
 #include "server/storage/etcd/watch.h"
+#include "server/storage/grpc/tls.h"
 
-static int add_endpoints(struct hfd_etcd *etcd, const char *const *endpoints,
+/* How long the thread of the lists may work on one list before it counts as hanging. */
+#define LISTS_PATIENCE (10 * HF_NSEC_PER_SEC)
+
+static int add_endpoints(struct hfd_etcd *etcd, const char *const *urls, bool *ret_any_tls,
                          struct hf_status *reterr_status) {
         size_t n = 0;
 
-        while (endpoints && endpoints[n])
+        while (urls && urls[n])
                 n++;
         if (n == 0)
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -30,50 +34,78 @@ static int add_endpoints(struct hfd_etcd *etcd, const char *const *endpoints,
         etcd->endpoints = calloc(n, sizeof *etcd->endpoints);
         if (!etcd->endpoints)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        for (size_t i = 0; i < n; i++) {
-                int r = hfd_etcd_add_endpoint(etcd, endpoints[i], reterr_status);
+        for (; etcd->n_endpoints < n; etcd->n_endpoints++) {
+                struct hfd_grpc_endpoint *endpoint = &etcd->endpoints[etcd->n_endpoints];
+                int r = hfd_grpc_endpoint_parse(urls[etcd->n_endpoints], endpoint, reterr_status);
 
                 if (r != 0)
                         return r;
+                *ret_any_tls = *ret_any_tls || endpoint->tls;
         }
         return 0;
 }
 
-static int init_etcd(struct hfd_etcd *etcd, const struct hfd_etcd_config *config,
-                     struct hf_status *reterr_status) {
-        const struct hf__http_tls_config tls = {.ca_pem = config->ca_pem,
-                                                .cert_pem = config->cert_pem,
-                                                .key_pem = config->key_pem};
-        int r = add_endpoints(etcd, config->endpoints, reterr_status);
+static int open_channel(struct hfd_etcd *etcd, const char *thread_name,
+                        struct hfd_grpc_channel **ret_channel, struct hf_status *reterr_status) {
+        const struct hfd_grpc_channel_config config = {.thread_name = thread_name,
+                                                       .host = etcd->store.host,
+                                                       .endpoints = etcd->endpoints,
+                                                       .n_endpoints = etcd->n_endpoints,
+                                                       .tls = etcd->tls};
+        int r = hfd_grpc_channel_new(&config, ret_channel);
 
-        if (r != 0)
-                return r;
-        if (tls.ca_pem || tls.cert_pem || tls.key_pem) {
-                r = hf__http_tls_new(&tls, &etcd->tls);
-                if (r != 0)
-                        return hf_fail(reterr_status, r, "cannot use the certificates for etcd: %s",
-                                       hf_strerror(r));
-        }
-        r = hf__http_engine_new(etcd->store.host, "hfd-etcd", &etcd->engine);
         return r != 0 ? hf_fail(reterr_status, r, "cannot start the etcd client: %s",
                                 hf_strerror(r))
                       : 0;
 }
 
-/* Accepts a partly initialized store, which hfd_etcd_store_new frees when a step fails. */
+static int init_etcd(struct hfd_etcd *etcd, const struct hfd_etcd_config *config,
+                     struct hf_status *reterr_status) {
+        bool any_tls = false;
+        int r = add_endpoints(etcd, config->endpoints, &any_tls, reterr_status);
+
+        if (r == 0 && any_tls)
+                r = hfd_grpc_tls_new(config->ca_pem, config->cert_pem, config->key_pem, &etcd->tls,
+                                     reterr_status);
+        if (r == 0)
+                r = open_channel(etcd, "hfd-etcd", &etcd->calls, reterr_status);
+        if (r == 0)
+                r = open_channel(etcd, "hfd-etcd-lists", &etcd->lists, reterr_status);
+        return r;
+}
+
+static void etcd_stop(struct hfd_store *store) {
+        struct hfd_etcd *etcd = hfd_etcd_of(store);
+
+        hfd_grpc_channel_stop(etcd->calls);
+        hfd_grpc_channel_stop(etcd->lists);
+}
+
+/* Also frees a half-built store. A callback of one channel may use the other one, so neither is
+ * freed before both have ended. */
 static void etcd_free(struct hfd_store *store) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
 
-        hf__http_engine_free(etcd->engine); /* every callback has returned afterwards */
-        hf__http_tls_unref(etcd->tls);
+        etcd_stop(store);
+        hfd_grpc_channel_join(etcd->calls);
+        hfd_grpc_channel_join(etcd->lists);
+        hfd_grpc_channel_free(etcd->calls);
+        hfd_grpc_channel_free(etcd->lists);
+        assert(!etcd->watches);
+        hfd_grpc_tls_free(etcd->tls);
+        pthread_mutex_destroy(&etcd->mu);
         free(etcd->endpoints);
         free(etcd);
 }
 
-static void etcd_stop(struct hfd_store *store) { hf__http_engine_stop(hfd_etcd_of(store)->engine); }
-
+/* Both threads must be alive; the lists' one may be busy for some time. */
 static uint64_t etcd_iterations(struct hfd_store *store) {
-        return hf__http_engine_iterations(hfd_etcd_of(store)->engine);
+        struct hfd_etcd *etcd = hfd_etcd_of(store);
+        hf_nsec alive_at = hfd_grpc_channel_alive_at(etcd->lists);
+
+        if (hf_now(hf_host_clock(store->host)) - alive_at > LISTS_PATIENCE)
+                return 0;
+        return hfd_grpc_channel_iterations(etcd->calls);
 }
 
 static const struct hfd_store_ops etcd_ops = {
@@ -82,6 +114,7 @@ static const struct hfd_store_ops etcd_ops = {
         .txn = hfd_etcd_txn,
         .watch = hfd_etcd_watch,
         .watch_cancel = hfd_etcd_watch_cancel,
+        .watch_suspect = hfd_etcd_watch_suspect,
         .compact = hfd_etcd_compact,
         .revision = hfd_etcd_revision,
         .stop = etcd_stop,
@@ -98,6 +131,12 @@ int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config 
         if (!etcd)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         etcd->store = (struct hfd_store){.ops = &etcd_ops, .host = host};
+        atomic_init(&etcd->watch_endpoint, HFD_ETCD_NO_ENDPOINT);
+        r = hf__mutex_init(&etcd->mu);
+        if (r != 0) {
+                free(etcd);
+                return hf_fail(reterr_status, r, "out of memory");
+        }
         r = init_etcd(etcd, config, reterr_status);
         if (r != 0) {
                 etcd_free(&etcd->store);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * etcd v3 as a store. It speaks gRPC over the HTTP engine and protobuf-c; no gRPC library is used.
+ * etcd v3 as a store. It speaks gRPC by server/storage/grpc and protobuf-c; no gRPC library is
+ * used.
  *
- * Threads: as server/storage/store.h describes. All callbacks run on the engine's thread, one at a
- * time.
+ * Threads: as server/storage/store.h describes. Two threads call back, one for lists and one for
+ * everything else, so that nothing waits until a large list is decoded and handled.
  */
 #include "server/storage/store.h"
 
@@ -14,9 +15,10 @@ struct hfd_etcd_config {
 };
 
 /*
- * Starts the engine's thread. Does not connect yet: while etcd is unreachable, operations end with
+ * Starts its threads. Does not connect yet: while etcd is unreachable, operations end with
  * HF_E_UNAVAILABLE or HF_E_TIMEOUT. config is used during this call only. 0, -errno, or
- * HF_E_INVALID: an endpoint is malformed or none is given; the message names it. Free it by
+ * HF_E_INVALID: an endpoint is malformed or none is given, or
+ * a PEM text is unusable; the message says which. Free it by
  * ops->free.
  */
 int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,

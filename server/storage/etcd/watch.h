@@ -4,10 +4,12 @@
  * Watches on etcd. The contract is that of struct hfd_store_ops (store.h). Private to
  * server/storage/etcd.
  *
- * Thread: any thread may start and cancel a watch; the handler runs on the engine's thread.
+ * Threads: any may start and cancel; the handler is called on the channel's thread.
  */
 #include "server/storage/store.h"
 
 int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                    const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
 void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id);
+/* As store.h describes; it makes the next watch use another endpoint. */
+void hfd_etcd_watch_suspect(struct hfd_store *store, uint64_t id);

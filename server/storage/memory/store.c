@@ -77,6 +77,7 @@ static const struct hfd_store_ops memory_ops = {
         .txn = hfd_memory_txn,
         .watch = hfd_memory_watch,
         .watch_cancel = hfd_memory_watch_cancel,
+        .watch_suspect = hfd_memory_watch_cancel, /* the store has one member */
         .compact = hfd_memory_compact,
         .revision = hfd_memory_revision,
         .stop = memory_stop,

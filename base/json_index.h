@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Finds the children of a JSON container by a text, without walking the container each time:
+ *
+ *      of an object                     by their keys
+ *      of an array                      by the strings that they are
+ *      of an array of objects           by the string that each has under one key
+ *
+ * Building takes time proportional to n log n, and a search to log n. So a search for each child of
+ * another container does not take time proportional to the product of the two sizes.
+ *
+ * The index contains the children that existed when it was built, and borrows their texts: until
+ * done, the caller must not free these texts. A child may be moved, and others may be added.
+ * Thread: owner only.
+ */
+#include <stddef.h>
+
+struct hf__json;
+
+#define HF__JSON_INDEX_FEW 8
+
+struct hf__json_index_entry {
+        const char *text;      /* borrowed from the item */
+        struct hf__json *item; /* borrowed; the caller may set it, for example to NULL */
+        size_t position;       /* in the container; 0 = the first child */
+};
+
+struct hf__json_index {
+        /* Sorted by text, and by position where texts are equal. */
+        struct hf__json_index_entry *entries;
+        size_t n; /* children without a text have no entry */
+        struct hf__json_index_entry few[HF__JSON_INDEX_FEW]; /* entries of a small container */
+};
+
+/*
+ * Builds the index of container, which may be NULL or a scalar: then it is empty. key: where the
+ * elements of an array have their text; NULL = they are the texts. 0 or -ENOMEM. The caller calls
+ * done, also after a failure.
+ */
+int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
+                        const char *key);
+void hf__json_index_done(struct hf__json_index *index);
+/* The first entry with this text; the entries of further children with it follow. NULL = none. */
+struct hf__json_index_entry *hf__json_index_find(const struct hf__json_index *index,
+                                                 const char *text);

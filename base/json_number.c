@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers that a double does not hold exactly.
+ *
+ * cJSON keeps numbers as doubles, which lose digits of whole numbers above 2^53, although clients
+ * may store any int64_t. An item whose number is that large also has its decimal digits in
+ * valuestring, which cJSON uses for strings only, but copies and frees for every item.
+ *
+ * Invariant: valuestring of a number is NULL or the canonical digits of an int64_t that is at least
+ * 2^53 or at most -2^53. So two such numbers are equal if their texts are.
+ */
+#include "base/json_number.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+/* cJSON copies a number into a buffer of 64 bytes and ignores what does not fit. */
+#define CJSON_NUMBER_MAX 63
+
+/* The text, and how far it has been searched for numbers. */
+struct scan {
+        const char *data;
+        size_t n, at;
+};
+
+static bool is_number_char(char c) { return (c >= '0' && c <= '9') || (c && strchr("+-.eE", c)); }
+
+/* Finds the next number outside of strings. The text is valid JSON, so the words true, false and
+ * null are all that might be mistaken for one, and they contain no digit or sign. */
+static bool find_number(struct scan *s, size_t *ret_begin) {
+        for (; s->at < s->n; s->at++) {
+                char c = s->data[s->at];
+                if (c == '"') {
+                        for (s->at++; s->at < s->n && s->data[s->at] != '"'; s->at++)
+                                s->at += s->data[s->at] == '\\';
+                } else if (c == '-' || (c >= '0' && c <= '9')) {
+                        *ret_begin = s->at;
+                        while (s->at < s->n && is_number_char(s->data[s->at]))
+                                s->at++;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static bool is_large(const cJSON *c) { return cJSON_IsNumber(c) && fabs(c->valuedouble) >= 0x1p53; }
+
+/* The recursion is bounded, because the parser limits the nesting. */
+static bool has_large_number(const cJSON *c) {
+        for (; c; c = c->next)
+                if (is_large(c) || has_large_number(c->child))
+                        return true;
+        return false;
+}
+
+/* 0 or -ENOMEM. */
+static int set_digits(cJSON *c, int64_t value) {
+        char digits[24];
+        int n = snprintf(digits, sizeof digits, "%" PRId64, value);
+
+        c->valuestring = cJSON_malloc((size_t)n + 1);
+        if (!c->valuestring)
+                return -ENOMEM;
+        memcpy(c->valuestring, digits, (size_t)n + 1);
+        return 0;
+}
+
+/* The number is the n bytes at text. 0, -ENOMEM or HF_E_TOO_LARGE. */
+static int complete_number(cJSON *c, const char *text, size_t n) {
+        char digits[24], *end;
+
+        if (isinf(c->valuedouble))
+                return HF_E_TOO_LARGE;
+        if (n >= sizeof digits)
+                return 0;
+        memcpy(digits, text, n);
+        digits[n] = '\0';
+        errno = 0;
+        long long value = strtoll(digits, &end, 10);
+        /* A fraction, an exponent or a number beyond int64_t remains a double, as in Kubernetes. */
+        return *end == '\0' && errno == 0 ? set_digits(c, value) : 0;
+}
+
+/* The items and the numbers in the text have the same order. */
+static int complete_items(cJSON *c, struct scan *s, size_t *ret_offset) {
+        int r = 0;
+
+        for (; c && r == 0; c = c->next) {
+                if (cJSON_IsNumber(c) && find_number(s, ret_offset) && is_large(c))
+                        r = complete_number(c, s->data + *ret_offset, s->at - *ret_offset);
+                if (r == 0)
+                        r = complete_items(c->child, s, ret_offset);
+        }
+        return r;
+}
+
+int hf__json_number_complete(struct hf__json *root, const char *data, size_t n,
+                             size_t *ret_offset) {
+        cJSON *c = (cJSON *)(void *)root;
+        struct scan scan = {.data = data, .n = n};
+
+        return has_large_number(c) ? complete_items(c, &scan, ret_offset) : 0;
+}
+
+size_t hf__json_number_too_long(const char *data, size_t n, size_t at) {
+        size_t begin = at, end = at;
+
+        while (begin > 0 && is_number_char(data[begin - 1]))
+                begin--;
+        while (end < n && is_number_char(data[end]))
+                end++;
+        return end - begin > CJSON_NUMBER_MAX && at > begin ? begin : n;
+}
+
+struct hf__json *hf__json_number_new(int64_t value) {
+        cJSON *c = cJSON_CreateNumber((double)value);
+
+        if (c && is_large(c) && set_digits(c, value) != 0) {
+                cJSON_Delete(c);
+                return NULL;
+        }
+        return (struct hf__json *)(void *)c;
+}

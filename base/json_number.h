@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Numbers that a double does not hold exactly. For json.c only. Thread: as json.h. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct hf__json;
+
+/*
+ * Completes a tree that was parsed from the text: whole numbers from 2^53 on get their digits back
+ * if they fit into an int64_t. 0, -ENOMEM, or HF_E_TOO_LARGE with the offset of a number that is
+ * larger than any double.
+ */
+int hf__json_number_complete(struct hf__json *root, const char *data, size_t n, size_t *ret_offset);
+
+/* cJSON stops within a number that is longer than its buffer. If it stopped at `at` for that
+ * reason, returns the offset of the number, otherwise n. */
+size_t hf__json_number_too_long(const char *data, size_t n, size_t at);
+
+/* A new number, exact. NULL: out of memory. */
+struct hf__json *hf__json_number_new(int64_t value);

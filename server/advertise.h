@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The address that this instance publishes in its kubeconfig, its identity Lease and its
+ * certificate.
+ *
+ * Thread: any. Asks the kernel only; sends nothing.
+ */
+#include <netinet/in.h>
+
+/*
+ * advertise: --advertise-address; "" = none, then it is the bind address. If that is a wildcard, it
+ * is the address of the interface with the default route, as in kube-apiserver; without such a
+ * route it is a loopback address. Both texts are IP addresses.
+ */
+void hfd_advertise_address(const char *advertise, const char *bind_address,
+                           char ret_address[INET6_ADDRSTRLEN]);

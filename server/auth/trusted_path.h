@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Opens files and directories that only root and the user of this process can change.
+ *
+ * A path is trusted if root or the effective user owns the file, every directory on the way to it
+ * and every symbolic link on that way, and if nobody else may write to any of them. Other users may
+ * write to a directory on the way only if it has the sticky bit (/tmp): there they cannot replace
+ * what they do not own. They may never write to the file or directory that the path names. The
+ * permissions for the group count as those of others, as they also limit access control lists.
+ *
+ * Threads: any. Blocks on files. Messages name the path, the fault and the command that corrects
+ * it.
+ */
+#include <holdfast/error.h>
+
+enum hfd_trusted_kind {
+        HFD_TRUSTED_FILE,      /* opened for reading, without waiting for the writer of a FIFO */
+        HFD_TRUSTED_DIRECTORY, /* opened with O_PATH */
+        HFD_TRUSTED_NEW_DIRECTORY, /* the same; it and its missing parents are made, mode 0700 */
+};
+
+/* The caller closes *ret_fd. 0, HF_E_INVALID: the path is not trusted. HF_E_NOT_FOUND:
+ * there is no such file. -errno. */
+int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
+                     struct hf_status *reterr_status);

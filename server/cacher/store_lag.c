@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carries out what server/storage/watch_lag.c decides about the store's watch.
+ *
+ * The progress key, PREFIX.holdfast/progress, is a watched key without meaning. Writing it makes
+ * the store deliver an event. Several instances may need one at the same time, so the write
+ * compares the key's mod revision: only one of them succeeds, and its event serves all.
+ *
+ * Invariant: only replies of the current history count. So after a replacement of the store the
+ * lag begins anew, as the cache does.
+ */
+#include "server/cacher/store_lag.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/cacher/cacher_private.h"
+
+#define REQUEST_DEADLINE (5 * HF_NSEC_PER_SEC)
+
+/* ---- metrics ---- */
+
+static void collect_lag(void *ctx) {
+        struct hfd_cacher *cacher = ctx;
+        hf_nsec time;
+        uint64_t revisions = hfd_cacher_lag(cacher, &time);
+
+        hf_metric_set(cacher->lag.revisions, (double)revisions);
+        hf_metric_set(cacher->lag.seconds, (double)time / (double)HF_NSEC_PER_SEC);
+}
+
+int hfd_store_lag_init(struct hfd_cacher *cacher) {
+        struct hf_metrics *metrics = cacher->host->metrics;
+
+        cacher->lag.revisions =
+                hf_metrics_get(metrics, HF_METRIC_GAUGE, "holdfast_store_watch_lag_revisions",
+                               "Revisions of the store that the watch cache has not reached.", "");
+        cacher->lag.seconds =
+                hf_metrics_get(metrics, HF_METRIC_GAUGE, "holdfast_store_watch_lag_seconds",
+                               "How long the watch cache is known to be behind the store.", "");
+        cacher->lag.n_reopened =
+                hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_store_watch_reopened_total",
+                               "How often the store's watch lagged and was opened anew.", "");
+        return hf_metrics_add_collector(metrics, collect_lag, cacher);
+}
+
+void hfd_store_lag_deinit(struct hfd_cacher *cacher) {
+        hf_metrics_remove_collector(cacher->host->metrics, collect_lag, cacher);
+}
+
+/* ---- replies ---- */
+
+/* The highest revision at which a watched key was written, as far as the reply shows. */
+static uint64_t written_revision(bool writes, const struct hfd_store_reply *reply) {
+        uint64_t highest = writes && !reply->error ? reply->revision : 0;
+
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                if (reply->kvs[i].mod_revision > highest)
+                        highest = reply->kvs[i].mod_revision;
+        return highest;
+}
+
+void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
+                           bool writes, const struct hfd_store_reply *reply) {
+        if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
+                return;
+        uint64_t written = written_revision(writes, reply);
+        hf_nsec next, now = hfd_cacher_now(cacher);
+
+        pthread_mutex_lock(&cacher->mu);
+        if (!cacher->identity.replaced &&
+            sent.replacement_epoch == cacher->identity.replacement_epoch) {
+                hfd_watch_lag_replied(&cacher->lag.watch, reply->revision, written, now);
+                next = hfd_watch_lag_due(&cacher->lag.watch);
+                /* Rarely the case: most replies are ahead of the watch for a moment. */
+                if (next < cacher->lag.timer_due) {
+                        cacher->lag.timer_due = next;
+                        pthread_cond_broadcast(&cacher->cond);
+                }
+        }
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+/* ---- actions ---- */
+
+struct hfd_store_lag_action hfd_store_lag_decide_locked(struct hfd_cacher *cacher, hf_nsec now,
+                                                        hf_nsec *next) {
+        struct hfd_watch_lag *watch = &cacher->lag.watch;
+        struct hfd_store_lag_action action = {
+                .watch_id = cacher->reflector.watch_id,
+                .cached = watch->cached,
+                .n = hfd_watch_lag_revisions(watch),
+                .progress_revision = cacher->lag.progress_revision,
+        };
+
+        action.kind = hfd_watch_lag_decide(watch, now);
+        hf_nsec due = hfd_watch_lag_due(watch);
+        if (due < *next)
+                *next = due;
+        return action;
+}
+
+static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {}
+
+static void on_progress_written(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_cacher *cacher = ctx;
+
+        if (reply->error && reply->error != HF_E_CONFLICT)
+                return;
+        pthread_mutex_lock(&cacher->mu);
+        if (!reply->error)
+                cacher->lag.progress_revision = reply->revision;
+        else
+                cacher->lag.progress_revision = reply->n_kvs ? reply->kvs[0].mod_revision : 0;
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+static void write_progress(struct hfd_cacher *cacher, uint64_t revision) {
+        char key[HFD_KEY_MAX];
+        const char *const keys[] = {key};
+        const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
+                                            .key = key,
+                                            .revision = revision};
+        struct hfd_op put = {.kind = HFD_PUT, .key = key, .value = hf__buf_copy("", 0)};
+        const struct hfd_txn txn = {.compares = &compare,
+                                    .n_compares = 1,
+                                    .ops = &put,
+                                    .n_ops = 1,
+                                    .get_on_failure = keys,
+                                    .n_get_on_failure = 1};
+        int n = snprintf(key, sizeof key, "%s.holdfast/progress", cacher->prefix);
+
+        /* If this fails, watch_lag.c asks again later. */
+        if (put.value && n > 0 && (size_t)n < sizeof key)
+                (void)hfd_store_request_txn(cacher, &txn, hfd_cacher_now(cacher) + REQUEST_DEADLINE,
+                                            on_progress_written, cacher);
+        hf__buf_unref(put.value);
+}
+
+void hfd_store_lag_act(struct hfd_cacher *cacher, const struct hfd_store_lag_action *action) {
+        switch (action->kind) {
+        case HFD_WATCH_LAG_WAIT: break;
+        case HFD_WATCH_LAG_PROBE:
+                (void)hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + REQUEST_DEADLINE,
+                                                 ignore_reply, NULL);
+                break;
+        case HFD_WATCH_LAG_ASK: write_progress(cacher, action->progress_revision); break;
+        case HFD_WATCH_LAG_REOPEN:
+                hf_log(&cacher->host->log, HF_LOG_WARNING, "cacher",
+                       "the store's watch delivers nothing, and the cache is %" PRIu64
+                       " revisions behind %" PRIu64 ": watching on another endpoint",
+                       action->n, action->cached + action->n);
+                hf_metric_add(cacher->lag.n_reopened, 1);
+                /* The end of the watch makes the reflector open another one. */
+                cacher->store->ops->watch_suspect(cacher->store, action->watch_id);
+                break;
+        }
+}

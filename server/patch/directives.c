@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Directives.
+ *
+ * Invariant: no copy contains a directive, because a stored one would be content that no client
+ * expects. The recursion is as deep as the patch, whose depth the parser limits.
+ */
+#include "server/patch/directives.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+
+const char *hfd_directive_get(const struct hf__json *object) {
+        return hf__json_text(hf__json_get(object, HFD_DIRECTIVE));
+}
+
+const char *hfd_directive_skip(const char *text, const char *prefix) {
+        size_t n = strlen(prefix);
+
+        return strncmp(text, prefix, n) == 0 ? text + n : NULL;
+}
+
+static bool is_directive(const char *key) {
+        return strcmp(key, HFD_DIRECTIVE) == 0 || strcmp(key, HFD_RETAIN_KEYS) == 0 ||
+               hfd_directive_skip(key, HFD_SET_ORDER) ||
+               hfd_directive_skip(key, HFD_DELETE_SCALARS);
+}
+
+/*
+ * Whether the copy of a new value omits m. A directive is an instruction and not content, and a
+ * null that removes a member has nothing to remove in a new value.
+ */
+static bool is_omitted(const struct hf__json *m, bool in_array) {
+        if (in_array)
+                return hfd_directive_get(m) != NULL;
+        return is_directive(hf__json_key(m)) || hf__json_is_null(m);
+}
+
+struct hf__json *hfd_directives_copy_without(const struct hf__json *json) {
+        bool array = hf__json_is_array(json);
+        struct hf__json *copy;
+        int r = 0;
+
+        if (!array && !hf__json_is_object(json))
+                return hf__json_dup(json);
+        copy = array ? hf__json_array() : hf__json_object();
+        if (!copy)
+                return NULL;
+        for (const struct hf__json *m = hf__json_first(json); m && r == 0; m = hf__json_next(m)) {
+                if (is_omitted(m, array))
+                        continue;
+                struct hf__json *inner = hfd_directives_copy_without(m);
+                r = array ? hf__json_append(copy, inner)
+                          : hf__json_add(copy, hf__json_key(m), inner);
+        }
+        return r != 0 ? hf__json_free(copy) : copy;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The directives that a strategic merge patch contains; strategic_patch.c describes them. Pure.
+ * Thread: any. */
+#include <stdbool.h>
+
+struct hf__json;
+
+#define HFD_DIRECTIVE      "$patch"
+#define HFD_RETAIN_KEYS    "$retainKeys"
+#define HFD_SET_ORDER      "$setElementOrder/"
+#define HFD_DELETE_SCALARS "$deleteFromPrimitiveList/"
+
+/* Returns the value of $patch in an object; NULL = the object has no such directive. */
+const char *hfd_directive_get(const struct hf__json *object);
+/* Returns the rest of text after prefix; NULL = text does not begin with prefix. */
+const char *hfd_directive_skip(const char *text, const char *prefix);
+/*
+ * Copies a value that the document does not have yet. Omits directives everywhere, and nulls in
+ * objects. NULL = out of memory. The caller frees the copy.
+ */
+struct hf__json *hfd_directives_copy_without(const struct hf__json *json);

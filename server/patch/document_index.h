@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A JSON document that a JSON patch changes. The operations of a patch reach the same large objects
+ * and arrays again and again, so each of these gets a tree (item_tree.h) when it is first reached.
+ * Afterwards a step into it takes logarithmic time, also after changes.
+ *
+ * While the index exists, the document's containers may be changed only by the functions below.
+ * Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf__json;
+struct hfd_document_tree;
+struct hfd_patch_outcome;
+
+struct hfd_document_index {
+        struct hfd_patch_outcome *outcome; /* borrowed; every function spends its steps there */
+        struct hfd_document_tree *trees;   /* owned; a hash table by container */
+        size_t n_trees, n_slots;           /* n_slots: size of the table, a power of two, or 0 */
+};
+
+/* Where a member is in its container, or would be. Valid until the next search or change. */
+struct hfd_document_place {
+        struct hf__json *member;        /* NULL = there is none */
+        struct hfd_document_tree *tree; /* of the container; NULL = it is small */
+        size_t place;                   /* in the tree, or in an array without a tree */
+};
+
+void hfd_document_index_init(struct hfd_document_index *index, struct hfd_patch_outcome *outcome);
+void hfd_document_index_done(struct hfd_document_index *index);
+
+/*
+ * Finds the element of an array (by its number), or the member of an object (by its key). A number
+ * beyond the end finds the end. 0, -ENOMEM or HF_E_TOO_LARGE.
+ */
+int hfd_document_index_at(struct hfd_document_index *index, struct hf__json *array, size_t number,
+                          struct hfd_document_place *ret_place);
+int hfd_document_index_get(struct hfd_document_index *index, struct hf__json *object,
+                           const char *key, struct hfd_document_place *ret_place);
+
+/*
+ * The functions below change the container in which one of the functions above has found the place.
+ * insert puts value there: before the element of an array, or as the member `key` of an object,
+ * which must not have it. 0, -ENOMEM or HF_E_TOO_LARGE. replace and insert own value from the call
+ * on, also after a failure.
+ */
+int hfd_document_index_insert(struct hfd_document_index *index, struct hf__json *container,
+                              struct hfd_document_place *place, const char *key,
+                              struct hf__json *value);
+int hfd_document_index_replace(struct hfd_document_index *index, struct hf__json *container,
+                               struct hfd_document_place *place, struct hf__json *value);
+/* Removes the member, which the caller owns then. Its trees stay valid, so it may be inserted again
+ * elsewhere. */
+struct hf__json *hfd_document_index_detach(struct hfd_document_index *index,
+                                           struct hf__json *container,
+                                           struct hfd_document_place *place);
+/* Frees a value that was part of the document. Accepts NULL. */
+void hfd_document_index_free(struct hfd_document_index *index, struct hf__json *value);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The merge of one list, in these steps, as in Kubernetes:
+ *
+ *      check     the types of all elements of the patch and the order
+ *      replace   if an element has `$patch: replace`, target becomes empty
+ *      delete    each element with `$patch: delete` removes the elements of its identity
+ *      merge     each other element is merged into the first of its identity, or appended
+ *      order     the elements in the order list get its order; the others keep theirs
+ *
+ * Invariant: the indexes of the patch and of the previous list stay valid during the merge, because
+ * neither the patch nor the copy of the previous list changes.
+ */
+#include "server/patch/list_merge.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/patch/directives.h"
+
+/* One merge that is running. */
+struct merging {
+        const struct hfd_list_merge *merge;
+        struct hf__json *target;
+        const struct hf__json *patch, *order; /* may be NULL */
+
+        struct hf__json *previous;         /* owned; a copy of target before the merge */
+        struct hf__json_index by_previous; /* of previous */
+        struct hf__json_index by_patch;    /* of patch */
+        struct hf__json **current; /* owned; the element of target at each previous position; NULL =
+                                      it was deleted */
+        struct hf__json **made;    /* owned; for an element of the patch, by its position: the
+                                      element that was appended for it; NULL = none */
+};
+
+/* ---- check ---- */
+
+/* The names of Go's types, as Kubernetes' messages have them. */
+static const char *type_name(const struct hf__json *json) {
+        if (hf__json_is_object(json))
+                return "map[string]interface {}";
+        if (hf__json_is_array(json))
+                return "[]interface {}";
+        if (hf__json_is_string(json))
+                return "string";
+        if (hf__json_is_number(json))
+                return "float64";
+        return hf__json_is_bool(json) ? "bool" : "nil";
+}
+
+static bool is_directive(const struct hf__json *element, const char *word) {
+        const char *directive = hfd_directive_get(element);
+
+        return directive && strcmp(directive, word) == 0;
+}
+
+/* Checks that an element is an object with a merge key, or a string. */
+static int check_element(const struct hfd_list_merge *merge, const struct hf__json *element) {
+        const char *key = merge->list->key, *directive = hfd_directive_get(element);
+        const char *expected = key ? "map[string]interface {}" : "string";
+        bool fits = key ? hf__json_is_object(element) : hf__json_is_string(element);
+        const struct hf__json *identity = key ? hf__json_get(element, key) : element;
+
+        if (!fits)
+                return hfd_patch_refuse(merge->outcome, "%s: expected a %s, but received a %s",
+                                        merge->list->path, expected, type_name(element));
+        if (directive && strcmp(directive, "replace") == 0)
+                return 0;
+        if (directive && strcmp(directive, "merge") == 0)
+                return hfd_patch_refuse(merge->outcome,
+                                        "merging lists cannot yet be specified in the patch");
+        if (directive && strcmp(directive, "delete") != 0)
+                return hfd_patch_refuse(merge->outcome, "unknown patch type: %.60s in map: %s",
+                                        directive, merge->list->path);
+        if (!identity || hf__json_is_null(identity))
+                return hfd_patch_refuse(merge->outcome,
+                                        "map: %s does not contain declared merge key: %s",
+                                        merge->list->path, key ? key : "");
+        if (!hf__json_is_string(identity))
+                return hfd_patch_refuse(merge->outcome,
+                                        "%s: merge key %s: expected a string, but received a %s",
+                                        merge->list->path, key ? key : "", type_name(identity));
+        return 0;
+}
+
+static int check_types(const struct merging *m) {
+        size_t n = hf__json_count(m->target) + hf__json_count(m->patch) + hf__json_count(m->order);
+        int r = hfd_patch_spend(m->merge->outcome, n);
+
+        for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0; e = hf__json_next(e))
+                r = check_element(m->merge, e);
+        for (const struct hf__json *e = hf__json_first(m->order); e && r == 0; e = hf__json_next(e))
+                r = check_element(m->merge, e);
+        return r;
+}
+
+/* ---- replace and delete ---- */
+
+/* Whether an element of the patch replaces the list. */
+static bool has_replace(const struct hf__json *patch) {
+        for (const struct hf__json *e = hf__json_first(patch); e; e = hf__json_next(e))
+                if (is_directive(e, "replace"))
+                        return true;
+        return false;
+}
+
+static void delete_element(struct merging *m, size_t position) {
+        hf__json_free(hf__json_detach(m->target, m->current[position]));
+        m->current[position] = NULL;
+}
+
+/* Deletes all elements of one identity; the stored list may contain duplicates. */
+static void delete_identity(struct merging *m, const char *identity) {
+        const struct hf__json_index *index = &m->by_previous;
+        const struct hf__json_index_entry *entry = hf__json_index_find(index, identity);
+
+        /* If the first is deleted already, the others are too: they need no second visit. */
+        for (; entry && entry < index->entries + index->n && m->current[entry->position] &&
+               strcmp(entry->text, identity) == 0;
+             entry++)
+                delete_element(m, entry->position);
+}
+
+/* Applies the elements of the patch that are directives. */
+static void apply_directives(struct merging *m) {
+        const char *key = m->merge->list->key;
+        size_t n = hf__json_count(m->previous);
+
+        if (!key)
+                return;
+        if (has_replace(m->patch))
+                for (size_t i = 0; i < n; i++)
+                        delete_element(m, i);
+        for (const struct hf__json *e = hf__json_first(m->patch); e; e = hf__json_next(e))
+                if (is_directive(e, "delete"))
+                        delete_identity(m, hf__json_text(hf__json_get(e, key)));
+}
+
+/* ---- merge ---- */
+
+/*
+ * The element into which the patch's element at a position is merged; NULL = it must be appended.
+ * `leader` is the position of the first element of the patch with this identity.
+ */
+static struct hf__json *find_target(const struct merging *m, const char *identity, size_t leader) {
+        const struct hf__json_index_entry *entry = hf__json_index_find(&m->by_previous, identity);
+
+        if (entry && m->current[entry->position])
+                return m->current[entry->position];
+        return m->made[leader];
+}
+
+static int merge_elements(struct merging *m) {
+        const struct hfd_merged_list *list = m->merge->list;
+        int r = 0;
+
+        for (const struct hf__json *e = hf__json_first(m->patch); e && r == 0;
+             e = hf__json_next(e)) {
+                if (list->key && hfd_directive_get(e))
+                        continue;
+                const char *identity = hf__json_text(list->key ? hf__json_get(e, list->key) : e);
+                size_t leader = hf__json_index_find(&m->by_patch, identity)->position;
+                struct hf__json *found = find_target(m, identity, leader);
+                if (found && list->key)
+                        r = m->merge->merge_element(m->merge->ctx, found, e);
+                if (found)
+                        continue;
+                m->made[leader] = hfd_directives_copy_without(e);
+                r = hf__json_append(m->target, m->made[leader]);
+        }
+        return r;
+}
+
+/* ---- order ---- */
+
+/* An element of the merged list, with its positions; SIZE_MAX = it is not in that list. */
+struct ordered {
+        struct hf__json *element;
+        size_t wanted;   /* in the order list of the patch */
+        size_t previous; /* in the list before the patch */
+        size_t merged;   /* in the merged list; keeps the order of duplicates */
+};
+
+static int compare_wanted(const void *a, const void *b) {
+        const struct ordered *x = a, *y = b;
+
+        if (x->wanted != y->wanted)
+                return x->wanted < y->wanted ? -1 : 1;
+        return x->merged < y->merged ? -1 : x->merged > y->merged;
+}
+
+static size_t find_position(const struct hf__json_index *index, const char *identity) {
+        const struct hf__json_index_entry *entry =
+                identity ? hf__json_index_find(index, identity) : NULL;
+
+        return entry ? entry->position : SIZE_MAX;
+}
+
+/*
+ * Interleaves named and rest into target; each keeps its own order. An element of rest is put
+ * before the next element of named if it preceded that element in the previous list. New elements
+ * of rest come last.
+ */
+static void append_in_order(struct hf__json *target, const struct ordered *named, size_t n_named,
+                            const struct ordered *rest, size_t n_rest) {
+        size_t i = 0, j = 0;
+
+        while (i < n_rest || j < n_named) {
+                bool from_rest = j == n_named;
+                if (i < n_rest && j < n_named && rest[i].previous != SIZE_MAX &&
+                    named[j].previous != SIZE_MAX)
+                        from_rest = rest[i].previous < named[j].previous;
+                (void)hf__json_append(target, from_rest ? rest[i++].element : named[j++].element);
+        }
+}
+
+/* Empties target into the two arrays: the elements that `by_order` contains, and the others. */
+static void split_elements(struct merging *m, const struct hf__json_index *by_order,
+                           struct ordered *named, size_t *n_named, struct ordered *rest,
+                           size_t *n_rest) {
+        const char *key = m->merge->list->key;
+        struct hf__json *e;
+
+        for (size_t i = 0; (e = hf__json_first(m->target)); i++) {
+                const char *identity = hf__json_text(key ? hf__json_get(e, key) : e);
+                struct ordered o = {e, find_position(by_order, identity),
+                                    find_position(&m->by_previous, identity), i};
+                (void)hf__json_detach(m->target, e);
+                if (o.wanted != SIZE_MAX)
+                        named[(*n_named)++] = o;
+                else
+                        rest[(*n_rest)++] = o;
+        }
+}
+
+/* Sorts target by the order list, or by the patch. 0 or -ENOMEM. */
+static int order_elements(struct merging *m) {
+        size_t n = hf__json_count(m->target), n_named = 0, n_rest = 0;
+        struct ordered *both = calloc(2 * n + 1, sizeof *both);
+        struct hf__json_index by_order;
+        int r = hf__json_index_init(&by_order, m->order ? m->order : m->patch, m->merge->list->key);
+
+        if (r == 0 && !both)
+                r = -ENOMEM;
+        if (r == 0) {
+                split_elements(m, &by_order, both, &n_named, both + n, &n_rest);
+                assert(n_named + n_rest == n);
+                qsort(both, n_named, sizeof *both, compare_wanted);
+                append_in_order(m->target, both, n_named, both + n, n_rest);
+        }
+        hf__json_index_done(&by_order);
+        free(both);
+        return r;
+}
+
+/* ---- the merge ---- */
+
+/* Prepares what the steps use. 0 or -ENOMEM. */
+static int begin_merge(struct merging *m) {
+        const char *key = m->merge->list->key;
+        size_t n = hf__json_count(m->target), i = 0;
+        int r;
+
+        m->previous = hf__json_dup(m->target);
+        m->current = calloc(n + 1, sizeof *m->current);
+        m->made = calloc(hf__json_count(m->patch) + 1, sizeof *m->made);
+        r = hf__json_index_init(&m->by_previous, m->previous, key);
+        if (r == 0)
+                r = hf__json_index_init(&m->by_patch, m->patch, key);
+        if (r != 0 || !m->previous || !m->current || !m->made)
+                return -ENOMEM;
+        for (struct hf__json *e = hf__json_first(m->target); e; e = hf__json_next(e))
+                m->current[i++] = e;
+        return 0;
+}
+
+static void end_merge(struct merging *m) {
+        hf__json_index_done(&m->by_previous);
+        hf__json_index_done(&m->by_patch);
+        hf__json_free(m->previous);
+        free(m->current);
+        free(m->made);
+}
+
+int hfd_list_merge_apply(const struct hfd_list_merge *merge, struct hf__json *target,
+                         const struct hf__json *patch, const struct hf__json *order) {
+        struct merging m = {.merge = merge, .target = target, .patch = patch, .order = order};
+        int r = check_types(&m);
+
+        assert(merge->list->path && hf__json_is_array(target));
+        if (r != 0)
+                return r;
+        r = begin_merge(&m);
+        if (r == 0) {
+                apply_directives(&m);
+                r = merge_elements(&m);
+        }
+        if (r == 0)
+                r = order_elements(&m);
+        end_merge(&m);
+        return r;
+}
+
+int hfd_list_merge_delete_scalars(struct hfd_patch_outcome *outcome, struct hf__json *target,
+                                  const struct hf__json *scalars) {
+        struct hf__json_index by_text = {0};
+        int r;
+
+        assert(hf__json_is_array(target) && hf__json_is_array(scalars));
+        for (const struct hf__json *e = hf__json_first(scalars); e; e = hf__json_next(e))
+                if (!hf__json_is_string(e))
+                        return hfd_patch_refuse(outcome, "expected a string, but received a %s",
+                                                type_name(e));
+        r = hfd_patch_spend(outcome, hf__json_count(target) + hf__json_count(scalars));
+        if (r == 0)
+                r = hf__json_index_init(&by_text, scalars, NULL);
+        for (struct hf__json *e = hf__json_first(target), *next; e && r == 0; e = next) {
+                next = hf__json_next(e);
+                if (hf__json_is_string(e) && hf__json_index_find(&by_text, hf__json_text(e)))
+                        hf__json_free(hf__json_detach(target, e));
+        }
+        hf__json_index_done(&by_text);
+        return r;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Merges a list of a strategic merge patch into a list of the document. The types of all elements
+ * are checked first. After that an element is only its identity: the string under the merge key, or
+ * the string that it is. Indexes find identities, so the time is proportional to the lengths of the
+ * lists (n log n). Pure. Thread: owner only.
+ */
+#include "server/patch/merged_list.h"
+#include "server/patch/patch.h"
+
+struct hf__json;
+
+struct hfd_list_merge {
+        const struct hfd_merged_list *list;
+        struct hfd_patch_outcome *outcome;
+        /* Merges two elements, which are objects, as an object of a patch is merged. */
+        int (*merge_element)(void *ctx, struct hf__json *target, const struct hf__json *patch);
+        void *ctx;
+};
+
+/*
+ * Merges patch into target and sorts target by `order`, or by patch if order is NULL. One of the
+ * two may be NULL. The results are those in patch.h.
+ */
+int hfd_list_merge_apply(const struct hfd_list_merge *merge, struct hf__json *target,
+                         const struct hf__json *patch, const struct hf__json *order);
+/* Removes the scalars that are in the array `scalars` from target, an array. */
+int hfd_list_merge_delete_scalars(struct hfd_patch_outcome *outcome, struct hf__json *target,
+                                  const struct hf__json *scalars);

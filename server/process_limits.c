@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits of this process (process_limits.h).
+ *
+ * A process that is not dumpable is protected as a whole, with the copies of keys in OpenSSL's and
+ * libcurl's memory. MADV_DONTDUMP on single pages would miss those. The service manager is not
+ * hindered: it reads /proc as root.
+ */
+#include "server/process_limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <holdfast/error.h>
+
+void hfd_process_limits_hide_memory(void) {
+        const char *allow = getenv("HOLDFASTD_ALLOW_DEBUG");
+
+        if (allow && allow[0])
+                return;
+        /* Fails only for another value. */
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void hfd_process_limits_raise_files(const struct hf_log *log) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+                return;
+        unsigned long long before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+                hf_log(log, HF_LOG_DEBUG, "holdfastd", "limit of open files: %llu instead of %llu",
+                       (unsigned long long)limit.rlim_cur, before);
+        else /* a seccomp filter may refuse it */
+                hf_log(log, HF_LOG_DEBUG, "holdfastd", "limit of open files: still %llu: %s",
+                       before, hf_strerror(-errno));
+}

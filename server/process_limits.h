@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Settings that the kernel keeps for this process. Only the program calls this, never the library.
+ * Thread: call before other threads exist.
+ */
+#include <holdfast/host.h>
+
+/*
+ * Denies core dumps, and debuggers and /proc/PID/mem to other processes of the same user: the
+ * memory has private keys and tokens. Root may still attach. Does nothing if $HOLDFASTD_ALLOW_DEBUG
+ * is set and is not empty. The process still reads its own /proc/self, and its locks and files are
+ * the same.
+ */
+void hfd_process_limits_hide_memory(void);
+
+/* Raises the soft limit of open files to the hard one: many connections need many descriptors, and
+ * the soft limit of 1024 is for programs that use select(2). */
+void hfd_process_limits_raise_files(const struct hf_log *log);

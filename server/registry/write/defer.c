@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passes large writes to the pool of threads.
+ *
+ * Invariants: a write has at most one turn in the pool, because it belongs to one thread at a time.
+ * on_pool is true only while a step runs, and becomes false before the write waits for the store,
+ * whose callback may be called before the step has returned. So a turn has memory of its own, which
+ * the step frees first, and the pool never touches a write.
+ */
+#include "server/registry/write/defer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "server/registry/large_work.h"
+#include "server/registry/write/reply.h"
+#include "server/work/work_pool.h"
+
+struct turn {
+        struct hfd_work_task task; /* first member: run_turn casts it back */
+        struct hfd_write *w;
+        void (*resume)(struct hfd_write *w);
+};
+
+bool hfd_write_must_defer(const struct hfd_write *w) {
+        size_t n = w->request->n_body;
+
+        if (w->current && w->current->bytes)
+                n += w->current->bytes->n;
+        if (w->stored)
+                n += w->stored->n;
+        return n > HFD_LARGE_BODY && !w->on_pool;
+}
+
+static enum hfd_work_result run_turn(struct hfd_work_task *task) {
+        struct turn turn = *(struct turn *)task;
+        struct hfd_write *w = turn.w;
+        const atomic_bool *abandoned = w->request->abandoned;
+        bool cancelled = hfd_work_is_cancelled(w->registry->work, task) ||
+                         (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed));
+
+        free(task);
+        assert(!w->awaiting_store);
+        w->on_pool = true;
+        if (cancelled && !w->committed_at)
+                hfd_write_reply_store_error(w, HF_E_CANCELED, NULL);
+        else
+                turn.resume(w);
+        return HFD_WORK_DONE;
+}
+
+/* The pool does not take the write. A commit is reported all the same: nothing is left to do. */
+static void end_refused(struct hfd_write *w, int r, void (*resume)(struct hfd_write *w)) {
+        struct hfd_response response = {0};
+
+        if (w->committed_at) {
+                w->on_pool = true; /* so that it is not deferred again */
+                resume(w);
+                return;
+        }
+        hfd_large_work_refuse(r, &response);
+        hfd_write_reply(w, &response);
+}
+
+void hfd_write_defer(struct hfd_write *w, void (*resume)(struct hfd_write *w)) {
+        struct turn *turn = malloc(sizeof *turn);
+        int r = -ENOMEM;
+
+        assert(!w->on_pool && !w->awaiting_store);
+        if (turn) {
+                *turn = (struct turn){.task = {.step = run_turn, .owner = w->request->owner},
+                                      .w = w,
+                                      .resume = resume};
+                /* A write that has begun is not refused: a conflict would then become an error. */
+                r = hfd_large_work_submit(w->registry, &turn->task, w->n_attempts == 0);
+        }
+        if (r == 0)
+                return;
+        free(turn);
+        end_refused(w, r, resume);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The channel: its thread, its loop, and what other threads may ask of it.
+ *
+ * One iteration of the loop reads what has arrived, takes the commands of other threads, handles
+ * the timers, and then lets each connection send. Timers run after the input, so that a response
+ * that has arrived wins over a deadline that has just passed. Sending is last and happens once, so
+ * that all frames of an iteration leave together.
+ *
+ * The life of a call: started by any thread, which posts a command; begun by the loop, which adds
+ * it to the connection of its endpoint and lane; ended by the connection or by its timer.
+ *
+ * After hfd_grpc_channel_stop, starting is refused. The loop takes the commands that are left, ends
+ * every call with HF_E_CANCELED, waits for the look-ups of hosts and exits.
+ */
+#include "server/storage/grpc/channel.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "server/storage/grpc/channel_private.h"
+#include "server/storage/grpc/connect.h"
+#include "server/storage/grpc/connection.h"
+#include "server/storage/grpc/io.h"
+#include "server/storage/grpc/resolver.h"
+#include "server/storage/grpc/session.h"
+
+#define N_EVENTS    32
+#define MAX_WAIT_MS 1000
+
+#define CONTAINER(pointer, type, member)                                                           \
+        ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+/* ---- any thread ---- */
+
+void hfd_grpc_channel_post(struct hfd_grpc_channel *channel, struct hfd_grpc_command *command,
+                           enum hfd_grpc_command_kind kind) {
+        command->kind = kind;
+        hf__mailbox_post(&channel->mailbox, &command->message);
+}
+
+int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
+                           const struct hfd_grpc_request *request) {
+        bool closed;
+
+        assert(request->body && request->body->n > 0 && request->on_done);
+        assert(request->endpoint < channel->config.n_endpoints && request->lane < HFD_GRPC_LANES);
+        hfd_grpc_stream_init(stream, request, hf_now(channel->clock));
+        stream->channel = channel;
+        pthread_mutex_lock(&channel->mu);
+        closed = channel->closed;
+        if (!closed)
+                hfd_grpc_channel_post(channel, &stream->start_command, HFD_GRPC_START);
+        pthread_mutex_unlock(&channel->mu);
+        return closed ? HF_E_CLOSED : 0;
+}
+
+void hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream) {
+        assert(stream->request.on_release);
+        pthread_mutex_lock(&channel->mu);
+        if (!channel->closed && !stream->cancel_posted) {
+                stream->cancel_posted = true;
+                hfd_grpc_channel_post(channel, &stream->cancel_command, HFD_GRPC_CANCEL);
+        }
+        pthread_mutex_unlock(&channel->mu);
+}
+
+uint64_t hfd_grpc_channel_iterations(const struct hfd_grpc_channel *channel) {
+        return atomic_load_explicit(&channel->iterations, memory_order_relaxed);
+}
+
+hf_nsec hfd_grpc_channel_alive_at(const struct hfd_grpc_channel *channel) {
+        return atomic_load_explicit(&channel->alive_at, memory_order_relaxed);
+}
+
+/* ---- calls: the channel's thread ---- */
+
+void hfd_grpc_channel_set_timer(struct hfd_grpc_stream *stream) {
+        struct hf__timer_heap *heap = &stream->channel->stream_timers;
+        hf_nsec due = hfd_grpc_stream_due(stream);
+
+        hf__timer_heap_remove(heap, &stream->timer);
+        if (due != HF_NSEC_NEVER)
+                hf__timer_heap_add(heap, &stream->timer, due);
+}
+
+void hfd_grpc_channel_end_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
+                                 int outcome, const char *error_text) {
+        void (*on_release)(void *ctx) = stream->request.on_release;
+        void *ctx = stream->request.ctx;
+        bool cancel_posted;
+
+        hfd_grpc_assert_thread(channel);
+        hf__timer_heap_remove(&channel->stream_timers, &stream->timer);
+        hfd_grpc_stream_finish(stream, outcome, error_text);
+        if (!on_release)
+                return;
+        pthread_mutex_lock(&channel->mu);
+        cancel_posted = stream->cancel_posted;
+        pthread_mutex_unlock(&channel->mu);
+        if (!cancel_posted)
+                on_release(ctx); /* otherwise when the command is taken */
+}
+
+static void begin_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream) {
+        const struct hfd_grpc_request *request = &stream->request;
+        struct hfd_grpc_connection **slot =
+                &channel->current[request->endpoint * HFD_GRPC_LANES + request->lane];
+        struct hfd_grpc_connection *connection = *slot;
+
+        if (!connection)
+                connection = hfd_grpc_connection_new(channel,
+                                                     &channel->config.endpoints[request->endpoint],
+                                                     slot);
+        if (!connection) {
+                hfd_grpc_channel_end_stream(channel, stream, HF_E_UNAVAILABLE, "out of memory");
+                return;
+        }
+        hfd_grpc_channel_set_timer(stream);
+        hfd_grpc_connection_add(connection, stream);
+}
+
+/* The start command was posted earlier to the same mailbox, so the stream has begun. */
+static void cancel_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream) {
+        if (stream->ended) {
+                stream->request.on_release(stream->request.ctx);
+                return;
+        }
+        pthread_mutex_lock(&channel->mu);
+        stream->cancel_posted = false; /* the command is taken */
+        pthread_mutex_unlock(&channel->mu);
+        hfd_grpc_connection_abort(stream, HF_E_CANCELED, "canceled");
+}
+
+/* A deadline has passed. If the connection was silent since the call was sent, its peer may be
+ * dead, so later calls must not use it. */
+static void expire_stream(struct hfd_grpc_stream *stream, const char *error_text) {
+        struct hfd_grpc_connection *connection = stream->connection;
+
+        if (stream->id != 0 && connection->received_at < stream->submitted_at)
+                hfd_grpc_connection_retire(connection);
+        hfd_grpc_connection_abort(stream, hfd_grpc_connection_lost_outcome(stream), error_text);
+}
+
+static void send_probe(struct hfd_grpc_stream *stream, hf_nsec now) {
+        stream->probed_at = now;
+        /* If the previous message is still unsent, the silence is ours too, and ends in time. */
+        if (stream->n_sent < stream->out->n)
+                return;
+        stream->out = stream->request.probe;
+        stream->n_sent = 0;
+        hfd_grpc_session_resume(stream->connection, stream);
+}
+
+static void on_stream_timer(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream) {
+        const struct hfd_grpc_request *request = &stream->request;
+        hf_nsec now = channel->now;
+
+        if (request->deadline <= now) {
+                expire_stream(stream, "the deadline has passed");
+                return;
+        }
+        if (!stream->head_done && stream->head_deadline <= now) {
+                expire_stream(stream, "no response has begun in time");
+                return;
+        }
+        if (request->probe && stream->head_done) {
+                if (stream->probed_at != 0 && stream->probed_at + request->probe_time <= now) {
+                        hfd_grpc_connection_retire(stream->connection);
+                        hfd_grpc_connection_abort(stream, HF_E_TIMEOUT, "the server is silent");
+                        return;
+                }
+                if (stream->probed_at == 0 && stream->received_at + request->probe_after <= now)
+                        send_probe(stream, now);
+        }
+        hfd_grpc_channel_set_timer(stream);
+}
+
+/* ---- the loop ---- */
+
+static void take_command(struct hfd_grpc_channel *channel, struct hfd_grpc_command *command) {
+        switch (command->kind) {
+        case HFD_GRPC_START:
+                begin_stream(channel, CONTAINER(command, struct hfd_grpc_stream, start_command));
+                break;
+        case HFD_GRPC_CANCEL:
+                cancel_stream(channel, CONTAINER(command, struct hfd_grpc_stream, cancel_command));
+                break;
+        case HFD_GRPC_RESOLVED: {
+                struct hfd_grpc_resolver *resolver =
+                        CONTAINER(command, struct hfd_grpc_resolver, command);
+
+                if (resolver->connection)
+                        hfd_grpc_connect_resolved(resolver->connection);
+                hfd_grpc_resolver_free(resolver);
+                break;
+        }
+        case HFD_GRPC_STOP: channel->stopping = true; break;
+        }
+}
+
+static void take_commands(struct hfd_grpc_channel *channel) {
+        struct hf__message *message = hf__mailbox_take(&channel->mailbox);
+
+        while (message) {
+                /* taking the command may free its struct */
+                struct hf__message *next = message->next;
+
+                take_command(channel, CONTAINER(message, struct hfd_grpc_command, message));
+                message = next;
+        }
+}
+
+static void run_timers(struct hfd_grpc_channel *channel) {
+        struct hf__timer *first;
+
+        /* The loops end, because each call removes its timer or sets it to a later time. */
+        while ((first = channel->stream_timers.first) != NULL && first->at <= channel->now)
+                on_stream_timer(channel, CONTAINER(first, struct hfd_grpc_stream, timer));
+        while ((first = channel->connection_timers.first) != NULL && first->at <= channel->now)
+                hfd_grpc_connection_on_timer(CONTAINER(first, struct hfd_grpc_connection, timer));
+}
+
+/* Lets all connections send, and frees those that are over. */
+static void flush(struct hfd_grpc_channel *channel) {
+        struct hfd_grpc_connection *connection = channel->connections, *next;
+
+        for (; connection; connection = next) {
+                bool open = hfd_grpc_connection_flush(connection);
+
+                next = connection->next;
+                if (!open)
+                        hfd_grpc_connection_free(connection);
+        }
+}
+
+static int wait_ms(const struct hfd_grpc_channel *channel) {
+        const struct hf__timer *stream = channel->stream_timers.first,
+                               *connection = channel->connection_timers.first;
+        hf_nsec due = HF_NSEC_NEVER, left;
+
+        if (channel->has_more)
+                return 0;
+        if (stream)
+                due = stream->at;
+        if (connection && connection->at < due)
+                due = connection->at;
+        if (due == HF_NSEC_NEVER)
+                return MAX_WAIT_MS;
+        left = due - hf_now(channel->clock);
+        if (left <= 0)
+                return 0;
+        left = (left + HF_NSEC_PER_MSEC - 1) / HF_NSEC_PER_MSEC;
+        return left < MAX_WAIT_MS ? (int)left : MAX_WAIT_MS;
+}
+
+static void run_iteration(struct hfd_grpc_channel *channel) {
+        struct epoll_event events[N_EVENTS];
+        int n = epoll_wait(channel->epoll_fd, events, N_EVENTS, wait_ms(channel));
+        bool read_more = channel->has_more, has_commands = false;
+
+        channel->now = hf_now(channel->clock);
+        channel->has_more = false;
+        atomic_fetch_add_explicit(&channel->iterations, 1, memory_order_relaxed);
+        atomic_store_explicit(&channel->alive_at, channel->now, memory_order_relaxed);
+        for (int i = 0; i < n; i++) {
+                if (events[i].data.ptr)
+                        hfd_grpc_connection_event(events[i].data.ptr, events[i].events);
+                else
+                        has_commands = true;
+        }
+        for (struct hfd_grpc_connection *connection = channel->connections; read_more && connection;
+             connection = connection->next)
+                if (connection->has_more_input && !connection->dead)
+                        hfd_grpc_io_read(connection);
+        if (has_commands)
+                take_commands(channel);
+        run_timers(channel);
+        flush(channel);
+}
+
+static void *run(void *ctx) {
+        struct hfd_grpc_channel *channel = ctx;
+
+        channel->self = pthread_self();
+        while (!channel->stopping)
+                run_iteration(channel);
+        /* Only look-ups can post a command after the stop. */
+        while (channel->connections) {
+                hfd_grpc_connection_fail(channel->connections, HF_E_CANCELED, "canceled");
+                channel->connections->end.error = HF_E_CANCELED;
+                hfd_grpc_connection_free(channel->connections);
+        }
+        while (channel->resolvers) {
+                hfd_grpc_resolver_join(channel->resolvers);
+                (void)hf__mailbox_take(&channel->mailbox); /* its command, before it is freed */
+                hfd_grpc_resolver_free(channel->resolvers);
+        }
+        return NULL;
+}
+
+/* ---- life ---- */
+
+static void destroy(struct hfd_grpc_channel *channel) {
+        assert(!channel->connections && !channel->resolvers);
+        assert(!channel->stream_timers.first && !channel->connection_timers.first);
+        if (channel->epoll_fd >= 0)
+                close(channel->epoll_fd);
+        hf__mailbox_done(&channel->mailbox);
+        pthread_mutex_destroy(&channel->mu);
+        free(channel->current);
+        free(channel);
+}
+
+static int open_epoll(struct hfd_grpc_channel *channel) {
+        struct epoll_event event = {.events = EPOLLIN};
+
+        channel->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (channel->epoll_fd < 0 ||
+            epoll_ctl(channel->epoll_fd, EPOLL_CTL_ADD, channel->mailbox.fd, &event) != 0)
+                return -errno;
+        return 0;
+}
+
+static int make_channel(const struct hfd_grpc_channel_config *config,
+                        struct hfd_grpc_channel **ret_channel) {
+        struct hfd_grpc_channel *channel = calloc(1, sizeof *channel);
+        int r;
+
+        if (!channel)
+                return -ENOMEM;
+        channel->config = *config;
+        channel->clock = hf_host_clock(config->host);
+        channel->now = hf_now(channel->clock);
+        atomic_init(&channel->alive_at, channel->now);
+        channel->epoll_fd = -1;
+        channel->current = calloc(config->n_endpoints * HFD_GRPC_LANES, sizeof *channel->current);
+        r = channel->current ? hf__mutex_init(&channel->mu) : -ENOMEM;
+        if (r != 0) {
+                free(channel->current);
+                free(channel);
+                return r;
+        }
+        r = hf__mailbox_init(&channel->mailbox);
+        if (r != 0) {
+                pthread_mutex_destroy(&channel->mu);
+                free(channel->current);
+                free(channel);
+                return r;
+        }
+        *ret_channel = channel;
+        return 0;
+}
+
+int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
+                         struct hfd_grpc_channel **ret_channel) {
+        struct hfd_grpc_channel *channel;
+        int r;
+
+        assert(config->host && config->endpoints && config->n_endpoints > 0);
+        r = make_channel(config, &channel);
+        if (r != 0)
+                return r;
+        r = open_epoll(channel);
+        if (r == 0)
+                r = hf__thread_start(config->host, config->thread_name, run, channel,
+                                     &channel->thread);
+        if (r != 0) {
+                destroy(channel);
+                return r;
+        }
+        *ret_channel = channel;
+        return 0;
+}
+
+void hfd_grpc_channel_stop(struct hfd_grpc_channel *channel) {
+        if (!channel)
+                return;
+        pthread_mutex_lock(&channel->mu);
+        if (!channel->closed)
+                hfd_grpc_channel_post(channel, &channel->stop_command, HFD_GRPC_STOP);
+        channel->closed = true;
+        pthread_mutex_unlock(&channel->mu);
+}
+
+void hfd_grpc_channel_join(struct hfd_grpc_channel *channel) {
+        if (!channel)
+                return;
+        assert(!pthread_equal(channel->thread, pthread_self()));
+        pthread_join(channel->thread, NULL);
+}
+
+struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel) {
+        if (channel)
+                destroy(channel);
+        return NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Looks up a host name on a thread of its own, because getaddrinfo blocks. Private to
+ * server/storage/grpc.
+ */
+#include <netdb.h>
+
+#include "server/storage/grpc/channel_private.h"
+#include "server/storage/grpc/command.h"
+
+struct hfd_grpc_resolver {
+        struct hfd_grpc_command command; /* posted when the look-up has ended */
+        struct hfd_grpc_channel *channel;
+        const struct hfd_grpc_endpoint *endpoint;
+        pthread_t thread;
+        /* written by the thread before it posts the command */
+        struct addrinfo *addresses; /* owned; NULL = none was found */
+        char error[128];
+        /* the channel's thread only */
+        struct hfd_grpc_connection *connection; /* NULL = it does not wait any more */
+        bool joined;
+        struct hfd_grpc_resolver *next;
+};
+
+/* Reads a numeric address at once. 0 or HF_E_NOT_FOUND: the host is a name. The caller frees
+ * *ret_addresses by freeaddrinfo. */
+int hfd_grpc_resolve_numeric(const struct hfd_grpc_endpoint *endpoint,
+                             struct addrinfo **ret_addresses);
+/* Starts a look-up for the connection. 0 or -errno. */
+int hfd_grpc_resolver_new(struct hfd_grpc_channel *channel,
+                          const struct hfd_grpc_endpoint *endpoint,
+                          struct hfd_grpc_connection *connection,
+                          struct hfd_grpc_resolver **ret_resolver);
+/* Waits for the end of the look-up, which has come when the command was taken. */
+void hfd_grpc_resolver_join(struct hfd_grpc_resolver *resolver);
+/* Joins it, takes it out of the channel's list and frees it. Its command is not in the mailbox. */
+void hfd_grpc_resolver_free(struct hfd_grpc_resolver *resolver);

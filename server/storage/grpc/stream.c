@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One call: it puts messages together from the pieces of the response, keeps its times, and ends.
+ * connection.c and session.c move it; this file knows neither sockets nor HTTP/2.
+ *
+ * A gRPC body is a sequence of messages, each with a prefix, in pieces of any size. A message of a
+ * stream that is complete in the piece is passed on in place. Every other one is copied once, into
+ * memory of its size: a unary message must be kept until the trailers say that it is good.
+ *
+ * Invariant: once finish has begun nothing here refers to the stream, so that on_done may free it
+ * or start it again. Only a stream with on_release stays valid longer, because its cancel command
+ * may still be in the mailbox.
+ */
+#include "server/storage/grpc/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "server/storage/grpc/prefix.h"
+
+_Static_assert(sizeof((struct hfd_grpc_stream *)0)->prefix == HFD_GRPC_PREFIX, "the prefix fits");
+
+void hfd_grpc_stream_init(struct hfd_grpc_stream *stream, const struct hfd_grpc_request *request,
+                          hf_nsec now) {
+        *stream = (struct hfd_grpc_stream){
+                .request = *request,
+                .out = request->body,
+                .status = -1,
+                .received_at = now,
+                .head_deadline = HF_NSEC_NEVER,
+        };
+        if (request->head_timeout > 0 && request->head_timeout < HF_NSEC_NEVER - now)
+                stream->head_deadline = now + request->head_timeout;
+}
+
+/* ---- input ---- */
+
+static void drop_message(struct hfd_grpc_stream *stream) {
+        free(stream->message);
+        stream->message = NULL;
+        stream->n_message = 0;
+        stream->n_received = 0;
+        stream->n_prefix = 0;
+}
+
+/* The prefix is complete. 0, or the outcome with which the stream must end. */
+static int begin_message(struct hfd_grpc_stream *stream) {
+        uint32_t n;
+
+        if (hfd_grpc_prefix_read(stream->prefix, &n) != 0)
+                return -EPROTO;
+        if (n > stream->request.max_message)
+                return HF_E_TOO_LARGE;
+        stream->n_message = n;
+        stream->n_received = 0;
+        return 0;
+}
+
+/* A stream's message is complete. 0, or the outcome with which the stream must end. */
+static int deliver(struct hfd_grpc_stream *stream, const char *message) {
+        return stream->request.on_message(stream->request.ctx, message, stream->n_message) == 0
+                       ? 0
+                       : HF_E_CANCELED;
+}
+
+/* Copies what belongs to the current message. Returns how many bytes that is; -ENOMEM. */
+static ssize_t gather(struct hfd_grpc_stream *stream, const char *data, size_t n) {
+        size_t wanted = stream->n_message - stream->n_received;
+
+        if (!stream->message) {
+                stream->message = malloc(stream->n_message + 1);
+                if (!stream->message)
+                        return -ENOMEM;
+        }
+        if (n > wanted)
+                n = wanted;
+        memcpy(stream->message + stream->n_received, data, n);
+        stream->n_received += n;
+        return (ssize_t)n;
+}
+
+/* Takes bytes of a message whose prefix is complete. Returns how many; a negative value: -ENOMEM.
+ * *ret_end: the outcome with which the stream must end, or 0. */
+static ssize_t take_message(struct hfd_grpc_stream *stream, const char *data, size_t n,
+                            int *ret_end) {
+        bool is_unary = !stream->request.on_message;
+        ssize_t used;
+
+        if (!is_unary && !stream->message && n >= stream->n_message) {
+                used = (ssize_t)stream->n_message;
+                *ret_end = deliver(stream, data);
+                stream->n_prefix = 0;
+                return used;
+        }
+        used = gather(stream, data, n);
+        if (used < 0 || stream->n_received < stream->n_message)
+                return used;
+        if (is_unary) {
+                stream->has_message = true;
+        } else {
+                *ret_end = deliver(stream, stream->message);
+                drop_message(stream);
+        }
+        return used;
+}
+
+int hfd_grpc_stream_take_data(struct hfd_grpc_stream *stream, const char *data, size_t n) {
+        int end = 0;
+
+        assert(!stream->ended);
+        while (end == 0) {
+                if (stream->n_prefix < HFD_GRPC_PREFIX) {
+                        while (n > 0 && stream->n_prefix < HFD_GRPC_PREFIX) {
+                                stream->prefix[stream->n_prefix++] = (unsigned char)*data++;
+                                n--;
+                        }
+                        if (stream->n_prefix < HFD_GRPC_PREFIX)
+                                return 0;
+                        end = begin_message(stream);
+                        if (end != 0)
+                                break;
+                } else if (n == 0) {
+                        return 0;
+                }
+                if (stream->has_message)
+                        return n > 0 ? -EPROTO : 0; /* a unary response has one message */
+                ssize_t used = take_message(stream, data, n, &end);
+                if (used < 0)
+                        return (int)used;
+                data += used;
+                n -= (size_t)used;
+        }
+        return end;
+}
+
+static int hex_digit(char c) {
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c |= 32;
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A copy of a grpc-message, which is percent-encoded. NULL = out of memory: the status counts all
+ * the same. */
+static char *decode_text(const char *value, size_t n) {
+        char *text = malloc(n + 1), *to = text;
+
+        if (!text)
+                return NULL;
+        for (size_t i = 0; i < n; i++) {
+                if (value[i] == '%' && i + 2 < n && hex_digit(value[i + 1]) >= 0 &&
+                    hex_digit(value[i + 2]) >= 0) {
+                        *to++ = (char)(hex_digit(value[i + 1]) << 4 | hex_digit(value[i + 2]));
+                        i += 2;
+                } else {
+                        *to++ = value[i];
+                }
+        }
+        *to = 0;
+        return text;
+}
+
+/* A number of at most four digits; -1 = it is none. */
+static int number(const char *value, size_t n) {
+        int result = 0;
+
+        if (n == 0 || n > 4)
+                return -1;
+        for (size_t i = 0; i < n; i++) {
+                if (value[i] < '0' || value[i] > '9')
+                        return -1;
+                result = result * 10 + (value[i] - '0');
+        }
+        return result;
+}
+
+void hfd_grpc_stream_take_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
+                                 const char *value, size_t n_value) {
+        if (n_name == 7 && memcmp(name, ":status", 7) == 0) {
+                stream->code = number(value, n_value);
+        } else if (n_name == 11 && memcmp(name, "grpc-status", 11) == 0) {
+                stream->status = number(value, n_value);
+        } else if (n_name == 12 && memcmp(name, "grpc-message", 12) == 0) {
+                free(stream->status_text);
+                stream->status_text = decode_text(value, n_value);
+        }
+}
+
+/* ---- time ---- */
+
+hf_nsec hfd_grpc_stream_due(const struct hfd_grpc_stream *stream) {
+        hf_nsec due = stream->request.deadline, probe;
+
+        if (!stream->head_done && stream->head_deadline < due)
+                due = stream->head_deadline;
+        if (stream->request.probe && stream->head_done) {
+                probe = stream->probed_at != 0 ? stream->probed_at + stream->request.probe_time
+                                               : stream->received_at + stream->request.probe_after;
+                if (probe < due)
+                        due = probe;
+        }
+        return due;
+}
+
+/* ---- end ---- */
+
+void hfd_grpc_stream_finish(struct hfd_grpc_stream *stream, int outcome, const char *error_text) {
+        bool is_released_later = stream->request.on_release != NULL;
+        char *message = stream->message, *status_text = stream->status_text;
+        const struct hfd_grpc_result result = {
+                .outcome = outcome,
+                .code = stream->code,
+                .status = stream->status,
+                .status_text = status_text ? status_text : "",
+                .error_text = error_text,
+                .message = stream->has_message ? message : NULL,
+                .n_message = stream->n_message,
+        };
+
+        assert(!stream->ended && !stream->connection && !stream->timer.queued);
+        stream->message = NULL;
+        stream->status_text = NULL;
+        stream->ended = is_released_later;
+        stream->request.on_done(stream->request.ctx, &result);
+        free(message);
+        free(status_text);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A gRPC call: a unary one, or one in which both sides send messages until one of them ends it.
+ *
+ * The user embeds struct hfd_grpc_stream in a struct of its own and starts it on a channel
+ * (channel.h). The channel owns it from then on. It calls on_message for each message of a stream,
+ * and on_done once, last. All of these run on the channel's thread and must not block. The memory
+ * is the user's again in on_done, where it may be freed or started again; with on_release it is the
+ * user's from on_release on.
+ *
+ * Outcomes:
+ * - 0: the peer has ended the call, with a gRPC status or without (status -1).
+ * - HF_E_UNAVAILABLE: the peer has certainly not executed it: there was no connection, the request
+ *   was not written to its end, or the peer says that it has refused the stream.
+ * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused. Nothing was written.
+ * - HF_E_TIMEOUT: the deadline has passed or the connection broke after the request was written.
+ *   Nobody knows whether it was executed.
+ * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
+ * - HF_E_TOO_LARGE: a message is longer than max_message.
+ * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. Nobody knows
+ *   whether it was executed.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/clock.h>
+
+#include "base/buf.h"
+#include "base/timer_heap.h"
+#include "server/storage/grpc/command.h"
+
+struct hfd_grpc_channel;
+struct hfd_grpc_connection;
+
+/* How a call ended. All pointers are valid until on_done returns. */
+struct hfd_grpc_result {
+        int outcome;             /* see above */
+        int code;                /* HTTP status; 0 = none was received */
+        int status;              /* grpc-status; -1 = none */
+        const char *status_text; /* grpc-message; "" = none */
+        const char *error_text;  /* why it failed; "" = unknown */
+        /* Unary: the message, without its prefix; NULL = it is missing or incomplete. */
+        const char *message;
+        size_t n_message;
+};
+
+struct hfd_grpc_request {
+        const char *path; /* "/etcdserverpb.KV/Range"; static text */
+        /* A header in addition to gRPC's own; static text, NULL = none. */
+        const char *header_name, *header_value;
+        struct hf__buf *body; /* the first message, prefix included; borrowed until on_done */
+        size_t endpoint;      /* index */
+        unsigned lane;        /* calls of different lanes share no connection */
+        hf_nsec deadline;     /* boot time, for the whole call; NEVER for streams only */
+        hf_nsec head_timeout; /* from the start to the response's header block; 0 = none */
+        size_t max_message;
+        /*
+         * A stream only: if nothing has been received for probe_after, the message `probe` is sent,
+         * to which the peer is known to respond. If nothing is received for probe_time after that,
+         * the stream ends with HF_E_TIMEOUT. Borrowed until on_done; NULL = none.
+         */
+        struct hf__buf *probe;
+        hf_nsec probe_after, probe_time;
+        /* NULL = a unary call. A result other than 0 ends the call with HF_E_CANCELED. */
+        int (*on_message)(void *ctx, const char *data, size_t n);
+        void (*on_done)(void *ctx, const struct hfd_grpc_result *result);
+        void (*on_release)(void *ctx); /* required for hfd_grpc_channel_cancel; NULL = none */
+        void *ctx;
+};
+
+/* Everything is private to server/storage/grpc. */
+struct hfd_grpc_stream {
+        struct hfd_grpc_request request; /* immutable after the start */
+        struct hfd_grpc_command start_command, cancel_command;
+        bool cancel_posted; /* guarded by the channel's mu */
+
+        /* the channel's thread only */
+        struct hfd_grpc_channel *channel;
+        struct hfd_grpc_connection *connection; /* NULL = it has not begun, or it has ended */
+        struct hfd_grpc_stream *next, **link;   /* the connection's streams, oldest first */
+        int32_t id;                             /* nghttp2's; 0 = not submitted */
+        bool ended;
+        /* output: `out` is the message that is being sent */
+        struct hf__buf *out;
+        size_t n_sent;
+        uint64_t written_at; /* position in the connection's output after our END_STREAM; 0 = it is
+                                not in the output yet */
+        /* time */
+        struct hf__timer timer;
+        hf_nsec submitted_at, head_deadline, received_at;
+        hf_nsec probed_at; /* 0 = no response to a probe is due */
+        /* input */
+        bool head_done;
+        int code, status;
+        char *status_text; /* owned; NULL = none */
+        unsigned char prefix[5];
+        size_t n_prefix;
+        bool has_message; /* unary: the message is complete */
+        char *message;    /* owned; NULL or space for n_message bytes */
+        size_t n_message, n_received;
+};
+
+/* ---- for server/storage/grpc only; the channel's thread ---- */
+
+/* Initializes a stream that is about to be started. */
+void hfd_grpc_stream_init(struct hfd_grpc_stream *stream, const struct hfd_grpc_request *request,
+                          hf_nsec now);
+/* Takes a piece of the response's body. 0, or the outcome with which the stream must end. */
+int hfd_grpc_stream_take_data(struct hfd_grpc_stream *stream, const char *data, size_t n);
+/* Takes a header or a trailer. */
+void hfd_grpc_stream_take_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
+                                 const char *value, size_t n_value);
+/* When the stream must be looked at next; HF_NSEC_NEVER = its time does not matter. */
+hf_nsec hfd_grpc_stream_due(const struct hfd_grpc_stream *stream);
+/* Calls on_done. The stream belongs to no connection any more, and its timer is not queued. Without
+ * on_release it must not be used afterwards. */
+void hfd_grpc_stream_finish(struct hfd_grpc_stream *stream, int outcome, const char *error_text);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches the store's watch. A watch that hangs, because its member of the store is frozen or cut
+ * off or because a connection stalls, looks like a watch of a store in which nothing happens. The
+ * replies to other requests tell the two apart: they show revisions that the watch has not
+ * delivered.
+ *
+ * A reply shows two kinds of revisions. Some certainly changed a watched key: the revision of our
+ * own write, and the mod revisions of the keys that were read. If the cache stays below one of them
+ * for REOPEN_MIN, and the watch delivers nothing meanwhile, the watch is opened anew on another
+ * member. The others are the store's revision at the time of the reply. Another program may have
+ * written them, outside of our prefix, and then no event follows. If the cache stays below one of
+ * these for ASK_MIN, a watched key is written. Its event takes the cache past the revision, or its
+ * absence is certain. (etcd can be asked for progress instead. But before 3.4.25 and 3.5.8 its
+ * response may overtake events.) If there are no replies either, the store's revision is read every
+ * PROBE_INTERVAL, so that an instance without requests notices too.
+ *
+ * Invariants. A watch that delivers is left alone, even if it is far behind, because a new one
+ * would begin at the same revision. The patience doubles with each reopening, until none was
+ * necessary for REOPEN_CALM. So if reopening does not help, the choice of the member does not flap.
+ *
+ * A mark is the highest known revision at the time when it was set, so it is not moved by later
+ * replies: under a constant load every reply is slightly ahead of a healthy watch.
+ */
+#include "server/storage/watch_lag.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#define PROBE_INTERVAL (5 * HF_NSEC_PER_SEC)
+#define ASK_MIN        (1 * HF_NSEC_PER_SEC)
+#define ASK_MAX        (16 * HF_NSEC_PER_SEC)
+#define REOPEN_MIN     (1 * HF_NSEC_PER_SEC)
+#define REOPEN_MAX     (16 * HF_NSEC_PER_SEC)
+#define REOPEN_CALM    (60 * HF_NSEC_PER_SEC)
+
+static hf_nsec later(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
+
+static hf_nsec lengthen(hf_nsec wait, hf_nsec max) { return 2 * wait < max ? 2 * wait : max; }
+
+/* Removes a mark that the cache has reached, and sets one if a higher revision is known. */
+static void update_mark(struct hfd_watch_lag_mark *mark, uint64_t cached, uint64_t highest,
+                        hf_nsec now) {
+        if (mark->revision > cached)
+                return;
+        *mark = (struct hfd_watch_lag_mark){0};
+        if (highest > cached)
+                *mark = (struct hfd_watch_lag_mark){highest, now};
+}
+
+static void update_marks(struct hfd_watch_lag *lag, hf_nsec now) {
+        update_mark(&lag->behind, lag->cached, lag->written, now);
+        update_mark(&lag->ahead, lag->cached, lag->reported, now);
+}
+
+void hfd_watch_lag_opened(struct hfd_watch_lag *lag, hf_nsec now) {
+        lag->is_open = true;
+        lag->heard_at = now;
+}
+
+void hfd_watch_lag_closed(struct hfd_watch_lag *lag) { lag->is_open = false; }
+
+void hfd_watch_lag_reached(struct hfd_watch_lag *lag, uint64_t cached, hf_nsec now) {
+        if (cached <= lag->cached)
+                return;
+        lag->cached = cached;
+        lag->heard_at = now;
+        lag->ask_wait = 0;
+        update_marks(lag, now);
+}
+
+void hfd_watch_lag_replied(struct hfd_watch_lag *lag, uint64_t reported, uint64_t written,
+                           hf_nsec now) {
+        lag->replied_at = now;
+        if (reported > lag->reported)
+                lag->reported = reported;
+        if (written > lag->written) {
+                lag->written = written;
+                lag->ask_wait = 0;
+        }
+        if (lag->cached > 0) /* otherwise the cache was not filled yet */
+                update_marks(lag, now);
+}
+
+/* ---- the decision ---- */
+
+/* The action that comes next, and when. */
+static enum hfd_watch_lag_action next_action(const struct hfd_watch_lag *lag, hf_nsec *ret_due) {
+        assert(lag->behind.revision == 0 || lag->behind.revision > lag->cached);
+        assert(lag->ahead.revision == 0 || lag->ahead.revision > lag->cached);
+        *ret_due = HF_NSEC_NEVER;
+        if (!lag->is_open || lag->cached == 0)
+                return HFD_WATCH_LAG_WAIT;
+        if (lag->behind.revision > 0) {
+                hf_nsec quiet_since = later(lag->behind.since, lag->heard_at);
+                bool is_calm =
+                        lag->reopen_wait == 0 || quiet_since - lag->reopened_at >= REOPEN_CALM;
+                *ret_due = quiet_since + (is_calm ? REOPEN_MIN : lag->reopen_wait);
+                return HFD_WATCH_LAG_REOPEN;
+        }
+        if (lag->ahead.revision > 0) {
+                *ret_due = later(lag->ahead.since, lag->asked_at) + later(lag->ask_wait, ASK_MIN);
+                return HFD_WATCH_LAG_ASK;
+        }
+        *ret_due = later(lag->heard_at, lag->replied_at) + PROBE_INTERVAL;
+        return HFD_WATCH_LAG_PROBE;
+}
+
+hf_nsec hfd_watch_lag_due(const struct hfd_watch_lag *lag) {
+        hf_nsec due;
+
+        (void)next_action(lag, &due);
+        return due;
+}
+
+static void count_reopening(struct hfd_watch_lag *lag, hf_nsec now) {
+        bool is_calm = lag->reopen_wait == 0 || now - lag->reopened_at >= REOPEN_CALM;
+
+        lag->reopen_wait = is_calm ? 2 * REOPEN_MIN : lengthen(lag->reopen_wait, REOPEN_MAX);
+        lag->reopened_at = lag->heard_at = now;
+}
+
+enum hfd_watch_lag_action hfd_watch_lag_decide(struct hfd_watch_lag *lag, hf_nsec now) {
+        hf_nsec due;
+        enum hfd_watch_lag_action action = next_action(lag, &due);
+
+        if (now < due)
+                return HFD_WATCH_LAG_WAIT;
+        if (action == HFD_WATCH_LAG_REOPEN) {
+                count_reopening(lag, now);
+        } else if (action == HFD_WATCH_LAG_ASK) {
+                lag->asked_at = now;
+                /* The next one waits longer, because this one may fail. */
+                lag->ask_wait = lengthen(later(lag->ask_wait, ASK_MIN), ASK_MAX);
+        } else {
+                lag->replied_at = now;
+        }
+        return action;
+}
+
+/* ---- how far ---- */
+
+uint64_t hfd_watch_lag_revisions(const struct hfd_watch_lag *lag) {
+        return lag->behind.revision > 0 ? lag->written - lag->cached : 0;
+}
+
+hf_nsec hfd_watch_lag_time(const struct hfd_watch_lag *lag, hf_nsec now) {
+        return lag->behind.revision > 0 ? now - lag->behind.since : 0;
+}

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing is quadratic. Each input is doubled, and the processor time that the server takes for it must not grow by more than
+2.5 times per doubling at the large end. (Linear is 2, sorting 2.2, quadratic 4.)
+
+The time is the kernel's accounting of the server's threads, so that what else the machine does weighs little. Each size is measured
+several times, and the medians count. A small input costs next to nothing beside the request itself; so only the last two doublings
+are judged, by their mean.
+"""
+import http.client
+import json
+import math
+import pathlib
+import selectors
+import statistics
+import time
+import urllib.parse
+
+import pytest
+from holdfastd import Cluster, leaderless, wait_until
+
+LIMIT = 2.5
+DOUBLINGS = 4
+REPEATS = 3
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+
+def cpu_ns(pid):
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def quiet_cpu_ns(pid):
+    """After the server has done what its answers left behind: when it takes less than 1 ms in 20."""
+    last = cpu_ns(pid)
+    while True:
+        time.sleep(0.02)
+        now = cpu_ns(pid)
+        if now - last < 1e6:
+            return now
+        last = now
+
+
+class Client:
+    """A kept connection with the admin's certificate."""
+
+    def __init__(self, server):
+        self.server, self.pid = server, server.pid
+        self.context = server.context()
+        self.where = urllib.parse.urlsplit(server.url)
+        self.connection = None
+
+    def connect(self):
+        connection = http.client.HTTPSConnection(self.where.hostname, self.where.port, context=self.context, timeout=120)
+        connection.connect()
+        return connection
+
+    def ask(self, method, path, body=None, kind="application/json", headers=None, codes=(200, 201)):
+        if self.connection is None:
+            self.connection = self.connect()
+        text = body if isinstance(body, (str, bytes)) or body is None else json.dumps(body)
+        self.connection.request(method, path, text, {"Content-Type": kind, **(headers or {})})
+        response = self.connection.getresponse()
+        text = response.read()
+        assert response.status in codes, (response.status, text[:300])
+        return text
+
+    def put(self, path, body):
+        """Creates or replaces."""
+        collection, name = path.rsplit("/", 1)
+        body = {**body, "metadata": {**body.get("metadata", {}), "name": name}}
+        if b'"code":404' in self.ask("PUT", path, body, codes=(200, 201, 404)):
+            self.ask("POST", collection, body)
+
+
+def growth(costs):
+    """By how much the cost grows per doubling, over the last two."""
+    return math.sqrt(costs[-1] / costs[-3])
+
+
+def measure(client, sizes, prepare, act, times=1):
+    """The median cost of act(size), in ms, for each size."""
+    medians = []
+    for size in sizes:
+        prepared = prepare(size)
+        costs = []
+        for i in range(REPEATS + 1):
+            before = quiet_cpu_ns(client.pid)
+            for _ in range(times):
+                act(size, prepared)
+            if i > 0:  # the first one warms up
+                costs.append((quiet_cpu_ns(client.pid) - before) / 1e6)
+        medians.append(statistics.median(costs))
+    return medians
+
+
+def doubled(largest):
+    return [largest >> i for i in range(DOUBLINGS, -1, -1)]
+
+
+@pytest.fixture(scope="module", name="client")
+def _client():
+    with Cluster(with_witness=False) as cluster:
+        yield Client(leaderless(cluster))
+
+
+def nothing(_size):
+    return None
+
+
+def judge(name, sizes, costs):
+    print(f"\n{name}: " + ", ".join(f"{n}: {c:.2f} ms" for n, c in zip(sizes, costs)) + f"; per doubling {growth(costs):.2f}")
+    assert growth(costs) <= LIMIT, f"{name}: {growth(costs):.2f} times per doubling: {dict(zip(sizes, costs))}"
+
+
+# ---- query ----
+
+QUERIES = {
+    "ampersands": lambda n: "&" * n,
+    "empty-names": lambda n: "exclude&" * (n // 8),
+    "repeated-name": lambda n: "exclude=etcd&" * (n // 13),
+    "other-names": lambda n: "".join(f"a{i:06}=b&" for i in range(n // 10)),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("path", ["/livez", CONFIGMAPS])
+def test_query(client, path, query):
+    sizes = doubled(56000)
+    costs = measure(client, sizes, QUERIES[query],
+                    lambda _n, text: client.ask("GET", f"{path}?{text}", codes=(200, 400)), times=5)
+    judge(f"{path} with a query of bytes: {query}", sizes, costs)
+
+
+def test_headers(client):
+    sizes = doubled(240)
+    costs = measure(client, sizes, lambda n: {f"x-header-{i}": "v" * 100 for i in range(n)},
+                    lambda _n, headers: client.ask("GET", "/version", headers=headers), times=200)
+    judge("headers", sizes, costs)
+
+
+# ---- one object ----
+
+def keys(n, value="v", begin=0):
+    return {f"key-{i:06}": value for i in range(begin, begin + n)}
+
+
+def owner(i, name="o"):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": f"00000000-0000-0000-0000-{i:012}"}
+
+
+OBJECTS = {
+    "data": (CONFIGMAPS, 16000, lambda n: {"data": keys(n)}),
+    "labels": (CONFIGMAPS, 8000, lambda n: {"metadata": {"labels": keys(n)}}),
+    "annotations": (CONFIGMAPS, 8000, lambda n: {"metadata": {"annotations": keys(n)}}),
+    "finalizers": (CONFIGMAPS, 960, lambda n: {"metadata": {"finalizers": [f"example.com/f{i}" for i in range(n)]}}),
+    "owners": (CONFIGMAPS, 4000, lambda n: {"metadata": {"ownerReferences": [owner(i) for i in range(n)]}}),
+    "value": (CONFIGMAPS, 800000, lambda n: {"data": {"a": "\n\\" * (n // 4)}}),
+    "unknown-list": (CONFIGMAPS, 32000, lambda n: {"unknown": list(range(n))}),
+    "secrets": (ACCOUNTS, 8000, lambda n: {"secrets": [{"name": f"s{i}"} for i in range(n)]}),
+}
+
+
+@pytest.mark.parametrize("part", OBJECTS)
+@pytest.mark.parametrize("verb", ["create", "update"])
+def test_object(client, verb, part):
+    path, largest, make = OBJECTS[part]
+    sizes, count = doubled(largest), iter(range(1000))
+
+    def act(_n, body):
+        meta = {**body.get("metadata", {}), "name": f"{verb}-{part}"}
+        if verb == "create":
+            client.ask("POST", path + "?dryRun=All", {**body, "metadata": meta})
+        else:
+            meta["annotations"] = {**meta.get("annotations", {}), "n": str(next(count))}
+            client.ask("PUT", f"{path}/{verb}-{part}", {**body, "metadata": meta})
+
+    def prepare(n):
+        if verb == "update":
+            client.put(f"{path}/{verb}-{part}", make(n))
+        return make(n)
+
+    judge(f"{verb} of an object with so many {part}", sizes, measure(client, sizes, prepare, act))
+
+
+# ---- patches ----
+
+MERGE, STRATEGIC, JSON = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
+PATCHES = {
+    # the path, the largest size, the object, the patch, its kind
+    "merge-same-keys": (CONFIGMAPS, 16000, lambda n: {"data": keys(n)}, lambda n: {"data": keys(n, "w")}, MERGE),
+    "merge-new-keys": (CONFIGMAPS, 16000, lambda n: {"data": {"a": "b"}}, lambda n: {"data": keys(n)}, MERGE),
+    "merge-removed-keys": (CONFIGMAPS, 16000, lambda n: {"data": keys(n)}, lambda n: {"data": keys(n, None)}, MERGE),
+    "strategic-same-keys": (CONFIGMAPS, 16000, lambda n: {"data": keys(n)}, lambda n: {"data": keys(n, "w")}, STRATEGIC),
+    "strategic-new-keys": (CONFIGMAPS, 16000, lambda n: {"data": {"a": "b"}}, lambda n: {"data": keys(n)}, STRATEGIC),
+    "strategic-list": (ACCOUNTS, 800, lambda n: {"secrets": [{"name": f"s{i}"} for i in range(n)]},
+                       lambda n: {"secrets": [{"name": f"s{i}", "namespace": "x"} for i in reversed(range(n))]}, STRATEGIC),
+    "strategic-set": (CONFIGMAPS, 480, lambda n: {"metadata": {"finalizers": [f"example.com/f{i}" for i in range(n)]}},
+                      lambda n: {"metadata": {"finalizers": [f"example.com/g{i}" for i in range(n)]}}, STRATEGIC),
+    "strategic-set-of-objects": (CONFIGMAPS, 800, lambda n: {"metadata": {"finalizers": ["example.com/a"]}},
+                                 lambda n: {"metadata": {"finalizers": [{"a": [{"b": "c" * 90}] * 20, "n": i} for i in range(n)]}}, STRATEGIC),
+    "strategic-owners": (CONFIGMAPS, 800, lambda n: {"metadata": {"ownerReferences": [owner(i) for i in range(n)]}},
+                         lambda n: {"metadata": {"ownerReferences": [owner(i, "p") for i in range(n)]}}, STRATEGIC),
+    "strategic-deleted": (ACCOUNTS, 800, lambda n: {"secrets": [{"name": f"s{i}"} for i in range(n)]},
+                          lambda n: {"secrets": [{"name": f"s{i}", "$patch": "delete"} for i in range(n)]}, STRATEGIC),
+    "json-operations": (CONFIGMAPS, 9600, lambda n: {"data": {"a": "b"}},
+                        lambda n: [{"op": "replace", "path": "/data/a", "value": str(i)} for i in range(n)], JSON),
+    "json-tests-of-keys": (CONFIGMAPS, 4800, lambda n: {"data": keys(n)},
+                           lambda n: [{"op": "test", "path": f"/data/{k}", "value": "v"} for k in keys(n)], JSON),
+    "json-new-keys": (CONFIGMAPS, 4800, lambda n: {"data": {"a": "b"}},
+                      lambda n: [{"op": "add", "path": f"/data/{k}", "value": "v"} for k in keys(n)], JSON),
+    "json-list": (ACCOUNTS, 4800, lambda n: {"secrets": [{"name": "a"}]},
+                  lambda n: [{"op": "add", "path": "/secrets/-", "value": {"name": f"s{i}"}} for i in range(n)], JSON),
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_patch(client, patch):
+    path, largest, make, make_patch, kind = PATCHES[patch]
+    sizes = doubled(largest)
+
+    def prepare(n):
+        client.put(f"{path}/patch-{patch}", make(n))
+        return json.dumps(make_patch(n))
+
+    codes = (400, 413, 422) if patch == "strategic-set-of-objects" else (200,)  # a finalizer is a string
+    costs = measure(client, sizes, prepare,
+                    lambda _n, text: client.ask("PATCH", f"{path}/patch-{patch}?dryRun=All", text, kind, codes=codes))
+    judge(f"patch {patch}", sizes, costs)
+
+
+# ---- many objects ----
+
+class Objects:
+    """A namespace with ever more objects, made by one client."""
+
+    def __init__(self, client, name):
+        self.client, self.path, self.n = client, f"/api/v1/namespaces/{name}/configmaps", 0
+        client.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def grow(self, n):
+        for i in range(self.n, n):
+            self.client.ask("POST", self.path, {"metadata": {"name": f"c{i:06}", "labels": {"app": f"a{i % 100}"}}, "data": {"a": "b" * 100}})
+        self.n = max(self.n, n)
+        return self
+
+
+LISTS = {
+    "all": ("", {}),
+    "table": ("", TABLE),
+    "selected": ("?labelSelector=app%3Da7", {}),
+    "not-older-than-0": ("?resourceVersion=0", {}),
+}
+
+
+def pages(client, path, limit):
+    token = ""
+    while True:
+        reply = json.loads(client.ask("GET", f"{path}?limit={limit}&continue={urllib.parse.quote(token)}"))
+        token = reply["metadata"].get("continue", "")
+        if not token:
+            return
+
+
+def test_lists_and_pages(client):
+    """One set of objects for all, because making them takes longest."""
+    objects, sizes = Objects(client, "growth-lists"), doubled(6400)
+    costs = {name: [] for name in (*LISTS, "first-page", "pages-of-100", "pages-of-a-tenth")}
+    for n in sizes:
+        path = objects.grow(n).path
+        for name, (query, headers) in LISTS.items():
+            costs[name] += measure(client, [n], nothing, lambda _n, _p, q=query, h=headers: client.ask("GET", path + q, headers=h), times=3)
+        costs["pages-of-100"] += measure(client, [n], nothing, lambda _n, _p: pages(client, path, 100))
+        costs["pages-of-a-tenth"] += measure(client, [n], nothing, lambda size, _p: pages(client, path, size // 10))
+        costs["first-page"] += measure(client, [n], nothing, lambda _n, _p: client.ask("GET", path + "?limit=10"), times=20)
+    failed = []
+    for name, of in costs.items():
+        try:
+            judge(f"{name} of so many objects", sizes, of)
+        except AssertionError as error:
+            failed.append(str(error).split("\n", maxsplit=1)[0])
+    # A page has a size of its own: it does not cost more when there are more objects beside it.
+    if growth(costs["first-page"]) > 1.5:
+        failed.append(f"a page of 10 costs {growth(costs['first-page']):.2f} times as much per doubling of all objects")
+    assert failed == []
+
+
+def test_values_in_a_selector(client):
+    objects, sizes = Objects(client, "growth-selector").grow(500), doubled(6400)
+    costs = measure(client, sizes, lambda n: urllib.parse.quote("app in (" + ",".join(f"z{i}" for i in range(n)) + ")", safe=",()"),
+                    lambda _n, text: client.ask("GET", f"{objects.path}?labelSelector={text}"), times=2)
+    judge("values in a selector", sizes, costs)
+
+
+def test_requirements_of_a_selector(client):
+    objects, sizes = Objects(client, "growth-requirements").grow(1000), doubled(64)
+    costs = measure(client, sizes, lambda n: ",".join(f"!z{i}" for i in range(n)),
+                    lambda _n, text: client.ask("GET", f"{objects.path}?labelSelector={text}"), times=3)
+    judge("requirements of a selector", sizes, costs)
+
+
+def test_deleted_collections(client):
+    objects, sizes = Objects(client, "growth-deleted"), doubled(1600)
+
+    def act(n, _prepared):
+        objects.n = 0
+        objects.grow(n)
+        before = quiet_cpu_ns(client.pid)
+        client.ask("DELETE", objects.path)
+        costs.append((quiet_cpu_ns(client.pid) - before) / 1e6)
+
+    medians = []
+    for n in sizes:
+        costs = []
+        for _ in range(REPEATS):
+            act(n, None)
+        medians.append(statistics.median(costs))
+    judge("objects in a deleted collection", sizes, medians)
+
+
+# ---- watches ----
+
+class Watches:
+    """Ever more watches of one object, each over a connection of its own, all read by one loop."""
+
+    def __init__(self, client, path):
+        self.client, self.path, self.connections = client, path, []
+        self.selector = selectors.DefaultSelector()
+
+    def grow(self, n):
+        while len(self.connections) < n:
+            connection = self.client.connect()
+            connection.request("GET", f"{self.path}?watch=1&resourceVersion=0&fieldSelector=metadata.name%3Dwatched")
+            self.connections.append(connection)
+            connection.sock.setblocking(False)
+            self.selector.register(connection.sock, selectors.EVENT_READ)
+        self.drain()
+        return self
+
+    def drain(self):
+        """Reads until nothing comes for a moment."""
+        n = 0
+        while ready := self.selector.select(0.3):
+            for key, _ in ready:
+                try:
+                    n += len(key.fileobj.recv(65536))
+                except (BlockingIOError, OSError):
+                    pass
+        return n
+
+    def end(self):
+        for connection in self.connections:
+            connection.close()
+        self.selector.close()
+
+
+def test_watches(client):
+    """The cost of one event, and of opening as many again, with so many watches."""
+    sizes = doubled(512)
+    client.put(f"{CONFIGMAPS}/watched", {"data": {"n": "0"}})
+    watches, count = Watches(client, CONFIGMAPS), iter(range(1, 10000))
+
+    def act(n, _prepared):
+        client.ask("PUT", f"{CONFIGMAPS}/watched", {"metadata": {"name": "watched"}, "data": {"n": str(next(count))}})
+        assert watches.drain() > n * 100
+
+    try:
+        costs = measure(client, sizes, watches.grow, act)
+    finally:
+        watches.end()
+    judge("an event for so many watches", sizes, costs)
+    wait_until("the watches to have ended", lambda: quiet_cpu_ns(client.pid))
+
+
+def test_events_for_a_watch_that_selects(client):
+    """Other objects change; the watches look at each event, and want none of them."""
+    sizes = doubled(512)
+    watches, count = Watches(client, CONFIGMAPS), iter(range(1, 10000))
+    client.put(f"{CONFIGMAPS}/other", {"data": {"n": "0"}})
+
+    def act(_n, _prepared):
+        client.ask("PUT", f"{CONFIGMAPS}/other", {"metadata": {"name": "other"}, "data": {"n": str(next(count))}})
+
+    try:
+        costs = measure(client, sizes, watches.grow, act, times=20)
+    finally:
+        watches.end()
+    judge("an event that so many watches do not want", sizes, costs)

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Large writes are computed by the pool of threads: while all its threads are busy, small writes
+ * are answered and large ones wait. A large write whose client has left, or that the pool does not
+ * take, changes nothing.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api_core_request.h"
+#include "api_fixture.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "server/registry/large_work.h"
+#include "server/registry/registry.h"
+#include "server/work/work_pool.h"
+#include "time_units.h"
+
+/* ---- the pool is busy ---- */
+
+#define N_GATES 2 /* the threads of the pool (registry.c) */
+
+struct gate {
+        struct hfd_work_task task; /* first */
+        struct gates *gates;
+};
+
+struct gates {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool open;
+        unsigned n_waiting, n_left;
+        struct gate all[N_GATES];
+};
+
+static enum hfd_work_result wait_at_gate(struct hfd_work_task *task) {
+        struct gates *gates = ((struct gate *)task)->gates;
+
+        pthread_mutex_lock(&gates->mu);
+        gates->n_waiting++;
+        pthread_cond_broadcast(&gates->cond);
+        while (!gates->open)
+                pthread_cond_wait(&gates->cond, &gates->mu);
+        gates->n_left--;
+        pthread_cond_broadcast(&gates->cond);
+        pthread_mutex_unlock(&gates->mu);
+        return HFD_WORK_DONE;
+}
+
+/* Occupies every thread of the pool. */
+static void close_gates(struct api_fixture *f, struct gates *gates) {
+        *gates = (struct gates){.n_left = N_GATES};
+        assert_int_equal(hf__mutex_init(&gates->mu), 0);
+        assert_int_equal(hf_cond_init(&gates->cond), 0);
+        for (int i = 0; i < N_GATES; i++) {
+                gates->all[i] = (struct gate){.task.step = wait_at_gate, .gates = gates};
+                assert_true(hfd_work_submit(f->registry->work, &gates->all[i].task));
+        }
+        pthread_mutex_lock(&gates->mu);
+        while (gates->n_waiting < N_GATES)
+                pthread_cond_wait(&gates->cond, &gates->mu);
+        pthread_mutex_unlock(&gates->mu);
+}
+
+static void open_gates(struct gates *gates) {
+        pthread_mutex_lock(&gates->mu);
+        gates->open = true;
+        pthread_cond_broadcast(&gates->cond);
+        while (gates->n_left > 0)
+                pthread_cond_wait(&gates->cond, &gates->mu);
+        pthread_mutex_unlock(&gates->mu);
+        pthread_cond_destroy(&gates->cond);
+        pthread_mutex_destroy(&gates->mu);
+}
+
+/* ---- requests that end later ---- */
+
+struct later {
+        struct hfd_request request; /* first */
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool done;
+        pthread_t thread; /* that ended it */
+        int code, error;
+        size_t n_body; /* of the response */
+};
+
+static void on_done(struct hfd_request *request, const struct hfd_response *response) {
+        struct later *later = (struct later *)request;
+
+        pthread_mutex_lock(&later->mu);
+        later->done = true;
+        later->thread = pthread_self();
+        later->code = response->code;
+        later->error = response->status.error;
+        later->n_body = response->body ? response->body->n : 0;
+        pthread_cond_broadcast(&later->cond);
+        pthread_mutex_unlock(&later->mu);
+}
+
+static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb, const char *name,
+                  const char *body) {
+        later->done = false;
+        later->request.verb = verb;
+        later->request.patch = HFD_PATCH_MERGE;
+        later->request.resource = hfd_resource_find("", "v1", "configmaps");
+        (void)snprintf(later->request.ns, sizeof later->request.ns, "default");
+        (void)snprintf(later->request.name, sizeof later->request.name, "%s", name);
+        later->request.body = body;
+        later->request.n_body = strlen(body);
+        later->request.deadline = in_msec(60000);
+        later->request.owner = 1; /* not the gates' turn */
+        later->request.done = on_done;
+        assert_int_equal(hf__mutex_init(&later->mu), 0);
+        assert_int_equal(hf_cond_init(&later->cond), 0);
+        hfd_registry_serve(f->registry, &later->request);
+}
+
+static bool is_done(struct later *later) {
+        pthread_mutex_lock(&later->mu);
+        bool done = later->done;
+        pthread_mutex_unlock(&later->mu);
+        return done;
+}
+
+static void end(struct later *later, int error, int code) {
+        pthread_mutex_lock(&later->mu);
+        while (!later->done)
+                pthread_cond_wait(&later->cond, &later->mu);
+        pthread_mutex_unlock(&later->mu);
+        assert_int_equal(later->error, error);
+        assert_int_equal(later->code, code);
+        pthread_cond_destroy(&later->cond);
+        pthread_mutex_destroy(&later->mu);
+        hfd_options_done(&later->request.options);
+}
+
+/* ---- objects ---- */
+
+/* A ConfigMap, or a merge patch of one, with about n bytes of data. The caller frees it. */
+static char *make_body(const char *name, const char *prefix, size_t n) {
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_puts(&s, "{");
+        if (name)
+                hf__strbuf_printf(&s, "\"metadata\":{\"name\":\"%s\"},", name);
+        hf__strbuf_puts(&s, "\"data\":{\"first\":\"\"");
+        for (size_t i = 0; s.n < n; i++)
+                hf__strbuf_printf(&s, ",\"%s%zu\":\"\"", prefix, i);
+        hf__strbuf_puts(&s, "}}");
+        char *body = strdup(s.data);
+        hf__strbuf_done(&s);
+        return body;
+}
+
+static void create(struct api_fixture *f, const char *name, size_t n) {
+        char *body = make_body(name, "k", n);
+
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "default", NULL,
+                                             NULL, body),
+                         0);
+        free(body);
+}
+
+static int patch_small(struct api_fixture *f, const char *name) {
+        return api_fixture_patch(f, api_configmaps, "default", name, HFD_SUB_NONE, HFD_PATCH_MERGE,
+                                 NULL, "{\"data\":{\"new\":\"\"}}");
+}
+
+/* ---- tests ---- */
+
+/* Each of these is large: its body, the stored object, or both. Small writes do not wait. */
+static void test_large_writes_wait_for_the_pool(void **state) {
+        struct api_fixture *f = *state;
+        char *body = make_body(NULL, "p", 2 * HFD_LARGE_BODY);
+        char *whole = make_body("c", "w", 2 * HFD_LARGE_BODY);
+        struct later large[5] = {0};
+        struct gates gates;
+
+        create(f, "small", 100);
+        create(f, "large", 2 * HFD_LARGE_BODY);
+        create(f, "gone", 2 * HFD_LARGE_BODY);
+        close_gates(f, &gates);
+        begin(f, &large[0], HFD_PATCH, "small", body);
+        begin(f, &large[1], HFD_PATCH, "large", "{\"data\":{\"new\":\"\"}}");
+        begin(f, &large[2], HFD_DELETE_ONE, "gone", "");
+        begin(f, &large[3], HFD_CREATE, "", whole);
+        begin(f, &large[4], HFD_PATCH, "large", "{\"data\":");
+        create(f, "other", 100);
+        assert_int_equal(patch_small(f, "other"), 0);
+        assert_int_equal(patch_small(f, "small"), 0);
+        for (int i = 0; i < 4; i++)
+                assert_false(is_done(&large[i]));
+        open_gates(&gates);
+        end(&large[0], 0, 200);
+        end(&large[1], 0, 200);
+        end(&large[2], 0, 200);
+        end(&large[3], 0, 201);
+        end(&large[4], HF_E_INVALID, 400); /* a small body is parsed at once */
+        for (int i = 0; i < 4; i++)
+                assert_false(pthread_equal(large[i].thread, pthread_self()));
+        assert_true(large[0].n_body > 2 * HFD_LARGE_BODY);
+        free(body);
+        free(whole);
+}
+
+/* The client leaves while its write waits: the object does not change. */
+static void test_a_write_without_client_changes_nothing(void **state) {
+        struct api_fixture *f = *state;
+        struct later large = {0};
+        atomic_bool gone = false;
+        struct gates gates;
+
+        create(f, "large", 2 * HFD_LARGE_BODY);
+        close_gates(f, &gates);
+        large.request.abandoned = &gone;
+        begin(f, &large, HFD_PATCH, "large", "{\"data\":{\"new\":\"\"}}");
+        atomic_store(&gone, true);
+        open_gates(&gates);
+        end(&large, HF_E_UNAVAILABLE, 503);
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_configmaps, "default", "large",
+                                             NULL, NULL),
+                         0);
+        assert_null(strstr(f->last.body, "\"new\""));
+}
+
+static void test_too_many_large_writes_are_refused(void **state) {
+        struct api_fixture *f = *state;
+        struct later *large = calloc(HFD_LARGE_WORK_MAX, sizeof *large);
+        struct gates gates;
+        size_t n = HFD_LARGE_WORK_MAX - N_GATES;
+
+        assert_non_null(large);
+        create(f, "large", 2 * HFD_LARGE_BODY);
+        close_gates(f, &gates);
+        for (size_t i = 0; i <= n; i++) {
+                large[i].request.options.dry_run = true; /* no conflicts between them */
+                begin(f, &large[i], HFD_PATCH, "large", "{\"data\":{\"first\":null}}");
+        }
+        end(&large[n], HF_E_TOO_MANY, 429);
+        assert_int_equal(hfd_work_pending(f->registry->work), HFD_LARGE_WORK_MAX);
+        open_gates(&gates);
+        for (size_t i = 0; i < n; i++)
+                end(&large[i], 0, 200);
+        free(large);
+}
+
+static void *stop_pool(void *ctx) {
+        hfd_work_pool_stop(ctx);
+        return NULL;
+}
+
+/* A stop ends the writes that wait, and large writes are refused from then on. */
+static void test_a_stop_ends_waiting_writes(void **state) {
+        struct api_fixture *f = *state;
+        struct later waiting = {0}, late = {0};
+        pthread_t thread;
+        struct gates gates;
+
+        create(f, "large", 2 * HFD_LARGE_BODY);
+        create(f, "small", 100);
+        close_gates(f, &gates);
+        begin(f, &waiting, HFD_PATCH, "large", "{\"data\":{\"first\":null}}");
+        assert_int_equal(pthread_create(&thread, NULL, stop_pool, f->registry->work), 0);
+        while (!hfd_work_is_cancelled(f->registry->work, &gates.all[0].task))
+                sched_yield();
+        open_gates(&gates);
+        pthread_join(thread, NULL);
+        end(&waiting, HF_E_UNAVAILABLE, 503);
+        begin(f, &late, HFD_PATCH, "large", "{\"data\":{\"first\":null}}");
+        end(&late, HF_E_UNAVAILABLE, 503);
+        assert_int_equal(patch_small(f, "small"), 0);
+}
+
+/* ---- concurrent large patches: each is applied, none undoes another ---- */
+
+struct patcher {
+        struct api_fixture *f;
+        int index;
+};
+
+static void *patch_often(void *ctx) {
+        struct patcher *p = ctx;
+        char body[120];
+
+        for (int i = 0; i < 10; i++) {
+                struct later patch = {0};
+                (void)snprintf(body, sizeof body, "{\"data\":{\"n%d-%d\":\"\"}}", p->index, i);
+                begin(p->f, &patch, HFD_PATCH, "large", body);
+                end(&patch, 0, 200);
+        }
+        return NULL;
+}
+
+static void test_concurrent_large_patches_are_all_applied(void **state) {
+        struct api_fixture *f = *state;
+        struct patcher patchers[4];
+        pthread_t threads[4];
+        size_t before;
+
+        create(f, "large", 2 * HFD_LARGE_BODY);
+        before = api_fixture_count_at(f, "data");
+        for (int i = 0; i < 4; i++) {
+                patchers[i] = (struct patcher){f, i};
+                assert_int_equal(pthread_create(&threads[i], NULL, patch_often, &patchers[i]), 0);
+        }
+        for (int i = 0; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_configmaps, "default", "large",
+                                             NULL, NULL),
+                         0);
+        assert_int_equal(api_fixture_count_at(f, "data"), before + 40);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                API_TEST(test_large_writes_wait_for_the_pool),
+                API_TEST(test_a_write_without_client_changes_nothing),
+                API_TEST(test_too_many_large_writes_are_refused),
+                API_TEST(test_a_stop_ends_waiting_writes),
+                API_TEST(test_concurrent_large_patches_are_all_applied),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of whole writes grows as their input does: objects with many keys, labels, finalizers,
+ * owners and so on are created, updated and patched, each as a dry run. Each input is doubled
+ * several times; a doubled input may take 2.5 times the processor time at most.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "api_fixture.h"
+#include "base/strbuf.h"
+
+#define DOUBLINGS 5
+#define REPEATS   2 /* the faster one counts */
+#define RATIO_MAX 2.5
+/* The smallest input fits into the processor's caches and the largest does not. Quadratic work
+ * exceeds the bound all the same: it costs 1,024 times as much after five doublings. */
+#define CACHES 4
+
+static const struct hf_resource secrets = {"", "v1", "secrets"};
+
+/* A part of an object with n elements. */
+struct part {
+        const char *name;
+        const struct hf_resource *resource;
+        const char *open;           /* from the name to the part */
+        const char *before, *after; /* each element, around its number */
+        const char *close;
+        int result;
+};
+
+static char *make_body(const struct part *part, const char *name, size_t n, bool reversed) {
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_printf(&s, "{\"metadata\":{\"name\":\"%s\"", name);
+        hf__strbuf_puts(&s, part->open);
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(&s, "%s%s%zu%s", i ? "," : "", part->before,
+                                  reversed ? n - 1 - i : i, part->after);
+        hf__strbuf_puts(&s, part->close);
+        hf__strbuf_puts(&s, "}");
+        assert_int_equal(s.error, 0);
+        char *body = strdup(s.data);
+        hf__strbuf_done(&s);
+        return body;
+}
+
+static double cpu_now(void) {
+        struct timespec t;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void expect_result(struct api_fixture *f, const struct part *part, const char *what, int r) {
+        if (r != part->result)
+                fail_msg("%s, %s: %d, %s", part->name, what, r, f->last.status.message);
+}
+
+/* Creates, updates and patches as dry runs. Processor seconds of the faster run. */
+static double measure(struct api_fixture *f, const struct part *part, size_t n) {
+        char *body = make_body(part, "x", n, false), *reversed = make_body(part, "x", n, true);
+        char *new = make_body(part, "y", n, false);
+        const char *dry = "dryRun=All&fieldValidation=Strict";
+        double fastest = 1e9;
+
+        assert_true(strlen(body) < (size_t)3 << 20);
+        for (int i = 0; i < REPEATS; i++) {
+                double began = cpu_now();
+                expect_result(f, part, "create",
+                              api_fixture_request(f, HF_VERB_CREATE, *part->resource, "default",
+                                                  NULL, dry, new));
+                expect_result(f, part, "update",
+                              api_fixture_request(f, HF_VERB_UPDATE, *part->resource, "default",
+                                                  "x", dry, reversed));
+                if (part->result == 0)
+                        expect_result(f, part, "patch",
+                                      api_fixture_patch(f, *part->resource, "default", "x",
+                                                        HFD_SUB_NONE, HFD_PATCH_STRATEGIC, dry,
+                                                        body));
+                double spent = cpu_now() - began;
+                if (spent < fastest)
+                        fastest = spent;
+        }
+        free(body);
+        free(reversed);
+        free(new);
+        return fastest;
+}
+
+static void test_work_grows_as_the_input_does(void **state) {
+        struct api_fixture *f = *state;
+        static const struct part parts[] = {
+                {"data", &api_configmaps, "},\"data\":{", "\"k", "\":\"\"", "}", 0},
+                {"stringData", &secrets, "},\"data\":{\"a\":\"\"},\"stringData\":{", "\"k",
+                 "\":\"\"", "}", 0},
+                {"labels", &api_configmaps, ",\"labels\":{", "\"k", "\":\"v\"", "}}", 0},
+                {"finalizers", &api_configmaps, ",\"finalizers\":[", "\"a.b/k", "\"", "]}", 0},
+                {"ownerReferences", &api_configmaps, ",\"ownerReferences\":[",
+                 "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"name\":\"a\",\"uid\":\"", "\"}", "]}", 0},
+                {"managedFields", &api_configmaps, ",\"managedFields\":[", "{\"manager\":\"m",
+                 "\"}", "]}", 0},
+                {"duplicate keys", &api_configmaps, "},\"data\":{", "\"k", "\":\"\",\"same\":\"\"",
+                 "}", HF_E_INVALID},
+                {"invalid labels", &api_configmaps, ",\"labels\":{", "\"-", "\":\"\"", "}}",
+                 HF_E_INVALID},
+        };
+
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "default", NULL,
+                                             NULL, "{\"metadata\":{\"name\":\"x\"}}"),
+                         0);
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, secrets, "default", NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"x\"}}"),
+                         0);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                /* As large as a body may be: 3 MiB. */
+                size_t n_element = strlen(parts[i].before) + strlen(parts[i].after) + 8;
+                size_t n = ((size_t)3 << 20) / n_element >> DOUBLINGS;
+                double first = measure(f, &parts[i], n), bound = CACHES, last;
+                for (int k = 0; k < DOUBLINGS; k++)
+                        bound *= RATIO_MAX;
+                last = measure(f, &parts[i], n << DOUBLINGS);
+                print_message("%-16s n=%zu: %.1f ms; n=%zu: %.1f ms\n", parts[i].name, n,
+                              first * 1e3, n << DOUBLINGS, last * 1e3);
+                if (last > bound * first)
+                        fail_msg("%s: %d doublings cost %.1f times the time, not %.1f",
+                                 parts[i].name, DOUBLINGS, last / first, bound);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                API_TEST(test_work_grows_as_the_input_does),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

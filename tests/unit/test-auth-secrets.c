@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys and tokens are overwritten before their memory is freed. This program replaces free and
+ * realloc, and looks for a marker in each block that is freed, also by OpenSSL and cJSON. The
+ * marker is a part of the secret.
+ *
+ * Sanitizers and valgrind have their own free, so there these tests are skipped.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "client/kubeconfig.h"
+#include "http_engine_fixture.h"
+#include "server/auth/admin_kubeconfig.h"
+#include "server/auth/files.h"
+#include "server/auth/pki.h"
+#include "server/auth/tokens.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+#ifdef SANITIZED
+int main(void) { return 77; }
+#else
+
+static char marker[64]; /* "" = nothing is looked for */
+static _Atomic int n_leaks;
+
+void __libc_free(void *block);
+void *__libc_malloc(size_t n);
+
+static void inspect(void *block) {
+        size_t n = strlen(marker);
+        if (block && n > 0 && memmem(block, malloc_usable_size(block), marker, n))
+                atomic_fetch_add(&n_leaks, 1);
+}
+
+void free(void *block) {
+        inspect(block);
+        __libc_free(block);
+}
+
+/* Always moves the block, as realloc may. */
+void *realloc(void *block, size_t n) {
+        void *moved = __libc_malloc(n);
+        size_t n_old = block ? malloc_usable_size(block) : 0;
+        if (moved && block) {
+                memcpy(moved, block, n_old < n ? n_old : n);
+                free(block);
+        }
+        return moved;
+}
+
+static char dir[64];
+
+static int make_dir(void **state) {
+        strcpy(dir, "/tmp/secrets-XXXXXX");
+        marker[0] = '\0';
+        return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state) {
+        char command[128];
+        snprintf(command, sizeof command, "rm -rf '%s'", dir);
+        return system(command);
+}
+
+static const char *in_dir(const char *name) {
+        static char path[128];
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        return path;
+}
+
+static void look_for(const char *text, size_t n) {
+        assert(n > 0 && n < sizeof marker);
+        memcpy(marker, text, n);
+        marker[n] = '\0';
+        atomic_store(&n_leaks, 0);
+}
+
+static void expect_no_leaks(void) {
+        marker[0] = '\0';
+        assert_int_equal(atomic_load(&n_leaks), 0);
+}
+
+/* False under valgrind, which has its own free. */
+static bool is_free_replaced(void) {
+        look_for("find-me", 7);
+        char *block = realloc(strdup("please find-me"), 4096);
+        if (block)
+                explicit_bzero(block, 4096);
+        free(block);
+        marker[0] = '\0';
+        return atomic_load(&n_leaks) == 1;
+}
+
+/* The test can find a leak at all. */
+static void test_a_block_that_is_not_overwritten_is_found(void **state) {
+        look_for("find-me", 7);
+        char *block = strdup("please find-me");
+        free(block);
+        assert_int_equal(atomic_load(&n_leaks), 1);
+        block = strdup("please find-me");
+        block = realloc(block, 4096);
+        assert_int_equal(atomic_load(&n_leaks), 2);
+        explicit_bzero(block, 15);
+        free(block);
+        assert_int_equal(atomic_load(&n_leaks), 2);
+        marker[0] = '\0';
+}
+
+static void load(struct hfd_pki *pki) {
+        const char *names[] = {"one.example", NULL};
+        struct hf_status status = {0};
+        if (hfd_pki_load_or_make(dir, names, hf_cancel_never(), pki, &status) != 0)
+                fail_msg("%s", status.message);
+}
+
+/* The second line of a key in PEM form. */
+static void look_for_key(const char *name) {
+        static char pem[4096];
+        FILE *file = fopen(in_dir(name), "r");
+        assert_non_null(file);
+        size_t n = fread(pem, 1, sizeof pem - 1, file);
+        fclose(file);
+        pem[n] = '\0';
+        char *line = strchr(pem, '\n');
+        assert_non_null(line);
+        /* The beginning of a key of this kind is the same for all keys. */
+        look_for(line + 25, 38);
+}
+
+static void test_private_keys(void **state) {
+        static const char *const names[] = {"ca.key", "server.key", "admin.key"};
+        struct hfd_pki pki = {0};
+        load(&pki);
+        hfd_pki_done(&pki);
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                look_for_key(names[i]);
+                load(&pki);
+                struct hf_status status = {0};
+                assert_int_equal(hfd_admin_kubeconfig_write(&pki, in_dir("kubeconfig"),
+                                                            "https://127.0.0.1:1", &status),
+                                 0);
+                hfd_pki_done(&pki);
+                expect_no_leaks();
+        }
+}
+
+/* A key that is about to be made is not known. What stands before it, in the same line, is. */
+static void test_new_keys(void **state) {
+        static const char before[] = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg";
+        struct hfd_pki pki = {0};
+        look_for(before, strlen(before));
+        load(&pki);
+        hfd_pki_done(&pki);
+        expect_no_leaks();
+}
+
+static void test_token_tables(void **state) {
+        struct hfd_tokens *tokens = NULL;
+        struct hf_status status = {0};
+        const char *text = "secret-token,someone,1,\"a,b\"\n";
+        assert_int_equal(hfd_write_file(in_dir("tokens"), text, 0600, NULL), 0);
+        look_for("secret-token", 12);
+        assert_int_equal(hfd_tokens_load(in_dir("tokens"), 1, &tokens, &status), 0);
+        hfd_tokens_free(tokens);
+        expect_no_leaks();
+        /* Also when a later line is bad. */
+        assert_int_equal(hfd_write_file(in_dir("tokens"), "secret-token,someone,1\nbad\n", 0600,
+                                        NULL),
+                         0);
+        look_for("secret-token", 12);
+        assert_int_equal(hfd_tokens_load(in_dir("tokens"), 1, &tokens, &status), HF_E_INVALID);
+        expect_no_leaks();
+}
+
+#define KUBECONFIG_HEAD                                                                            \
+        "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{\"cluster\":"       \
+        "\"c\",\"user\":\"u\"}}],\"clusters\":[{\"name\":\"c\",\"cluster\":{\"server\":"           \
+        "\"https://127.0.0.1:1\"}}],\"users\":[{\"name\":\"u\",\"user\":{"
+
+static void test_kubeconfigs(void **state) {
+        struct hf__kubeconfig config;
+        struct hf_status status = {0};
+        /* A token; a key in base64 that is not text, so that reading it fails ("secret-key", NUL).
+         */
+        const char *good = KUBECONFIG_HEAD "\"token\":\"secret-token\"}}]}";
+        const char *bad = KUBECONFIG_HEAD "\"client-key-data\":\"c2VjcmV0LWtleQA=\"}}]}";
+        look_for("secret-token", 12);
+        assert_int_equal(hf__kubeconfig_parse(good, strlen(good), "/", "good", &config, &status),
+                         0);
+        hf__kubeconfig_done(&config);
+        expect_no_leaks();
+        look_for("secret-key", 10);
+        assert_int_equal(hf__kubeconfig_parse(bad, strlen(bad), "/", "bad", &config, &status),
+                         HF_E_INVALID);
+        expect_no_leaks();
+}
+
+static void test_growing_secret_texts(void **state) {
+        struct hf__strbuf text = {.secret = true};
+        look_for("secret-text", 11);
+        for (int i = 0; i < 1000; i++)
+                hf__strbuf_puts(&text, "secret-text,");
+        assert_int_equal(text.error, 0);
+        hf__strbuf_done(&text);
+        expect_no_leaks();
+}
+
+/* Nothing listens there, so that libcurl, which does not overwrite its buffers, sends nothing. */
+static void test_the_header_of_a_request(void **state) {
+        struct http_engine_fixture fixture;
+        struct http_engine_response response;
+        char url[128];
+        const char *headers[] = {"Authorization: Bearer secret-token"};
+        http_engine_fixture_start(&fixture);
+        http_engine_response_init(&response);
+        struct hf__http_request request =
+                http_engine_fixture_request(&fixture, &response, "/", url, sizeof url);
+        request.url = "http://127.0.0.1:1/";
+        request.headers = headers;
+        request.n_headers = 1;
+        look_for("secret-token", 12);
+        http_engine_fixture_do(&fixture, &request, &response);
+        assert_int_equal(response.outcome, HF_E_UNAVAILABLE);
+        fixture.engine = hf__http_engine_free(fixture.engine);
+        expect_no_leaks();
+        http_engine_response_deinit(&response);
+        http_engine_fixture_stop(&fixture);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_block_that_is_not_overwritten_is_found),
+                cmocka_unit_test_setup_teardown(test_private_keys, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_new_keys, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_token_tables, make_dir, remove_dir),
+                cmocka_unit_test(test_kubeconfigs),
+                cmocka_unit_test(test_growing_secret_texts),
+                cmocka_unit_test(test_the_header_of_a_request),
+        };
+        if (!is_free_replaced())
+                return 77; /* skipped */
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
