@@ -50,11 +50,10 @@ struct hfd_watcher {
         /* immutable */
         struct hfd_cacher *cacher;
         const struct hfd_resource *resource;
-        char ns[HF_NAME_MAX + 1];
+        const char *ns; /* in text; "" = all */
         size_t n_ns;
         struct hfd_selector labels, fields; /* owned */
         const char *name; /* required by the path or the field selector; NULL = any */
-        char name_in_path[HF_NAME_MAX + 1];
         bool bookmarks, in_process;
         uint64_t after; /* only later revisions are delivered */
         struct hfd_watcher_sink sink;
@@ -76,6 +75,8 @@ struct hfd_watcher {
         size_t queue_at, n_queue, queue_space, n_initial;
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
         hf_nsec ends_at, bookmark_at;  /* boot times */
+
+        char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
 
 static void free_queued(struct queued_change *queued) {
@@ -513,7 +514,8 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                                          const struct hfd_watcher_spec *spec,
                                          const struct hfd_watcher_sink *sink, void *ctx) {
-        struct hfd_watcher *watcher = calloc(1, sizeof *watcher);
+        size_t n_ns = strlen(spec->ns), n_name = strlen(spec->name);
+        struct hfd_watcher *watcher = calloc(1, sizeof *watcher + n_ns + n_name + 2);
         hf_nsec now = hfd_cacher_now(cacher);
 
         if (!watcher)
@@ -521,14 +523,14 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         atomic_init(&watcher->refs, 2); /* the caller's and the list's */
         watcher->cacher = cacher;
         watcher->resource = spec->resource;
-        (void)snprintf(watcher->ns, sizeof watcher->ns, "%s", spec->ns);
-        watcher->n_ns = strlen(watcher->ns);
+        memcpy(watcher->text, spec->ns, n_ns + 1);
+        memcpy(watcher->text + n_ns + 1, spec->name, n_name + 1);
+        watcher->ns = watcher->text;
+        watcher->n_ns = n_ns;
         watcher->labels = *spec->labels;
         watcher->fields = *spec->fields;
         *spec->labels = *spec->fields = (struct hfd_selector){0};
-        (void)snprintf(watcher->name_in_path, sizeof watcher->name_in_path, "%s", spec->name);
-        watcher->name = *watcher->name_in_path ? watcher->name_in_path
-                                               : hfd_selector_name(&watcher->fields);
+        watcher->name = n_name > 0 ? watcher->text + n_ns + 1 : hfd_selector_name(&watcher->fields);
         watcher->bookmarks = spec->bookmarks;
         watcher->in_process = spec->in_process;
         watcher->sink = *sink;

@@ -246,6 +246,16 @@ static int parse_requirements(struct hfd_selector *selector, const struct hfd_re
         }
 }
 
+/* Gives back the space for requirements that there are not: a watch keeps its selector for long. */
+static void fit(struct hfd_selector *selector) {
+        struct hfd_requirement *fitted = NULL;
+
+        if (selector->n > 0)
+                fitted = realloc(selector->requirements, selector->n * sizeof *fitted);
+        if (fitted)
+                selector->requirements = fitted;
+}
+
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason) {
         struct hfd_selector selector = {.fields = fields};
@@ -264,6 +274,7 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                 hfd_selector_done(&selector);
                 return r;
         }
+        fit(&selector);
         *ret_selector = selector;
         return 0;
 }

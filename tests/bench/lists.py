@@ -121,10 +121,13 @@ def watches(cluster, instance, n, n_connections, n_events=30):
     assert load.stdout.readline() == "open\n"
     time.sleep(1)
     open_kib = (resident_mib(instance.pid) - before) * 1024 / n
+    longest = 0
     for _ in range(n_events):
+        begin = time.monotonic()
         body = {"metadata": {"name": "stamped"}, "data": {"stamp": str(time.monotonic_ns())}}
         code, text = instance.request("PUT", f"{path}/stamped", body)
         assert code == 200, text
+        longest = max(longest, (time.monotonic() - begin) * 1000)
         time.sleep(0.2)
     time.sleep(3)
     busy_kib = (resident_mib(instance.pid) - before) * 1024 / n
@@ -132,7 +135,7 @@ def watches(cluster, instance, n, n_connections, n_events=30):
     result = json.loads(load.stdout.readline())
     load.wait()
     print(f"{n} watches over {n_connections} connections: {open_kib:.1f} KiB each when open, {busy_kib:.1f} after {n_events} events; "
-          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events)")
+          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events; the longest write itself {longest:.1f} ms)")
     assert result["events"] >= n * (n_events - 1), result
     return busy_kib, result["p99"]
 
@@ -151,7 +154,7 @@ def main():
         instance.send(signal.SIGTERM)
         instance.wait()
     failed = [text for bad, text in ((p99 > 100, f"small GET p99 {p99:.0f} ms > 100 ms"), (lost, f"{lost} terms lost"),
-                                     (kib > 8, f"{kib:.1f} KiB for a watch"), (event_p99 > 200, f"{event_p99:.0f} ms for an event"),
+                                     (kib > 4, f"{kib:.1f} KiB for a watch"), (event_p99 > 200, f"{event_p99:.0f} ms for an event"),
                                      (grown > 512, f"{grown:.0f} MiB more at the peak")) if bad]
     print("bounds:", "; ".join(failed) or "kept")
     return 1 if failed else 0

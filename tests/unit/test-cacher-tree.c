@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The persistent tree of objects: contents, order, snapshots, and the work of each operation. */
 #undef NDEBUG
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -166,11 +167,72 @@ static void test_work_grows_with_what_is_asked_for(void **state) {
         }
 }
 
+/* ---- memory ---- */
+
+static struct hfd_object *make_large(unsigned i, struct hf__buf **ret_stored) {
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", "configmaps");
+        char text[1400], path[32];
+
+        (void)snprintf(path, sizeof path, "default/object-%08u", i);
+        (void)snprintf(text, sizeof text,
+                       "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                       "\"object-%08u\"},\"data\":{\"text\":\"%01200u\"}}",
+                       i, i);
+        *ret_stored = hf__buf_copy(text, strlen(text));
+        return hfd_object_new(resource, path, i + 1, *ret_stored);
+}
+
+/* By malloc's own count, which is 0 in sanitizer builds. */
+static void test_an_object_costs_little_beside_its_bytes(void **state) {
+        enum { N = 10000 };
+        struct hfd_object_tree tree = {0};
+        size_t before = mallinfo2().uordblks, n_own = 0;
+
+        for (unsigned i = 0; i < N; i++) {
+                struct hf__buf *stored;
+                struct hfd_object *object = make_large(i, &stored), *old;
+                assert_non_null(object);
+                n_own += stored->n;
+                hf__buf_unref(stored);
+                assert_int_equal(hfd_object_tree_append(&tree, object, &old), 0);
+        }
+        size_t used = mallinfo2().uordblks - before;
+        if (used > 0)
+                assert_true(used <= n_own + N * (size_t)300);
+        hfd_object_tree_clear(&tree);
+}
+
+/* Frames are as large as the object, so it keeps them only while an event is delivered. */
+static void test_frames_are_kept_only_while_they_are_shared(void **state) {
+        struct hf__buf *stored, *first, *second;
+        struct hfd_object *object = make_large(1, &stored);
+
+        assert_non_null(object);
+        hf__buf_unref(stored);
+        first = hfd_object_frame(object, HF_EVENT_ADDED);
+        second = hfd_object_frame(object, HF_EVENT_ADDED);
+        assert_ptr_not_equal(first, second);
+        assert_int_equal(first->n, second->n);
+        hf__buf_unref(first);
+        hf__buf_unref(second);
+        hfd_object_share_frames(object);
+        first = hfd_object_frame(object, HF_EVENT_MODIFIED);
+        second = hfd_object_frame(object, HF_EVENT_MODIFIED);
+        assert_ptr_equal(first, second);
+        hfd_object_unshare_frames(object);
+        assert_null(object->frames);
+        hf__buf_unref(first);
+        hf__buf_unref(second);
+        hfd_object_unref(object);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_snapshot_keeps_its_state),
                 cmocka_unit_test(test_append_takes_any_order),
                 cmocka_unit_test(test_work_grows_with_what_is_asked_for),
+                cmocka_unit_test(test_an_object_costs_little_beside_its_bytes),
+                cmocka_unit_test(test_frames_are_kept_only_while_they_are_shared),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
