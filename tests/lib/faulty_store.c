@@ -3,6 +3,7 @@
 #include "faulty_store.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,10 +124,10 @@ static int watch(struct hfd_store *self, const char *begin, const char *end, uin
         store->handler = handler; /* must be set before the watch can call back */
         store->ctx = ctx;
         int r = store->inner->ops->watch(store->inner, begin, end, from, &own, store, ret_id);
+        call_hook(store, &store->on_next_watch);
         pthread_mutex_lock(&store->mu);
         store->watch_id = *ret_id;
         pthread_mutex_unlock(&store->mu);
-        call_hook(store, &store->on_next_watch);
         return r;
 }
 
@@ -146,10 +147,21 @@ static void watch_suspect(struct hfd_store *self, uint64_t id) {
         store->inner->ops->watch_suspect(store->inner, id);
 }
 
+void faulty_store_await_watch(struct faulty_store *store) {
+        pthread_mutex_lock(&store->mu);
+        while (store->watch_id == store->ended_id) {
+                pthread_mutex_unlock(&store->mu);
+                sched_yield();
+                pthread_mutex_lock(&store->mu);
+        }
+        pthread_mutex_unlock(&store->mu);
+}
+
 void faulty_store_end_watch(struct faulty_store *store, int error) {
+        faulty_store_await_watch(store);
         pthread_mutex_lock(&store->mu);
         store->end_error = error;
-        uint64_t id = store->watch_id;
+        uint64_t id = store->ended_id = store->watch_id;
         pthread_mutex_unlock(&store->mu);
         store->inner->ops->watch_cancel(store->inner, id);
 }

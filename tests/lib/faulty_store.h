@@ -33,6 +33,7 @@ struct faulty_store {
         int n_gets, n_lists, n_revisions; /* counts of requests; gets of objects only */
         int end_error;                    /* the error that the watch ends with; 0 = the true one */
         uint64_t watch_id;
+        uint64_t ended_id; /* the watch that faulty_store_end_watch has ended last */
         const struct hfd_watch_handler *handler; /* of the watch */
         void *ctx;
 };
@@ -40,7 +41,9 @@ struct faulty_store {
 void faulty_store_init(struct faulty_store *store, const struct hf_host *host);
 void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
-/* Ends the watch with this error. */
+/* Waits until a watch is open and its hook has run. The cache may be full before that. */
+void faulty_store_await_watch(struct faulty_store *store);
+/* Ends the watch with this error, when it is open. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
 /* The watch gets no events when it is opened anew either, as on a store whose every member hangs.
  */

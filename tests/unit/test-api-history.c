@@ -178,6 +178,7 @@ static void test_a_history_is_replaced_while_the_cache_is_filled(void **state) {
         seen[0] = faulty_api_fixture_watch(f);
         for (int amid_watch = 0; amid_watch < 2; amid_watch++) {
                 client_watch_await(seen[amid_watch], 1);
+                faulty_store_await_watch(&f->store);
                 pthread_mutex_lock(&f->store.mu);
                 f->store.hook_ctx = f->cacher;
                 *(amid_watch ? &f->store.on_next_watch : &f->store.on_next_list) = replace_history;

@@ -171,18 +171,47 @@ static bool may_retry(const struct hfd_listing *listing, int error) {
                error != HF_E_CANCELED;
 }
 
-/* Counts the page, and sets the start of the next one. */
-static void count_page(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
-        listing->n_keys += reply->n_kvs;
-        for (size_t i = 0; i < reply->n_kvs; i++)
-                listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
+/* Writes the directory of a key, "/registry/configmaps/default/". */
+static void key_directory(const char *key, char directory[HFD_KEY_MAX]) {
+        const char *slash = strrchr(key, '/');
+
+        (void)snprintf(directory, HFD_KEY_MAX, "%.*s", slash ? (int)(slash + 1 - key) : 0, key);
+}
+
+/*
+ * Chooses the range of the next page, after the last key of this one. If the page lies within one
+ * directory (a namespace), the next one reads the rest of this directory only, so that etcd does
+ * not count all that follows it. After the rest of a directory, the range is unlimited again.
+ * Returns whether anything may follow.
+ */
+static bool next_range(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
+        char first[HFD_KEY_MAX], last[HFD_KEY_MAX];
+
+        if (*listing->directory && !reply->more) {
+                if (hfd_key_prefix_end(listing->start, listing->directory) != 0)
+                        return false; /* impossible: a key fits, so its directory does */
+                *listing->directory = 0;
+                return true;
+        }
+        if (!reply->more || !reply->n_kvs)
+                return false;
+        key_directory(reply->kvs[0].key, first);
+        key_directory(reply->kvs[reply->n_kvs - 1].key, last);
+        (void)snprintf(listing->directory, sizeof listing->directory, "%s",
+                       strcmp(first, last) == 0 ? last : "");
         /*
          * The next page starts at the lowest possible key after the last one: no key contains a
          * byte below 0x01.
          */
-        if (reply->more && reply->n_kvs)
-                (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
-                               reply->kvs[reply->n_kvs - 1].key);
+        (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
+                       reply->kvs[reply->n_kvs - 1].key);
+        return true;
+}
+
+static void count_page(struct hfd_listing *listing, const struct hfd_store_reply *reply) {
+        listing->n_keys += reply->n_kvs;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                listing->n_bytes += reply->kvs[i].value ? reply->kvs[i].value->n : 0;
 }
 
 /* Passes the page to the timer thread. Requests the next one, unless two wait to be built. */
@@ -223,7 +252,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
                 listing->revision = reply->revision;
         count_page(listing, reply);
         hfd_reflector_progress(listing->cacher, listing->n_keys);
-        queue_page(listing, page, reply->more && reply->n_kvs);
+        queue_page(listing, page, next_range(listing, reply));
 }
 
 static void request_page(struct hfd_listing *listing) {
@@ -231,9 +260,10 @@ static void request_page(struct hfd_listing *listing) {
         char prefix[sizeof cacher->prefix + 1];
 
         (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
-        int r = hfd_store_request_list(cacher, prefix, *listing->start ? listing->start : NULL,
-                                       listing->revision, next_limit(listing),
-                                       hfd_cacher_now(cacher) + LIST_DEADLINE, on_page, listing);
+        int r = hfd_store_request_list(cacher, *listing->directory ? listing->directory : prefix,
+                                       *listing->start ? listing->start : NULL, listing->revision,
+                                       next_limit(listing), hfd_cacher_now(cacher) + LIST_DEADLINE,
+                                       on_page, listing);
         if (r != 0)
                 end_requests(listing, r, NULL);
 }

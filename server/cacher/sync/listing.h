@@ -30,10 +30,11 @@ struct hfd_listing {
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
 
         /* of the thread that requests a page, or runs the callback of the request */
-        uint64_t revision;       /* of the first page; 0 = no page has arrived */
-        size_t n_keys, n_bytes;  /* on the pages so far; n_bytes: of their values */
-        unsigned n_retries;      /* pages that were requested again */
-        char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
+        uint64_t revision;           /* of the first page; 0 = no page has arrived */
+        size_t n_keys, n_bytes;      /* on the pages so far; n_bytes: of their values */
+        unsigned n_retries;          /* pages that were requested again */
+        char start[HFD_KEY_MAX];     /* the next page starts at this key; "" = the first page */
+        char directory[HFD_KEY_MAX]; /* the next page ends with this prefix; "" = no limit */
 
         /* guarded by the cacher's lock */
         struct hfd_listing_page *first; /* owned; waits to be built, as does its `next` */
