@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +34,29 @@ struct scan {
 
 static bool is_number_char(char c) { return (c >= '0' && c <= '9') || (c && strchr("+-.eE", c)); }
 
-/* Finds the next number outside of strings. The text is valid JSON, so the words true, false and
+/* Moves from the quote that begins a string to the one that ends it. */
+static void skip_string(struct scan *s) {
+        const char *begin = s->data + s->at + 1, *end = s->data + s->n, *quote = begin;
+
+        while ((quote = memchr(quote, '"', (size_t)(end - quote))) != NULL) {
+                size_t n_backslashes = 0;
+                while (quote - n_backslashes > begin &&
+                       quote[-(ptrdiff_t)n_backslashes - 1] == '\\')
+                        n_backslashes++;
+                if (n_backslashes % 2 == 0)
+                        break;
+                quote++;
+        }
+        s->at = quote ? (size_t)(quote - s->data) : s->n;
+}
+
+/* Finds the next number outside of strings. cJSON has parsed the text, so the words true, false and
  * null are all that might be mistaken for one, and they contain no digit or sign. */
 static bool find_number(struct scan *s, size_t *ret_begin) {
         for (; s->at < s->n; s->at++) {
                 char c = s->data[s->at];
                 if (c == '"') {
-                        for (s->at++; s->at < s->n && s->data[s->at] != '"'; s->at++)
-                                s->at += s->data[s->at] == '\\';
+                        skip_string(s);
                 } else if (c == '-' || (c >= '0' && c <= '9')) {
                         *ret_begin = s->at;
                         while (s->at < s->n && is_number_char(s->data[s->at]))
@@ -49,6 +65,48 @@ static bool find_number(struct scan *s, size_t *ret_begin) {
                 }
         }
         return false;
+}
+
+static const char *skip_digits(const char *at, const char *end) {
+        while (at < end && *at >= '0' && *at <= '9')
+                at++;
+        return at;
+}
+
+/* RFC 8259 6: -?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)? */
+static bool is_valid_number(const char *at, const char *end) {
+        const char *digits;
+
+        at += *at == '-';
+        digits = at;
+        at = skip_digits(at, end);
+        if (at == digits || (*digits == '0' && at - digits > 1))
+                return false;
+        if (at < end && *at == '.') {
+                digits = ++at;
+                at = skip_digits(at, end);
+                if (at == digits)
+                        return false;
+        }
+        if (at < end && (*at == 'e' || *at == 'E')) {
+                at++;
+                at += at < end && (*at == '+' || *at == '-');
+                digits = at;
+                at = skip_digits(at, end);
+                if (at == digits)
+                        return false;
+        }
+        return at == end;
+}
+
+size_t hf__json_number_find_invalid(const char *data, size_t n) {
+        struct scan scan = {.data = data, .n = n};
+        size_t begin;
+
+        while (find_number(&scan, &begin))
+                if (!is_valid_number(data + begin, data + scan.at))
+                        return begin;
+        return n;
 }
 
 static bool is_large(const cJSON *c) { return cJSON_IsNumber(c) && fabs(c->valuedouble) >= 0x1p53; }

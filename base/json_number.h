@@ -13,6 +13,10 @@ struct hf__json;
  */
 int hf__json_number_complete(struct hf__json *root, const char *data, size_t n, size_t *ret_offset);
 
+/* The offset of the first number that RFC 8259 does not allow, such as 01, 1. or -.5, which cJSON
+ * accepts; n = there is none. Call it with text that cJSON has parsed. */
+size_t hf__json_number_find_invalid(const char *data, size_t n);
+
 /* cJSON stops within a number that is longer than its buffer. If it stopped at `at` for that
  * reason, returns the offset of the number, otherwise n. */
 size_t hf__json_number_too_long(const char *data, size_t n, size_t at);

@@ -77,6 +77,29 @@ static void test_invalid_text_is_refused(void **state) {
         hf__json_free(fine);
 }
 
+/* cJSON accepts what strtod accepts. */
+static void test_numbers_have_the_grammar_of_json(void **state) {
+        static const char *const bad[] =
+                {"[01]",      "[-01]", "[00]", "[1.]", "[-.5]", "[1.e5]", "[0.5, \"a\\\"1\", 007]",
+                 "{\"a\":-}", "[1e]",  "[1e+]"};
+        static const char *const good[] = {"[0]",
+                                           "[-0]",
+                                           "[0.5]",
+                                           "[1e5]",
+                                           "[1.25E-3]",
+                                           "[10]",
+                                           "[\"01\", \"\\\\\", 1]",
+                                           "{\"01\":1e+2}"};
+        struct hf__json *json;
+
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                assert_int_equal(hf__json_parse(bad[i], strlen(bad[i]), &json, NULL), HF_E_INVALID);
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+                assert_int_equal(hf__json_parse(good[i], strlen(good[i]), &json, NULL), 0);
+                hf__json_free(json);
+        }
+}
+
 static void test_whole_numbers_are_exact_up_to_64_bits(void **state) {
         static const char *const texts[] = {
                 "[9007199254740991,9007199254740992,9007199254740993,-9007199254740993]",
@@ -369,6 +392,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values_survive_the_round_trip),
                 cmocka_unit_test(test_invalid_text_is_refused),
+                cmocka_unit_test(test_numbers_have_the_grammar_of_json),
                 cmocka_unit_test(test_whole_numbers_are_exact_up_to_64_bits),
                 cmocka_unit_test(test_numbers_that_no_type_holds_are_refused),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
