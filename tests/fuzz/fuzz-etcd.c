@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "server/storage/grpc/prefix.h"
 #include "server/storage/etcd/parse.h"
+#include "server/storage/grpc/prefix.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -14,7 +14,8 @@ SOMEBODY = 54321
 
 @pytest.fixture(name="directory")
 def _directory():
-    path = tempfile.mkdtemp(prefix="holdfast-process-")
+    # Not below the directory of the test run, which only its own user may enter.
+    path = tempfile.mkdtemp(prefix="holdfast-process-", dir="/tmp")
     os.chown(path, SOMEBODY, SOMEBODY)
     yield path
     shutil.rmtree(path)

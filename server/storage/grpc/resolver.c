@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/thread.h"
 
@@ -20,8 +21,11 @@ static int look_up(const struct hfd_grpc_endpoint *endpoint, int flags,
         const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                        .ai_socktype = SOCK_STREAM,
                                        .ai_flags = flags | AI_NUMERICSERV};
+        /* RFC 6761 6.3: localhost is the loopback address, also on a machine whose files and name
+         * servers do not know it. Without a host, getaddrinfo returns just that. */
+        bool local = strcasecmp(endpoint->host, "localhost") == 0;
 
-        return getaddrinfo(endpoint->host, endpoint->port, &hints, ret_addresses);
+        return getaddrinfo(local ? NULL : endpoint->host, endpoint->port, &hints, ret_addresses);
 }
 
 int hfd_grpc_resolve_numeric(const struct hfd_grpc_endpoint *endpoint,

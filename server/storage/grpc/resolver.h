@@ -23,8 +23,8 @@ struct hfd_grpc_resolver {
         struct hfd_grpc_resolver *next;
 };
 
-/* Reads a numeric address at once. 0 or HF_E_NOT_FOUND: the host is a name. The caller frees
- * *ret_addresses by freeaddrinfo. */
+/* Reads a numeric address, or localhost, at once. 0 or HF_E_NOT_FOUND: the host is a name. The
+ * caller frees *ret_addresses by freeaddrinfo. */
 int hfd_grpc_resolve_numeric(const struct hfd_grpc_endpoint *endpoint,
                              struct addrinfo **ret_addresses);
 /* Starts a look-up for the connection. 0 or -errno. */
