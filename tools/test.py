@@ -45,6 +45,11 @@ SANITIZED = {
 VALGRIND = "valgrind --fair-sched=try --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
 
+def is_about_symbols(report):
+    """Whether a sanitizer says no more than that llvm-symbolizer is not installed."""
+    return all("external symbolizer" in line for line in report.splitlines())
+
+
 class Children:
     """The running processes. Each leads its own process group, so that nothing survives an interrupted run."""
 
@@ -200,7 +205,7 @@ class Run:
     def close(self, name, status, passed, failed, skipped, log, reports):
         """Counts as a failure too: a failed command without a failed test, no test at all, a report of a sanitizer."""
         text = log.read_text(errors="replace")
-        found = sorted(reports.iterdir())
+        found = sorted(path for path in reports.iterdir() if not is_about_symbols(path.read_text(errors="replace")))
         for report in found:
             text += f"\n==== {report.name}\n" + report.read_text(errors="replace")
         if failed == 0 and (status != 0 or found or passed == 0):
