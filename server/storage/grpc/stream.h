@@ -5,9 +5,9 @@
  *
  * The user embeds struct hfd_grpc_stream in a struct of its own and starts it on a channel
  * (channel.h). The channel owns it from then on. It calls on_message for each message of a stream,
- * and on_done once, last. All of these run on the channel's thread and must not block. The memory
- * is the user's again in on_done, where it may be freed or started again; with on_release it is the
- * user's from on_release on.
+ * and on_done once, last. All of these run on the channel's thread and must not block. Without
+ * on_release, the user owns the memory again in on_done, where it may be freed or started again.
+ * With on_release, the user owns it again in on_release, which is called after on_done.
  *
  * Outcomes:
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).
@@ -53,7 +53,7 @@ struct hfd_grpc_request {
         struct hf__buf *body; /* the first message, prefix included; borrowed until on_done */
         size_t endpoint;      /* index */
         unsigned lane;        /* calls of different lanes share no connection */
-        hf_nsec deadline;     /* boot time, for the whole call; NEVER for streams only */
+        hf_nsec deadline;     /* boot time, for the whole call; NEVER: streams only */
         hf_nsec head_timeout; /* from the start to the response's header block; 0 = none */
         size_t max_message;
         /*
@@ -107,12 +107,12 @@ struct hfd_grpc_stream {
 /* Initializes a stream that is about to be started. */
 void hfd_grpc_stream_init(struct hfd_grpc_stream *stream, const struct hfd_grpc_request *request,
                           hf_nsec now);
-/* Takes a piece of the response's body. 0, or the outcome with which the stream must end. */
-int hfd_grpc_stream_take_data(struct hfd_grpc_stream *stream, const char *data, size_t n);
-/* Takes a header or a trailer. */
-void hfd_grpc_stream_take_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
-                                 const char *value, size_t n_value);
-/* When the stream must be looked at next; HF_NSEC_NEVER = its time does not matter. */
+/* Handles a piece of the response's body. 0, or the outcome with which the stream must end. */
+int hfd_grpc_stream_add_data(struct hfd_grpc_stream *stream, const char *data, size_t n);
+/* Handles a header or a trailer. */
+void hfd_grpc_stream_add_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
+                                const char *value, size_t n_value);
+/* When the stream's timer must run next; HF_NSEC_NEVER = not at all. */
 hf_nsec hfd_grpc_stream_due(const struct hfd_grpc_stream *stream);
 /* Calls on_done. The stream belongs to no connection any more, and its timer is not queued. Without
  * on_release it must not be used afterwards. */
