@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Accounts of the responses that clients have not read yet, one account for each user. A request
- * leaves its lane (inflight.h) once its response is queued, so a slow reader does not delay other
- * requests. The response is charged to its user's account instead.
+ * leaves its lane (inflight.h) when its client does not read the response at once, so a slow
+ * reader does not delay other requests. The response is charged to its user's account instead.
  *
  * Lists are refused when an account is full, because a list may be large. Everything else is
  * admitted up to twice the limits, so that a user with large lists can still get an object and
