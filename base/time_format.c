@@ -234,11 +234,11 @@ static int parse_duration_term(const char **p, hf_nsec *ret_term) {
                         fraction = longer;
                         scale *= 10;
                 }
-        hf_nsec unit = has_digits ? read_unit(p) : 0;
-        if (unit == 0 || __builtin_mul_overflow(whole, unit, &whole))
+        hf_nsec whole_nsec, unit = has_digits ? read_unit(p) : 0;
+        if (unit == 0 || __builtin_mul_overflow(whole, unit, &whole_nsec))
                 return -EINVAL;
         hf_nsec fraction_nsec = (hf_nsec)((double)fraction * ((double)unit / scale));
-        if (__builtin_add_overflow(whole, fraction_nsec, ret_term))
+        if (__builtin_add_overflow(whole_nsec, fraction_nsec, ret_term))
                 return -EINVAL;
         return 0;
 }

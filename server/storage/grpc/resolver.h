@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Looks up a host name on a thread of its own, because getaddrinfo blocks. Private to
+ * Looks up a host name on a separate thread, because getaddrinfo blocks. Private to
  * server/storage/grpc.
  */
 #include <netdb.h>

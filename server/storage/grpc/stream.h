@@ -3,7 +3,7 @@
 /*
  * A gRPC call: a unary one, or one in which both sides send messages until one of them ends it.
  *
- * The user embeds struct hfd_grpc_stream in a struct of its own and starts it on a channel
+ * The user embeds struct hfd_grpc_stream in another struct and starts it on a channel
  * (channel.h). The channel owns it from then on. It calls on_message for each message of a stream,
  * and on_done once, last. All of these run on the channel's thread and must not block. Without
  * on_release, the user owns the memory again in on_done, where it may be freed or started again.
@@ -15,10 +15,10 @@
  *   was not written to its end, or the peer says that it has refused the stream.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused. Nothing was written.
  * - HF_E_TIMEOUT: the deadline has passed or the connection broke after the request was written.
- *   Nobody knows whether it was executed.
+ *   It is unknown whether it was executed.
  * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
- * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. Nobody knows
+ * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. It is unknown
  *   whether it was executed.
  */
 #include <stdbool.h>

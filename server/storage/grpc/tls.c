@@ -2,7 +2,7 @@
 /*
  * TLS of the client's side.
  *
- * With TLS 1.3 our side has finished the handshake before the peer has looked at our certificate.
+ * With TLS 1.3 our side has finished the handshake before the peer has checked our certificate.
  * So the peer's refusal arrives as an alert at the first read, and read errors are checked for
  * it, too.
  *
