@@ -81,7 +81,7 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 /* ---- the end of a request ---- */
 
 /*
- * Called on the request's worker: the request is answered, but the client has not read the answer
+ * Called on the request's worker: the response has begun, but the client has not read all of it
  * at once. From here on it occupies memory, but no place that another request needs.
  */
 static void on_unsent(void *ctx, size_t n_bytes) {

@@ -46,7 +46,7 @@ bool hfd_inflight_admit(struct hfd_inflight *inflight, bool wait, struct hfd_inf
 /* Enters a lane. False: the lane is full. A request may enter one lane at most. */
 bool hfd_inflight_enter_lane(struct hfd_inflight *inflight, enum hfd_lane lane,
                              struct hfd_inflight_place *place);
-/* Leaves the lane: the request is answered. A shutdown still waits for it. Harmless if place is
+/* Leaves the lane: the response has begun. A shutdown still waits for its end. Harmless if place is
  * empty. */
 void hfd_inflight_leave_lane(struct hfd_inflight *inflight, struct hfd_inflight_place *place);
 /* Leaves the lane, and no longer makes a shutdown wait. Harmless if place is empty. */

@@ -29,7 +29,7 @@ struct hfd_request_context {
         struct hfd_inflight_place place;
         bool is_admin;                  /* the user, after impersonation, may do everything */
         atomic_bool finished;           /* the response was sent, or the client has left */
-        struct hfd_unsent_entry unsent; /* charged once the client does not read its answer */
+        struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };
