@@ -4,15 +4,15 @@
  * Finds the children of a JSON container by a text, without walking the container each time:
  *
  *      of an object                     by their keys
- *      of an array                      by the strings that they are
+ *      of an array                      by the strings themselves
  *      of an array of objects           by the string that each has under one key
  *
  * Building takes time proportional to n log n, and a search to log n. So a search for each child of
  * another container does not take time proportional to the product of the two sizes.
  *
- * The index contains the children that existed when it was built, and borrows their texts: until
- * done, the caller must not free these texts. A child may be moved, and others may be added.
- * Thread: owner only.
+ * The index contains the children that existed when it was built, and borrows their texts: the
+ * caller must not free these before hf__json_index_done. A child may be moved, and others may be
+ * added. Thread: owner only.
  */
 #include <stddef.h>
 
@@ -35,8 +35,8 @@ struct hf__json_index {
 
 /*
  * Builds the index of container, which may be NULL or a scalar: then it is empty. key: where the
- * elements of an array have their text; NULL = they are the texts. 0 or -ENOMEM. The caller calls
- * done, also after a failure.
+ * elements of an array have their text; NULL = the elements themselves are strings. 0 or -ENOMEM.
+ * The caller calls done, also after a failure.
  */
 int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
                         const char *key);

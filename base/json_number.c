@@ -50,8 +50,8 @@ static void skip_string(struct scan *s) {
         s->at = quote ? (size_t)(quote - s->data) : s->n;
 }
 
-/* Finds the next number outside of strings. cJSON has parsed the text, so the words true, false and
- * null are all that might be mistaken for one, and they contain no digit or sign. */
+/* Finds the next number outside of strings. cJSON has parsed the text, so besides numbers there
+ * are only the words true, false and null, which contain no digit or sign. */
 static bool find_number(struct scan *s, size_t *ret_begin) {
         for (; s->at < s->n; s->at++) {
                 char c = s->data[s->at];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * SHA-256 (FIPS 180-4) of a block of memory. It identifies contents; no secret is hashed with it.
- * Pure. Thread: any.
+ * SHA-256 (FIPS 180-4) of n bytes. It identifies contents and is not meant to hide them: the hash
+ * of a Secret's manifest lets a reader test guesses. Pure. Thread: any.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -16,8 +16,8 @@
 #define HF__SIZED_CONFIG_MIN(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 /*
- * Copies the config at `from` into the n bytes at `to` and sets its size to n. 0, or -EINVAL: the
- * size is less than `min_size` (perhaps the caller forgot to set it), or a member that this library
- * does not know is not 0.
+ * Copies the config at `from` into the n bytes at `to` and sets the copy's `size` to n. Returns 0,
+ * or -EINVAL: the caller's `size` is less than `min_size` (perhaps the caller forgot to set it), or
+ * a member that this library does not know is not 0.
  */
 int hf__sized_config_copy(void *to, size_t n, size_t min_size, const void *from);

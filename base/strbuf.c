@@ -158,9 +158,9 @@ void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value) {
         hf__strbuf_add(s, text, hf__u64_text(value, text));
 }
 
-/* Appends the JSON escape of one byte. is_character: c is an ASCII character. Otherwise it is a
+/* Appends the JSON escape of one byte. is_ascii: c is an ASCII character. Otherwise it is a
  * byte that is not valid UTF-8, and the replacement character is appended. */
-static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_character) {
+static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_ascii) {
         static const char hex[] = "0123456789abcdef";
         char escape[6] = {'\\', (char)c};
         size_t n = 2;
@@ -175,8 +175,8 @@ static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_character)
         case '\f': escape[1] = 'f'; break;
         default:
                 n = sizeof escape;
-                memcpy(escape, is_character ? "\\u0000" : "\\ufffd", n);
-                if (is_character) {
+                memcpy(escape, is_ascii ? "\\u0000" : "\\ufffd", n);
+                if (is_ascii) {
                         escape[4] = hex[c >> 4];
                         escape[5] = hex[c & 15];
                 }
@@ -190,7 +190,8 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
         assert(text || n == 0);
         hf__strbuf_putc(s, '"');
         /* Bytes that need no escape are appended in runs. That is faster than one by one. Nothing
-         * here checks s->error, because after an error the appends do nothing. */
+         * here checks s->error, because after an error the appends do nothing. JSON allows 0x7f
+         * (DEL) unescaped, but it is a control character, and this text is printed on terminals. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);

@@ -2,9 +2,9 @@
 /*
  * Formats and parses times and durations.
  *
- * The text must be byte for byte what Go's standard library prints, because other clients of the
- * API compare it. It must not depend on the process's locale or time zone, so neither strftime nor
- * strtod is used.
+ * Times must have exactly the layouts of Kubernetes' Time and MicroTime, because clients compare
+ * them as text. Durations look like Go's, except that a negative one is "0s". Nothing may depend on
+ * the process's locale or time zone, so neither strftime nor strtod is used.
  */
 #include "base/time_format.h"
 
@@ -17,7 +17,8 @@
 /*
  * Days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so that
  * the leap day is the last day of its year. An era is the 400 years after which the calendar
- * repeats.
+ * repeats. From March on, every five months have 153 days. 719468 is the number of days from
+ * 0000-03-01 to 1970-01-01.
  */
 static int64_t days_from_date(int64_t year, int month, int day) {
         year -= month <= 2;
@@ -204,15 +205,15 @@ static hf_nsec read_unit(const char **p) {
         return 0;
 }
 
-#define MAX_FRACTION_SCALE INT64_C(100000000000000)
-
 /*
- * Parses one term of a duration, for example "1.5h". The whole part is exact; the fraction is
- * rounded down to nanoseconds, as Go does.
+ * Parses one term of a duration, for example "1.5h". The whole part is exact. The fraction is
+ * computed in double and then rounded down to nanoseconds, exactly as Go does it, because another
+ * precision can give another last nanosecond.
  */
 static int parse_duration_term(const char **p, hf_nsec *ret_term) {
-        int64_t whole = 0, fraction = 0, scale = 1;
-        bool has_digits = false;
+        int64_t whole = 0, fraction = 0;
+        double scale = 1; /* the fraction is fraction / scale */
+        bool has_digits = false, is_full = false;
 
         for (; is_digit(**p); (*p)++) {
                 has_digits = true;
@@ -223,18 +224,21 @@ static int parse_duration_term(const char **p, hf_nsec *ret_term) {
         if (skip_char(p, '.'))
                 for (; is_digit(**p); (*p)++) {
                         has_digits = true;
-                        /* Ignore further digits: with every unit they are worth less than a
-                         * nanosecond. */
-                        if (scale == MAX_FRACTION_SCALE)
+                        /* Ignore the digits that do not fit: even in hours they are worth less
+                         * than a nanosecond. */
+                        int64_t longer;
+                        is_full = is_full || __builtin_mul_overflow(fraction, 10, &longer) ||
+                                  __builtin_add_overflow(longer, **p - '0', &longer);
+                        if (is_full)
                                 continue;
-                        fraction = fraction * 10 + (**p - '0');
+                        fraction = longer;
                         scale *= 10;
                 }
-        hf_nsec value = has_digits ? read_unit(p) : 0;
-        if (value == 0 || __builtin_mul_overflow(whole, value, &whole))
+        hf_nsec whole_nsec, unit = has_digits ? read_unit(p) : 0;
+        if (unit == 0 || __builtin_mul_overflow(whole, unit, &whole_nsec))
                 return -EINVAL;
-        hf_nsec part = (hf_nsec)((long double)fraction * ((long double)value / (long double)scale));
-        if (__builtin_add_overflow(whole, part, ret_term))
+        hf_nsec fraction_nsec = (hf_nsec)((double)fraction * ((double)unit / scale));
+        if (__builtin_add_overflow(whole_nsec, fraction_nsec, ret_term))
                 return -EINVAL;
         return 0;
 }

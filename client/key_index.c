@@ -29,7 +29,8 @@ static int compare_keys(const char *key, const struct hf__key_node *node) {
         return strcmp(key, node->item->key);
 }
 
-/* Whoever chooses the keys must not be able to choose priorities: the address is not known. */
+/* Clients that choose the keys must not be able to choose priorities, or they could make the tree
+ * deep. So the hash also covers the address of the node, which they do not know. */
 static uint32_t priority_of(const struct hf__key_node *node, const char *key) {
         uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
 

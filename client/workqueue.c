@@ -59,8 +59,8 @@ struct hf_workqueue {
         pthread_cond_t cond; /* signals the workers */
         /* guarded by mu */
         struct hf__key_index entries; /* owns the entries */
-        struct entry *head, **tail;   /* the line, oldest first */
-        size_t depth;                 /* number of entries in the line */
+        struct entry *head, **tail;   /* the ready list, oldest first */
+        size_t depth;                 /* number of entries in the ready list */
         struct entry *in_progress;    /* entries that workers have, newest first */
         struct hf__timer_heap delayed;
         bool draining, dropped;

@@ -61,19 +61,20 @@ static int fail_writable(const struct walk *w, const char *at, const struct stat
 }
 
 /* may_be_sticky: others may write if the sticky bit keeps them from replacing the entries. */
-static int check(const struct walk *w, const char *at, const struct stat *st, bool may_be_sticky) {
+static int check_entry(const struct walk *w, const char *at, const struct stat *st,
+                       bool may_be_sticky) {
         bool writable = (st->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 
         if (st->st_uid != 0 && st->st_uid != geteuid())
                 return fail_owner(w, at, st);
-        /* The mode of a link says nothing: only its owner can replace it. */
+        /* The mode of a symbolic link has no meaning: the directory decides who can replace it. */
         if (writable && !S_ISLNK(st->st_mode) && !(may_be_sticky && (st->st_mode & S_ISVTX)))
                 return fail_writable(w, at, st);
         return 0;
 }
 
 /* Replaces the current descriptor, and sets its path. */
-static void enter(struct walk *w, int fd, const char *at) {
+static void set_current(struct walk *w, int fd, const char *at) {
         if (w->fd >= 0)
                 (void)close(w->fd);
         w->fd = fd;
@@ -86,12 +87,12 @@ static int enter_root(struct walk *w) {
 
         if (fd < 0)
                 return fail_walk(w, errno);
-        enter(w, fd, "/");
-        return fstat(fd, &st) == 0 ? check(w, "/", &st, true) : fail_walk(w, errno);
+        set_current(w, fd, "/");
+        return fstat(fd, &st) == 0 ? check_entry(w, "/", &st, true) : fail_walk(w, errno);
 }
 
-/* Takes the next component from the rest. False: none remains. */
-static bool take_component(struct walk *w, char name[NAME_MAX + 1], int *ret_error) {
+/* Removes the next component from the rest. False: none remains, or *ret_error is set. */
+static bool next_component(struct walk *w, char name[NAME_MAX + 1], int *ret_error) {
         size_t begin = strspn(w->rest, "/");
         size_t n = strcspn(w->rest + begin, "/");
 
@@ -107,7 +108,7 @@ static bool take_component(struct walk *w, char name[NAME_MAX + 1], int *ret_err
 static bool is_last(const struct walk *w) { return w->rest[strspn(w->rest, "/")] == '\0'; }
 
 /* Sets path to the path of the entry `name` of the current directory. */
-static int join(const struct walk *w, const char *name, char path[PATH_MAX]) {
+static int join_path(const struct walk *w, const char *name, char path[PATH_MAX]) {
         const char *slash = strcmp(w->at, "/") == 0 ? "" : "/";
         int n = snprintf(path, PATH_MAX, "%s%s%s", w->at, slash, name);
 
@@ -124,7 +125,7 @@ static int enter_parent(struct walk *w) {
         memcpy(parent, w->at, sizeof parent);
         slash = strrchr(parent, '/');
         slash[slash == parent ? 1 : 0] = '\0';
-        enter(w, fd, parent);
+        set_current(w, fd, parent);
         return 0;
 }
 
@@ -147,16 +148,16 @@ static int follow_link(struct walk *w, int fd) {
         return target[0] == '/' ? enter_root(w) : 0;
 }
 
-/* Opens the file that the path names. Between the look at it and this open only a trusted user can
- * replace it, and what is opened now is checked again. */
+/* Opens the file that the path names. Between the check of the entry and this open only a trusted
+ * user can replace it, and the opened file is checked again. */
 static int enter_file(struct walk *w, const char *name, const char *at) {
         struct stat st;
         int fd = openat(w->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
         if (fd < 0)
                 return fail_walk(w, errno);
-        enter(w, fd, at);
-        return fstat(fd, &st) == 0 ? check(w, at, &st, false) : fail_walk(w, errno);
+        set_current(w, fd, at);
+        return fstat(fd, &st) == 0 ? check_entry(w, at, &st, false) : fail_walk(w, errno);
 }
 
 /* Opens the entry `name` without following it. Makes a missing directory if the caller wants it. */
@@ -172,7 +173,7 @@ static int open_entry(const struct walk *w, const char *name) {
         return openat(w->fd, name, flags);
 }
 
-static int step(struct walk *w, const char *name) {
+static int enter_entry(struct walk *w, const char *name) {
         char at[PATH_MAX];
         struct stat st;
 
@@ -180,19 +181,19 @@ static int step(struct walk *w, const char *name) {
                 return 0;
         if (strcmp(name, "..") == 0)
                 return enter_parent(w);
-        int r = join(w, name, at);
+        int r = join_path(w, name, at);
         if (r != 0)
                 return r;
         int fd = open_entry(w, name);
         if (fd < 0)
                 return fail_walk(w, errno);
-        r = fstat(fd, &st) == 0 ? check(w, at, &st, true) : fail_walk(w, errno);
+        r = fstat(fd, &st) == 0 ? check_entry(w, at, &st, true) : fail_walk(w, errno);
         if (r == 0 && S_ISLNK(st.st_mode)) {
                 r = follow_link(w, fd);
         } else if (r == 0 && w->kind == HFD_TRUSTED_FILE && is_last(w)) {
                 r = enter_file(w, name, at);
         } else if (r == 0) {
-                enter(w, fd, at);
+                set_current(w, fd, at);
                 return 0;
         }
         (void)close(fd);
@@ -200,7 +201,7 @@ static int step(struct walk *w, const char *name) {
 }
 
 /* A relative path begins in the working directory, whose parents are checked too. */
-static int begin(struct walk *w) {
+static int begin_walk(struct walk *w) {
         char directory[PATH_MAX] = "";
 
         if (w->path[0] == '\0')
@@ -213,7 +214,8 @@ static int begin(struct walk *w) {
         return enter_root(w);
 }
 
-/* Checks a directory that the path names: the sticky bit does not keep others from adding files. */
+/* Checks the directory that the path names. There the sticky bit is not enough, because it does not
+ * keep others from adding files. */
 static int check_end(const struct walk *w) {
         struct stat st;
 
@@ -221,7 +223,7 @@ static int check_end(const struct walk *w) {
                 return 0;
         if (fstat(w->fd, &st) != 0)
                 return fail_walk(w, errno);
-        return S_ISDIR(st.st_mode) ? check(w, w->at, &st, false) : fail_walk(w, ENOTDIR);
+        return S_ISDIR(st.st_mode) ? check_entry(w, w->at, &st, false) : fail_walk(w, ENOTDIR);
 }
 
 int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
@@ -231,9 +233,9 @@ int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
         int error = 0;
 
         assert(path && ret_fd);
-        int r = begin(&w);
-        while (r == 0 && take_component(&w, name, &error))
-                r = step(&w, name);
+        int r = begin_walk(&w);
+        while (r == 0 && next_component(&w, name, &error))
+                r = enter_entry(&w, name);
         if (r == 0 && error != 0)
                 r = fail_walk(&w, error);
         if (r == 0)

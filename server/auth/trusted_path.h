@@ -3,9 +3,9 @@
 /*
  * Opens files and directories that only root and the user of this process can change.
  *
- * A path is trusted if root or the effective user owns the file, every directory on the way to it
- * and every symbolic link on that way, and if nobody else may write to any of them. Other users may
- * write to a directory on the way only if it has the sticky bit (/tmp): there they cannot replace
+ * A path is trusted if root or the effective user owns the file, every directory above it
+ * and every symbolic link on the path, and if nobody else may write to any of them. Other users may
+ * write to a directory above it only if it has the sticky bit (/tmp): there they cannot replace
  * what they do not own. They may never write to the file or directory that the path names. The
  * permissions for the group count as those of others, as they also limit access control lists.
  *

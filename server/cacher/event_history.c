@@ -8,7 +8,7 @@
  * with a kept state. They are counted for the newest state.
  *
  * Dropping the oldest change raises the floor to its revision. The changes of one revision may then
- * be dropped one by one: none of them is needed any more, because no watch from a revision below
+ * be dropped one by one: none of them is needed, because no watch from a revision below
  * the floor is accepted.
  */
 #include "server/cacher/event_history.h"
@@ -131,7 +131,8 @@ void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resour
 
 /* ---- adding and dropping ---- */
 
-/* Counts the nodes that the change has copied, for the newest state, which keeps the originals. */
+/* Counts the nodes that the change has copied. They count for the newest state, which keeps the
+ * originals in memory. */
 static void count_copied_nodes(struct hfd_event_histories *histories,
                                struct hfd_event_history *history,
                                const struct hfd_object_tree *tree) {

@@ -8,8 +8,8 @@
  * Invariants: every change of a resource after its floor is in its history. A watch from an older
  * resourceVersion cannot be served without a gap, so the client gets 410. The memory that only the
  * histories keep is limited for all resources together; the largest history loses its oldest
- * changes first, so that a busy resource does not cost a quiet one its past. A resource that does
- * not change holds nothing.
+ * changes first, so that a busy resource does not shorten the history of a quiet one. A resource
+ * that does not change holds nothing.
  *
  * Pure. Guarded by the cacher's lock. What is dropped is collected in hfd_history_garbage, which
  * the caller frees after it has released the lock.
@@ -41,7 +41,7 @@ struct hfd_history_entry {
 struct hfd_history_state {
         uint64_t changed;
         struct hfd_object_tree objects; /* owned */
-        size_t n_bytes;                 /* of the nodes that only older states share */
+        size_t n_bytes; /* of nodes that the cacher's tree no longer shares with it */
 };
 
 /* The past of one resource. */
@@ -79,8 +79,9 @@ void hfd_event_histories_init(struct hfd_event_histories *histories);
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                            const struct hfd_object_tree *tree, hf_nsec now);
 /*
- * Drops what is too old or too much. False: garbage is full, so the caller frees it and calls
- * again. After hfd_event_history_add, `due` is reached.
+ * Drops changes that are older than the window, or whose bytes exceed the limit. False: garbage is
+ * full, so the caller frees it and calls again. Call it after hfd_event_history_add, and when `due`
+ * is reached.
  */
 bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now,
                               struct hfd_history_garbage *garbage);
@@ -105,8 +106,8 @@ uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint
 const struct hfd_object_tree *hfd_event_history_state(const struct hfd_event_history *history,
                                                       uint64_t changed);
 /*
- * Keeps a state, with a reference of its own, as long as the history reaches back to it. The oldest
- * one may be dropped for it.
+ * Keeps a state, with another reference to its tree, as long as the history reaches back to it. The
+ * oldest state may be dropped to make room.
  */
 void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resource,
                             uint64_t changed, const struct hfd_object_tree *objects,

@@ -9,8 +9,8 @@
  *    then logarithmic with overwhelming probability, which bounds the recursion and the stack of an
  *    iterator.
  *  - A node with more than one reference belongs to several trees and is never changed. Each change
- *    first makes the tree the only owner of the nodes on its way (own_link), which may run out of
- *    memory, and only then changes the structure, which cannot fail.
+ *    first makes the tree the only owner of all nodes that it will change (own_link), which may run
+ *    out of memory, and only then changes the structure, which cannot fail.
  *  - A node counts the nodes of its subtree.
  */
 #include "server/cacher/object_tree.h"
@@ -87,7 +87,8 @@ static bool own_link(struct hfd_object_tree *tree, struct hfd_object_node **link
         return true;
 }
 
-/* Owns the nodes from the root to path, or to the place where path would be. */
+/* Calls own_link for the nodes from the root to path, or to the place where path would be. False:
+ * out of memory. */
 static bool own_path(struct hfd_object_tree *tree, const char *path) {
         struct hfd_object_node **link = &tree->root;
 
@@ -149,7 +150,7 @@ static void split_tree(struct hfd_object_node *node, const char *path,
         }
 }
 
-/* Owns the nodes that join_trees of left and right changes. False: out of memory. */
+/* Calls own_link for the nodes that join_trees will change. False: out of memory. */
 static bool own_seam(struct hfd_object_tree *tree, struct hfd_object_node **left,
                      struct hfd_object_node **right) {
         while (*left && *right) {
@@ -180,7 +181,7 @@ static struct hfd_object_node *join_trees(struct hfd_object_node *left,
         return right;
 }
 
-/* Adds a node whose path the tree does not contain. Its way is owned (own_path). */
+/* Adds a node whose path the tree does not contain. own_path has succeeded for it. */
 static void insert_node(struct hfd_object_tree *tree, struct hfd_object_node *node) {
         struct hfd_object_node **link = &tree->root;
         const char *path = node->object->path;

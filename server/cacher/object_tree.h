@@ -4,8 +4,8 @@
  * The objects of one resource, sorted by path as the store sorts its keys.
  *
  * A tree is persistent: hfd_object_tree_snapshot takes a second reference to it in constant time,
- * and a later change of either tree copies the few nodes on the way to the changed object. So a
- * snapshot never changes, and costs only the memory of what has changed since.
+ * and a later change of either tree copies the few nodes between the root and the changed object.
+ * So a snapshot never changes, and costs only the memory of what has changed since.
  *
  * Thread: one at a time for each struct hfd_object_tree. Two trees that share nodes may be used by
  * two threads. The cacher's lock guards the cacher's trees; a snapshot belongs to its owner and
@@ -28,19 +28,19 @@ struct hfd_object *hfd_object_tree_find(const struct hfd_object_tree *tree, cons
 /*
  * Adds object or replaces the one at its path, and consumes the reference to object. *ret_old is
  * the replaced object, with its reference; NULL = it was added. 0, or -ENOMEM: the reference is
- * dropped, and the tree contains what it contained.
+ * dropped, and the tree's contents are unchanged.
  */
 int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
                         struct hfd_object **ret_old);
 /*
- * The same, faster if the object sorts after all others. *ret_old as above. Comparisons: one, if it
- * does.
+ * The same, faster if the object sorts after all others. *ret_old as above. It then compares only
+ * one path.
  */
 int hfd_object_tree_append(struct hfd_object_tree *tree, struct hfd_object *object,
                            struct hfd_object **ret_old);
 /*
  * *ret_old is the removed object with its reference; NULL: the tree does not contain the path. 0 or
- * -ENOMEM: the tree contains what it contained.
+ * -ENOMEM: the tree's contents are unchanged.
  */
 int hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path,
                            struct hfd_object **ret_old);

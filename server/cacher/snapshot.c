@@ -2,7 +2,7 @@
 /*
  * Snapshots of the current state and of earlier ones.
  *
- * A resource changes more seldom than the store, so a state is identified by the last change that
+ * A resource changes less often than the store, so a state is identified by the last change that
  * it contains. The state at a revision is the current one if the resource has not changed since;
  * one that is kept because a client pages through it; or the current one with the changes since
  * undone, newest first.

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A snapshot: all objects of one resource at one revision. It never changes, so its owner walks
- * through it without the lock, with a hfd_object_iter (object_tree.h), and may keep it as long as
- * it likes: it keeps the versions of the objects that were changed since in memory.
+ * through it without the lock, with a hfd_object_iter (object_tree.h), and may keep it for any
+ * time. Until it is freed, the versions of objects that have been replaced since stay in memory.
  *
  * Thread: any; not under the cacher's lock.
  */
@@ -31,8 +31,8 @@ struct hfd_snapshot {
 bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          uint64_t at, struct hfd_snapshot *ret_snapshot);
 /*
- * Called when a client was told to continue at the snapshot's revision: the cacher keeps the state,
- * as long as the history reaches back to it. The caller keeps its snapshot.
+ * Call it when a client gets a continue token with the snapshot's revision: the cacher keeps the
+ * state as long as the history reaches back to it. The caller still owns its snapshot.
  */
 void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                               const struct hfd_snapshot *snapshot);

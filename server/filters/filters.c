@@ -81,7 +81,7 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 /* ---- the end of a request ---- */
 
 /*
- * Called on the request's worker: the request is answered, but the client has not read the answer
+ * Called on the request's worker: the response has begun, but the client has not read all of it
  * at once. From here on it occupies memory, but no place that another request needs.
  */
 static void on_unsent(void *ctx, size_t n_bytes) {
@@ -106,8 +106,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         /* 0: the client left before the whole request had arrived, so there is no duration */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
-        hfd_request_metrics_done(filters->metrics, context->kind, code,
-                                 context->info.watch || !received ? -1 : duration);
+        hfd_request_metrics_count(filters->metrics, context->labels, code,
+                                  context->info.watch || !received ? -1 : duration);
         const char *query = hfd_http_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
                "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_http_request_method(request),

@@ -5,8 +5,9 @@
  *
  * There are three lanes: reading, mutating, and a separate one for Leases, so that heavy traffic
  * cannot delay a renewal until the leader loses its Lease. A watch enters no lane, and a shutdown
- * does not wait for it. An answered request leaves its lane even if its client does not read the
- * answer; unsent.h limits such answers. A shutdown waits until the answer is sent.
+ * does not wait for it. A request leaves its lane when its response is sent, or when its client
+ * does not read the response at once; unsent.h limits such responses. A shutdown waits until they
+ * are sent.
  *
  * Lock: one mutex guards all counts. The refusing state and the count for the shutdown are read and
  * changed under it together, so that after hfd_inflight_refuse no request is admitted uncounted.
@@ -45,7 +46,7 @@ bool hfd_inflight_admit(struct hfd_inflight *inflight, bool wait, struct hfd_inf
 /* Enters a lane. False: the lane is full. A request may enter one lane at most. */
 bool hfd_inflight_enter_lane(struct hfd_inflight *inflight, enum hfd_lane lane,
                              struct hfd_inflight_place *place);
-/* Leaves the lane: the request is answered. A shutdown still waits for it. Harmless if place is
+/* Leaves the lane: the response has begun. A shutdown still waits for its end. Harmless if place is
  * empty. */
 void hfd_inflight_leave_lane(struct hfd_inflight *inflight, struct hfd_inflight_place *place);
 /* Leaves the lane, and no longer makes a shutdown wait. Harmless if place is empty. */

@@ -35,7 +35,7 @@ int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request
         hfd_request_info_init(&context->info, hfd_http_request_method(request), &path, valid,
                               hfd_http_request_query(request), context->text);
         context->user = memcpy(context->text + n_text, user, n_user);
-        context->kind = hfd_request_kind(context->info.verb, context->info.resource);
+        context->labels = hfd_request_labels(context->info.verb, context->info.resource);
         hfd_http_request_set_context(request, context, context_free);
         *ret_context = context;
         return 0;

@@ -25,11 +25,11 @@ struct hfd_request_context {
         struct hfd_filters *filters;      /* borrowed; outlives all requests */
         struct hfd_http_request *request; /* borrowed: the request owns this */
         struct hfd_request_info info;     /* its strings are in text */
-        struct hfd_request_kind kind;     /* for the metrics */
+        struct hfd_request_labels labels; /* for the metrics */
         struct hfd_inflight_place place;
         bool is_admin;                  /* the user, after impersonation, may do everything */
         atomic_bool finished;           /* the response was sent, or the client has left */
-        struct hfd_unsent_entry unsent; /* charged once the client does not read its answer */
+        struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };

@@ -2,9 +2,10 @@
 /*
  * Metrics of requests. Names and labels are wire format: dashboards and alerts depend on them.
  *
- * A counter is created on first use and kept in a table. So a request costs one atomic load and one
- * addition, and a scrape shows only combinations that have occurred. If two threads create the same
- * counter, the metrics registry returns the same one to both, so storing it twice is harmless.
+ * A counter is created on first use and kept in a table. So a counter that exists is found with one
+ * atomic load, without the mutex and the search of hf_metrics_get, and a scrape shows only
+ * combinations that have occurred. If two threads create the same counter, the metrics registry
+ * returns the same one to both, so storing it twice is harmless.
  */
 #include "server/filters/request_metrics.h"
 
@@ -19,7 +20,7 @@
 
 /* The sets of label values. The last element of each set represents all other values. */
 
-/* A verb of the API, and kube-apiserver's label for it. */
+/* A verb of the API, and kube-apiserver's label for it. It counts HEAD as GET. */
 static const struct {
         const char *verb, *label;
 } verbs[] = {
@@ -28,7 +29,7 @@ static const struct {
         {"post", "POST"},     {"update", "PUT"},
         {"put", "PUT"},       {"patch", "PATCH"},
         {"delete", "DELETE"}, {"deletecollection", "DELETECOLLECTION"},
-        {"head", "HEAD"},     {"", "other"},
+        {"head", "GET"},      {"", "other"},
 };
 /* Resources, and "" for requests that are not for a resource. */
 static const char *const resources[] = {"",
@@ -91,48 +92,51 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
         return NULL;
 }
 
-struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource) {
-        struct hfd_request_kind kind = {.verb = 0, .resource = 0};
+struct hfd_request_labels hfd_request_labels(const char *verb, const char *resource) {
+        struct hfd_request_labels labels = {.verb = 0, .resource = 0};
 
-        while (kind.verb < N_VERBS - 1 && strcmp(verbs[kind.verb].verb, verb) != 0)
-                kind.verb++;
-        while (kind.resource < N_RESOURCES - 1 && strcmp(resources[kind.resource], resource) != 0)
-                kind.resource++;
-        return kind;
+        while (labels.verb < N_VERBS - 1 && strcmp(verbs[labels.verb].verb, verb) != 0)
+                labels.verb++;
+        while (labels.resource < N_RESOURCES - 1 &&
+               strcmp(resources[labels.resource], resource) != 0)
+                labels.resource++;
+        return labels;
 }
 
-/* The counter of one combination. NULL: there are no metrics, or no memory for it. */
+/* Gets or creates the counter of one combination. NULL: the registry is NULL or full, or memory is
+ * exhausted. */
 static struct hf_metric *create_total(struct hfd_request_metrics *metrics,
-                                      struct hfd_request_kind kind, size_t code) {
-        char labels[160], number[16] = "other";
+                                      struct hfd_request_labels labels, size_t code_index) {
+        char text[160], number[16] = "other";
 
-        if (codes[code] != 0)
-                (void)snprintf(number, sizeof number, "%d", codes[code]);
-        (void)snprintf(labels, sizeof labels, "verb=\"%s\",resource=\"%s\",code=\"%s\"",
-                       verbs[kind.verb].label, resources[kind.resource], number);
+        if (codes[code_index] != 0)
+                (void)snprintf(number, sizeof number, "%d", codes[code_index]);
+        (void)snprintf(text, sizeof text, "verb=\"%s\",resource=\"%s\",code=\"%s\"",
+                       verbs[labels.verb].label, resources[labels.resource], number);
         return hf_metrics_get(metrics->registry, HF_METRIC_COUNTER, "apiserver_request_total",
                               "Counter of requests broken out for each verb, resource and HTTP "
                               "response code.",
-                              labels);
+                              text);
 }
 
-void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
-                              int code, hf_nsec duration) {
+void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
+                               struct hfd_request_labels labels, int code, hf_nsec duration) {
         size_t i = 0;
 
-        assert(kind.verb < N_VERBS && kind.resource < N_RESOURCES);
+        assert(labels.verb < N_VERBS && labels.resource < N_RESOURCES);
         while (i < N_CODES - 1 && codes[i] != code)
                 i++;
-        struct hf_metric *total = atomic_load_explicit(&metrics->total[kind.verb][kind.resource][i],
-                                                       memory_order_acquire);
+        struct hf_metric *total =
+                atomic_load_explicit(&metrics->total[labels.verb][labels.resource][i],
+                                     memory_order_acquire);
         if (!total) {
-                total = create_total(metrics, kind, i);
-                atomic_store_explicit(&metrics->total[kind.verb][kind.resource][i], total,
+                total = create_total(metrics, labels, i);
+                atomic_store_explicit(&metrics->total[labels.verb][labels.resource][i], total,
                                       memory_order_release);
         }
         hf_metric_add(total, 1);
         if (duration >= 0)
-                hf_metric_observe(metrics->duration[kind.verb],
+                hf_metric_observe(metrics->duration[labels.verb],
                                   (double)duration / (double)HF_NSEC_PER_SEC);
 }
 

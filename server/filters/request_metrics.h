@@ -13,7 +13,7 @@
 struct hfd_request_metrics;
 
 /* The labels under which a request is counted: indices into the fixed sets. */
-struct hfd_request_kind {
+struct hfd_request_labels {
         unsigned char verb, resource;
 };
 
@@ -23,10 +23,10 @@ int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metri
 struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics *metrics);
 
 /* verb: as hfd_request_verb returns it. resource: the plural; "" = a non-resource request. */
-struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource);
+struct hfd_request_labels hfd_request_labels(const char *verb, const char *resource);
 /* Counts a request whose response is complete. duration < 0: it is not measured (watches). */
-void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
-                              int code, hf_nsec duration);
+void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
+                               struct hfd_request_labels labels, int code, hf_nsec duration);
 /* Sets the gauge of a lane to n. HFD_LANE_NONE has no gauge and is ignored. */
 void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
                                   size_t n);

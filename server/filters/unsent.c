@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accounts are found by the hash of the user's name. An account exists while an answer is charged
- * to it, so there are never more accounts than unread answers.
+ * Accounts of the responses that clients have not read yet.
  *
- * The entries of an account are in the order in which they were charged. A reader that stalls is
- * looked for from the oldest one on, among the first few only: the work of a refusal must not grow
- * with the number of unread answers, and every entry that is found healthy moves to the end, so
- * that the next search continues behind it.
+ * Accounts are found by the hash of the user's name. An account exists while a response is charged
+ * to it, so there are never more accounts than unread responses.
+ *
+ * The search for a stalled reader examines only the first CUT_LOOKUP entries of an account, so that
+ * the work of a refusal does not grow with the number of unread responses. The examined entries
+ * move to the end, and the next search continues with the others.
  *
  * Invariants: bytes and n of an account are the sums of its entries, and the total is the sum of
  * the accounts.
@@ -26,7 +27,7 @@
 #include "server/http/http.h"
 
 #define N_BUCKETS  256
-#define CUT_LOOKUP 16 /* entries that one search looks at */
+#define CUT_LOOKUP 16 /* entries that one search examines */
 
 struct hfd_unsent_account {
         struct hfd_unsent_account *next; /* in its bucket */
@@ -60,7 +61,7 @@ int hfd_unsent_new(const struct hf_host *host, const struct hfd_unsent_limits *l
         unsent->limits =
                 limits ? *limits
                        : (struct hfd_unsent_limits){.user_bytes = HFD_UNSENT_USER_BYTES,
-                                                    .user_answers = HFD_UNSENT_USER_ANSWERS,
+                                                    .user_responses = HFD_UNSENT_USER_RESPONSES,
                                                     .total_bytes = HFD_UNSENT_TOTAL_BYTES};
         int r = hf__mutex_init(&unsent->mu);
         if (r != 0) {
@@ -69,15 +70,15 @@ int hfd_unsent_new(const struct hf_host *host, const struct hfd_unsent_limits *l
         }
         unsent->bytes_metric =
                 hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "holdfast_unsent_bytes",
-                               "Bytes of answers that their readers have not read.", "");
+                               "Bytes of responses that clients have not read yet.", "");
         unsent->full_metric =
                 hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "holdfast_unsent_full_total",
-                               "Requests that found the account of unread answers "
+                               "Requests that found the account of unread responses "
                                "full.",
                                "");
         unsent->cut_metric =
                 hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "holdfast_unsent_cut_total",
-                               "Readers that were cut to make room for another "
+                               "Stalled connections that were closed to make room for another "
                                "request.",
                                "");
         *ret_unsent = unsent;
@@ -231,7 +232,7 @@ static size_t take_candidates_locked(struct hfd_unsent_account *account,
         return n;
 }
 
-/* The account that is full for another list of the user. NULL: there is room. */
+/* The account that must shrink before the user may begin another request. NULL: there is room. */
 static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const char *user,
                                               bool list) {
         struct hfd_unsent_account *account = find_locked(unsent, user, hash_of(user));
@@ -239,9 +240,9 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
         size_t factor = list ? 1 : 2, total = unsent->limits.total_bytes * factor;
 
         if (account && (bytes > unsent->limits.user_bytes * factor ||
-                        account->n >= unsent->limits.user_answers * factor))
+                        account->n >= unsent->limits.user_responses * factor))
                 return account;
-        /* Everybody has a share, so that the users with most cannot shut out the others. */
+        /* Every user has a share, so that the users with the most bytes cannot shut out others. */
         if (unsent->bytes + (list ? HFD_UNSENT_STREAM : 0) > total &&
             bytes > total / (unsent->n_accounts + 1))
                 return largest_locked(unsent);
@@ -254,7 +255,7 @@ bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
         size_t n = 0;
         bool room = true;
 
-        /* Usually every reader reads at once, and there is nothing to look up. */
+        /* Usually all responses have been read, and the lock is not needed. */
         if (atomic_load_explicit(&unsent->n, memory_order_relaxed) == 0)
                 return true;
         pthread_mutex_lock(&unsent->mu);

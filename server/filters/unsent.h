@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Accounts of the answers that their readers have not read yet, one account for each user. A
- * request leaves its lane (inflight.h) once it is answered, so a slow reader keeps nobody else from
- * being served. Its answer is charged to its user's account instead.
+ * Accounts of the responses that clients have not read yet, one account for each user. A request
+ * leaves its lane (inflight.h) when its client does not read the response at once, so a slow
+ * reader does not delay other requests. The response is charged to its user's account instead.
  *
  * Lists are refused when an account is full, because a list may be large. Everything else is
  * admitted up to twice the limits, so that a user with large lists can still get an object and
- * renew a Lease. A reader that has stalled is cut to make room.
+ * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
  *
  * Lock: one mutex guards all accounts. Requests are cut after it was released. Thread: any for
  * admit; the request's worker for add and remove.
@@ -22,7 +22,7 @@ struct hfd_http_request;
 struct hfd_unsent;
 struct hfd_unsent_account;
 
-/* One unread answer. Part of the request's context; zero = not charged. */
+/* One unread response. Part of the request's context; zero = not charged. */
 struct hfd_unsent_entry {
         struct hfd_unsent_account *account; /* borrowed; NULL = not charged */
         struct hfd_http_request *request;   /* borrowed: it contains this */
@@ -31,7 +31,7 @@ struct hfd_unsent_entry {
 };
 
 struct hfd_unsent_limits {
-        size_t user_bytes, user_answers, total_bytes;
+        size_t user_bytes, user_responses, total_bytes;
 };
 /*
  * The bytes that a list holds at most while it is made as its peer reads (see rest_list.c). Four
@@ -40,12 +40,12 @@ struct hfd_unsent_limits {
 #define HFD_UNSENT_STREAM ((size_t)256 << 10)
 /*
  * One user: 256 such lists, or 42 objects of the largest size: more than any client reads at a
- * time. The sum: a quarter of the memory of a small server, and room for four users at their
- * limits. Answers: the memory of 4096 requests is about 8 MB.
+ * time. The total: a quarter of the memory of a small server, and room for four users at their
+ * limits. Responses: the memory of 4096 requests is about 8 MB.
  */
-#define HFD_UNSENT_USER_BYTES   ((size_t)64 << 20)
-#define HFD_UNSENT_TOTAL_BYTES  ((size_t)256 << 20)
-#define HFD_UNSENT_USER_ANSWERS ((size_t)4096)
+#define HFD_UNSENT_USER_BYTES     ((size_t)64 << 20)
+#define HFD_UNSENT_TOTAL_BYTES    ((size_t)256 << 20)
+#define HFD_UNSENT_USER_RESPONSES ((size_t)4096)
 /* A reader that has read nothing for this time may be cut for another request. A healthy network
  * delivers within it, also after a lost packet. */
 #define HFD_UNSENT_STALL (5 * HF_NSEC_PER_SEC)
@@ -60,12 +60,12 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
  * Whether user may begin another request. list: it is a list, which may hold HFD_UNSENT_STREAM. If
  * an account is full, a reader that has stalled is cut: one of the user's, or, if all accounts
  * together are full, one of the largest account. When all are full, a user with less than the
- * average is admitted all the same. False: refuse the request; the client tries again later.
+ * average is admitted anyway. False: refuse the request; the client tries again later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*
- * Charges an answer to the user's account. entry and request live until remove. If memory runs out,
- * nothing is charged.
+ * Charges a response to the user's account. entry and request live until remove. If memory runs
+ * out, nothing is charged.
  */
 void hfd_unsent_add(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry, const char *user,
                     struct hfd_http_request *request, size_t bytes);

@@ -4,10 +4,10 @@
  *
  * Invariants: a tree in the table has exactly the children of its container, because every change
  * goes through this file. No tree belongs to a container that was freed, because the address may be
- * used again: hfd_document_index_free forgets the trees of all containers that it frees.
+ * used again: hfd_document_index_free removes the trees of all containers that it frees.
  *
  * A removed entry stays in the table with container NULL until the table grows, so that a search
- * does not stop at it too early (`used` tells it from a slot that was never used).
+ * does not stop at it too early (`used` distinguishes it from a slot that was never used).
  */
 #include "server/patch/document_index.h"
 
@@ -21,7 +21,7 @@
 #include "server/patch/item_tree.h"
 #include "server/patch/patch.h"
 
-#define FEW_MEMBERS 16 /* up to this many members, walking is faster than a tree */
+#define FEW_MEMBERS 16 /* up to this many members, a linear search is faster than a tree */
 #define FIRST_SLOTS 16
 
 struct hfd_document_tree {
@@ -87,7 +87,7 @@ static int grow_table(struct hfd_document_index *index) {
         return 0;
 }
 
-/* Whether container has more than FEW_MEMBERS. Does not walk to the end. */
+/* Whether container has more than FEW_MEMBERS. Visits FEW_MEMBERS + 1 of them at most. */
 static bool is_large(const struct hf__json *container) {
         size_t n = 0;
 
@@ -97,9 +97,10 @@ static bool is_large(const struct hf__json *container) {
         return false;
 }
 
-/* *ret_tree NULL: the container is small and has no tree. */
-static int find_or_build(struct hfd_document_index *index, const struct hf__json *container,
-                         struct hfd_document_tree **ret_tree) {
+/* Finds the tree of container, or builds it. *ret_tree NULL: the container is small and has none.
+ */
+static int find_or_build_tree(struct hfd_document_index *index, const struct hf__json *container,
+                              struct hfd_document_tree **ret_tree) {
         struct hfd_document_tree *slot = find_tree(index, container);
         struct hfd_item_tree items;
         int r;
@@ -122,8 +123,8 @@ static int find_or_build(struct hfd_document_index *index, const struct hf__json
         return 0;
 }
 
-/* Forgets the trees of all containers in value. Takes as long as freeing value. */
-static void forget_trees(struct hfd_document_index *index, const struct hf__json *value) {
+/* Removes the trees of all containers in value. Takes as long as freeing value. */
+static void remove_trees(struct hfd_document_index *index, const struct hf__json *value) {
         struct hfd_document_tree *slot;
 
         if (index->n_trees == 0 || (!hf__json_is_object(value) && !hf__json_is_array(value)))
@@ -134,7 +135,7 @@ static void forget_trees(struct hfd_document_index *index, const struct hf__json
                 slot->container = NULL;
         }
         for (const struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m))
-                forget_trees(index, m);
+                remove_trees(index, m);
 }
 
 /* ---- search ---- */
@@ -150,7 +151,7 @@ static int spend_search(struct hfd_document_index *index, size_t n) {
 
 int hfd_document_index_at(struct hfd_document_index *index, struct hf__json *array, size_t number,
                           struct hfd_document_place *ret_place) {
-        int r = find_or_build(index, array, &ret_place->tree);
+        int r = find_or_build_tree(index, array, &ret_place->tree);
         struct hf__json *m = hf__json_first(array);
         size_t i = 0;
 
@@ -173,7 +174,7 @@ int hfd_document_index_at(struct hfd_document_index *index, struct hf__json *arr
 
 int hfd_document_index_get(struct hfd_document_index *index, struct hf__json *object,
                            const char *key, struct hfd_document_place *ret_place) {
-        int r = find_or_build(index, object, &ret_place->tree);
+        int r = find_or_build_tree(index, object, &ret_place->tree);
 
         assert(hf__json_is_object(object));
         if (r != 0)
@@ -212,7 +213,7 @@ int hfd_document_index_insert(struct hfd_document_index *index, struct hf__json 
 int hfd_document_index_replace(struct hfd_document_index *index, struct hf__json *container,
                                struct hfd_document_place *place, struct hf__json *value) {
         assert(value && place->member);
-        forget_trees(index, place->member);
+        remove_trees(index, place->member);
         if (place->tree)
                 hfd_item_tree_replace(&place->tree->items, place->place, value);
         return hf__json_replace(container, place->member, value); /* frees the member */
@@ -228,6 +229,6 @@ struct hf__json *hfd_document_index_detach(struct hfd_document_index *index,
 }
 
 void hfd_document_index_free(struct hfd_document_index *index, struct hf__json *value) {
-        forget_trees(index, value);
+        remove_trees(index, value);
         hf__json_free(value);
 }

@@ -3,7 +3,7 @@
 /*
  * A JSON document that a JSON patch changes. The operations of a patch reach the same large objects
  * and arrays again and again, so each of these gets a tree (item_tree.h) when it is first reached.
- * Afterwards a step into it takes logarithmic time, also after changes.
+ * From then on a search in it takes logarithmic time, even after changes.
  *
  * While the index exists, the document's containers may be changed only by the functions below.
  * Thread: owner only.
@@ -16,9 +16,9 @@ struct hfd_document_tree;
 struct hfd_patch_outcome;
 
 struct hfd_document_index {
-        struct hfd_patch_outcome *outcome; /* borrowed; every function spends its steps there */
+        struct hfd_patch_outcome *outcome; /* borrowed; counts the steps of every function */
         struct hfd_document_tree *trees;   /* owned; a hash table by container */
-        size_t n_trees, n_slots;           /* n_slots: size of the table, a power of two, or 0 */
+        size_t n_trees, n_slots; /* used slots, removed entries included; all slots: 0 or 2^n */
 };
 
 /* Where a member is in its container, or would be. Valid until the next search or change. */
@@ -43,16 +43,16 @@ int hfd_document_index_get(struct hfd_document_index *index, struct hf__json *ob
 /*
  * The functions below change the container in which one of the functions above has found the place.
  * insert puts value there: before the element of an array, or as the member `key` of an object,
- * which must not have it. 0, -ENOMEM or HF_E_TOO_LARGE. replace and insert own value from the call
- * on, also after a failure.
+ * which must not have it. 0, -ENOMEM or HF_E_TOO_LARGE. replace and insert take ownership of
+ * value, even on failure.
  */
 int hfd_document_index_insert(struct hfd_document_index *index, struct hf__json *container,
                               struct hfd_document_place *place, const char *key,
                               struct hf__json *value);
 int hfd_document_index_replace(struct hfd_document_index *index, struct hf__json *container,
                                struct hfd_document_place *place, struct hf__json *value);
-/* Removes the member, which the caller owns then. Its trees stay valid, so it may be inserted again
- * elsewhere. */
+/* Removes the member, and returns it to the caller, who owns it. Its trees stay valid, so it may be
+ * inserted again elsewhere. */
 struct hf__json *hfd_document_index_detach(struct hfd_document_index *index,
                                            struct hf__json *container,
                                            struct hfd_document_place *place);

@@ -3,9 +3,9 @@
  * A weight-balanced tree. Each node knows the number of nodes below it, which gives both the place
  * of a child and the balance.
  *
- * Invariant: of the two sides of a node neither weighs more than HEAVY times the other; the weight
+ * Invariant: of the two sides of a node neither weighs more than DELTA times the other; the weight
  * is the number of nodes plus one. So the depth is logarithmic whatever a client inserts and
- * removes, and recursion is safe. HEAVY and SINGLE are the pair for which this is proved (Hirai,
+ * removes, and recursion is safe. For this pair of DELTA and GAMMA that is proved (Hirai,
  * Yamamoto: Balancing weight-balanced trees, 2011).
  */
 #include "server/patch/item_tree.h"
@@ -20,8 +20,8 @@
 #include "base/json.h"
 #include "base/json_index.h"
 
-#define HEAVY  3
-#define SINGLE 2
+#define DELTA 3
+#define GAMMA 2 /* decides between a single and a double rotation */
 
 struct hfd_item_node {
         struct hf__json *item;      /* borrowed */
@@ -65,15 +65,15 @@ static uint32_t balance(struct hfd_item_tree *tree, uint32_t at) {
         struct hfd_item_node *node = &NODE(tree, at);
         uint32_t left = node->left, right = node->right;
 
-        if (weight(tree, right) > HEAVY * weight(tree, left)) {
+        if (weight(tree, right) > DELTA * weight(tree, left)) {
                 if (weight(tree, NODE(tree, right).left) >=
-                    SINGLE * weight(tree, NODE(tree, right).right))
+                    GAMMA * weight(tree, NODE(tree, right).right))
                         node->right = rotate_right(tree, right);
                 return rotate_left(tree, at);
         }
-        if (weight(tree, left) > HEAVY * weight(tree, right)) {
+        if (weight(tree, left) > DELTA * weight(tree, right)) {
                 if (weight(tree, NODE(tree, left).right) >=
-                    SINGLE * weight(tree, NODE(tree, left).left))
+                    GAMMA * weight(tree, NODE(tree, left).left))
                         node->left = rotate_left(tree, left);
                 return rotate_right(tree, at);
         }

@@ -5,8 +5,8 @@
  * and removes a child in logarithmic time. An array's children are in their order in the array; an
  * object's are sorted by key. The place of a child is its number in this order.
  *
- * The tree only points to the children. Who changes the container changes the tree as well. Thread:
- * owner only.
+ * The tree only points to the children. Code that changes the container must change the tree as
+ * well. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct hf__json;
 struct hfd_item_node;
 
 struct hfd_item_tree {
-        struct hfd_item_node *nodes; /* owned; nodes[0] stands for an empty tree */
+        struct hfd_item_node *nodes; /* owned; nodes[0] is the empty tree */
         uint32_t root, n_used, n_space;
         uint32_t unused; /* list of removed nodes, linked by left; 0 = none */
 };

@@ -121,7 +121,7 @@ static void delete_identity(struct merging *m, const char *identity) {
         const struct hf__json_index *index = &m->by_previous;
         const struct hf__json_index_entry *entry = hf__json_index_find(index, identity);
 
-        /* If the first is deleted already, the others are too: they need no second visit. */
+        /* If the first one is already deleted, so are the others, and the loop ends at once. */
         for (; entry && entry < index->entries + index->n && m->current[entry->position] &&
                strcmp(entry->text, identity) == 0;
              entry++)
@@ -147,14 +147,14 @@ static void apply_directives(struct merging *m) {
 
 /*
  * The element into which the patch's element at a position is merged; NULL = it must be appended.
- * `leader` is the position of the first element of the patch with this identity.
+ * `first` is the position of the first element of the patch with this identity.
  */
-static struct hf__json *find_target(const struct merging *m, const char *identity, size_t leader) {
+static struct hf__json *find_target(const struct merging *m, const char *identity, size_t first) {
         const struct hf__json_index_entry *entry = hf__json_index_find(&m->by_previous, identity);
 
         if (entry && m->current[entry->position])
                 return m->current[entry->position];
-        return m->made[leader];
+        return m->made[first];
 }
 
 static int merge_elements(struct merging *m) {
@@ -166,14 +166,14 @@ static int merge_elements(struct merging *m) {
                 if (list->key && hfd_directive_get(e))
                         continue;
                 const char *identity = hf__json_text(list->key ? hf__json_get(e, list->key) : e);
-                size_t leader = hf__json_index_find(&m->by_patch, identity)->position;
-                struct hf__json *found = find_target(m, identity, leader);
+                size_t first = hf__json_index_find(&m->by_patch, identity)->position;
+                struct hf__json *found = find_target(m, identity, first);
                 if (found && list->key)
                         r = m->merge->merge_element(m->merge->ctx, found, e);
                 if (found)
                         continue;
-                m->made[leader] = hfd_directives_copy_without(e);
-                r = hf__json_append(m->target, m->made[leader]);
+                m->made[first] = hfd_directives_copy_without(e);
+                r = hf__json_append(m->target, m->made[first]);
         }
         return r;
 }

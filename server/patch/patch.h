@@ -35,7 +35,8 @@ struct hfd_patch_outcome {
         char why[HFD_PATCH_WHY]; /* in Kubernetes' words, because people search for them */
 };
 
-/* For the three functions. Counts steps. 0, or HF_E_TOO_LARGE: the limit is exceeded. */
+/* For the functions of the three kinds. Counts steps. 0, or HF_E_TOO_LARGE: the limit is exceeded.
+ */
 int hfd_patch_spend(struct hfd_patch_outcome *outcome, size_t steps);
 /* Sets the reason. Always returns HF_E_INVALID. */
 int hfd_patch_refuse(struct hfd_patch_outcome *outcome, const char *format, ...)

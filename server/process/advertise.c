@@ -3,8 +3,8 @@
  * Chooses the address to publish (advertise.h).
  *
  * The kernel chooses the source address of a datagram socket when it is connected. The destination
- * is an address for documentation, which exists nowhere: it takes the default route. Reading the
- * routing table would need a netlink socket, which the unit does not allow.
+ * is an address that is reserved for documentation, so the kernel uses the default route. Reading
+ * the routing table would need a netlink socket, which the systemd unit does not allow.
  */
 #include "server/process/advertise.h"
 

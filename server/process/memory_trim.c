@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares what the process has in memory with what it has allocated. The difference is what
- * malloc_trim could give back, except for what is spread over pages that are in use: if a trim does
- * not help, the rest is tolerated, and the next trim waits until there is more.
+ * Compares the process's resident memory with the memory that it has allocated. The difference is
+ * what malloc_trim could give back, except for free memory on pages that also contain used memory.
+ * What a trim could not give back is tolerated, and the next trim waits until there is more.
  *
- * mallinfo2 walks over all free blocks, under the allocator's locks. So it is only called if the
+ * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the
  * process is large enough for a trim to be worth it.
  */
 #include "server/process/memory_trim.h"

@@ -7,10 +7,10 @@
 #include <holdfast/host.h>
 
 /*
- * Denies core dumps, and debuggers and /proc/PID/mem to other processes of the same user: the
- * memory has private keys and tokens. Root may still attach. Does nothing if $HOLDFASTD_ALLOW_DEBUG
- * is set and is not empty. The process still reads its own /proc/self, and its locks and files are
- * the same.
+ * Prevents core dumps, and keeps other processes of the same user from attaching a debugger and
+ * from reading /proc/PID/mem, because the memory has private keys and tokens. Root may still
+ * attach. Does nothing if $HOLDFASTD_ALLOW_DEBUG is set and is not empty. The process can still
+ * read its own /proc/self.
  */
 void hfd_process_limits_hide_memory(void);
 

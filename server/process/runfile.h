@@ -10,7 +10,7 @@
  * so that the instance cannot start during the release. The file is never removed: otherwise a
  * process that still has it open could lock a file which other processes cannot find.
  *
- * Thread: any, but one at a time for one object. Every function blocks on a small file.
+ * Thread: any, but one at a time for one object. Every function blocks on file I/O, shortly.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,9 +22,9 @@ struct hfd_runfile;
 
 /*
  * Creates the directory and the file if they are missing, locks the file and records that this
- * process leads nothing.
- * Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has the lock; the message names
- * file and process. HF_E_INVALID: the instance's name cannot be a file name. Or -errno.
+ * process leads nothing. Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has the
+ * lock; the message names file and process. HF_E_INVALID: the instance's name cannot be a file
+ * name. Or -errno.
  */
 int hfd_runfile_lock(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);
@@ -39,10 +39,9 @@ struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);
 
 /*
  * For `holdfastd release`: locks the run file of a dead process and reads what that process led. On
- * success
- * *ret_leadership is set and *ret_runfile holds the lock until it is freed. Otherwise no lock is
- * held: HF_E_NOT_FOUND (there is no file, or the process did not lead), HF_E_BUSY (the process is
- * alive), HF_E_INVALID (the content is incomplete or not a run file), or -errno.
+ * success *ret_leadership is set and *ret_runfile holds the lock until it is freed. Otherwise no
+ * lock is held: HF_E_NOT_FOUND (there is no file, or the process did not lead), HF_E_BUSY (the
+ * process is alive), HF_E_INVALID (the content is incomplete or not a run file), or -errno.
  */
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                              struct hf_fence *ret_leadership, struct hfd_runfile **ret_runfile,

@@ -340,7 +340,7 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
         memcpy(sweep->list.ns, request->ns, sizeof request->ns);
         for (size_t i = 0; i < PARALLEL_MAX; i++) {
                 struct slot *slot = &sweep->slots[i];
-                slot->request = (struct hfd_request){.verb = HFD_DELETE_ONE,
+                slot->request = (struct hfd_request){.verb = HFD_DELETE_OBJECT,
                                                      .resource = request->resource,
                                                      .body = request->body,
                                                      .n_body = request->n_body,
@@ -364,7 +364,7 @@ void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *re
         struct sweep *sweep;
         int r = 0;
 
-        assert(request->verb == HFD_DELETE_MANY);
+        assert(request->verb == HFD_DELETE_COLLECTION);
         if (!check_request(request, &response)) {
                 refuse_request(request, &response);
                 return;

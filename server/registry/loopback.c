@@ -205,12 +205,15 @@ static bool is_single_object_verb(enum hf_verb verb) {
 
 /* Copies the request, whose names and verb were checked. NULL: out of memory. */
 static struct operation *request_new(struct loopback *client, const struct hf_request *request) {
-        static const enum hfd_verb verbs[] =
-                {[HF_VERB_GET] = HFD_GET,           [HF_VERB_LIST] = HFD_LIST,
-                 [HF_VERB_CREATE] = HFD_CREATE,     [HF_VERB_UPDATE] = HFD_UPDATE,
-                 [HF_VERB_DELETE] = HFD_DELETE_ONE, [HF_VERB_DELETE_COLLECTION] = HFD_DELETE_MANY};
-        hf_nsec timeout = request->verb == HF_VERB_DELETE_COLLECTION ? HFD_REGISTRY_MANY_DEADLINE
-                                                                     : HFD_REGISTRY_DEADLINE;
+        static const enum hfd_verb verbs[] = {[HF_VERB_GET] = HFD_GET,
+                                              [HF_VERB_LIST] = HFD_LIST,
+                                              [HF_VERB_CREATE] = HFD_CREATE,
+                                              [HF_VERB_UPDATE] = HFD_UPDATE,
+                                              [HF_VERB_DELETE] = HFD_DELETE_OBJECT,
+                                              [HF_VERB_DELETE_COLLECTION] = HFD_DELETE_COLLECTION};
+        hf_nsec timeout = request->verb == HF_VERB_DELETE_COLLECTION
+                                  ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
+                                  : HFD_REGISTRY_DEADLINE;
         struct operation *op =
                 operation_new(client, &request->resource, request->ns,
                               is_single_object_verb(request->verb) ? request->name : NULL);

@@ -303,7 +303,7 @@ static bool check_combination(const struct hfd_request *request, struct hfd_resp
         bool watch = request->verb == HFD_WATCH;
         struct hfd_causes causes;
 
-        if (!watch && request->verb != HFD_LIST && request->verb != HFD_DELETE_MANY)
+        if (!watch && request->verb != HFD_LIST && request->verb != HFD_DELETE_COLLECTION)
                 return true;
         /* The items stay uninitialized, because touching them would cost 15 KiB of stack. */
         causes.n = 0;
@@ -340,7 +340,7 @@ static bool decode_in_place(char *text) {
  */
 static bool set_parameter(struct hfd_request *request, char *item, unsigned *given,
                           struct hfd_response *response) {
-        bool deletes = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY;
+        bool deletes = request->verb == HFD_DELETE_OBJECT || request->verb == HFD_DELETE_COLLECTION;
         char *value = strchr(item, '=');
         size_t i;
 

@@ -67,8 +67,8 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
         case HFD_CREATE:
         case HFD_UPDATE:
         case HFD_PATCH:
-        case HFD_DELETE_ONE: hfd_write_start(registry, request); return;
-        case HFD_DELETE_MANY: hfd_delete_collection(registry, request); return;
+        case HFD_DELETE_OBJECT: hfd_write_start(registry, request); return;
+        case HFD_DELETE_COLLECTION: hfd_delete_collection(registry, request); return;
         case HFD_WATCH: break; /* a misuse: a watch begins with hfd_registry_watch */
         }
         hfd_response_not_allowed(&response);

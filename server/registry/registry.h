@@ -4,10 +4,10 @@
  * The registry carries out the verbs of the API on a generic store, in the same way for every
  * resource. Kubernetes' apiserver has a component of the same name.
  *
- * A request (request.h) comes from HTTP (handlers/rest.c) or from inside the process (loopback.h).
- * Reads are served from the cacher if possible. A write is one transaction of the store, which
- * compares the version that the cacher knows. The differences between kinds are in the resource
- * table and in the strategies (resources/).
+ * A request (request.h) comes from HTTP (handlers/rest/rest.c) or from inside the process
+ * (loopback.h). Reads are served from the cacher if possible. A write is one transaction of the
+ * store, which compares the version that the cacher knows. The differences between kinds are in the
+ * resource table and in the strategies (resources/).
  *
  * Thread: the registry is immutable after new, and has no lock. It owns a pool of threads
  * (work_pool.h) for large work. A request belongs to one thread at a time: the caller's, and later
@@ -24,9 +24,9 @@
 
 #include "server/cacher/cacher.h"
 
-/* Default time limits, for a deletecollection (MANY) and for any other request. */
-#define HFD_REGISTRY_DEADLINE      (10 * HF_NSEC_PER_SEC)
-#define HFD_REGISTRY_MANY_DEADLINE (60 * HF_NSEC_PER_SEC)
+/* Default time limits, for a deletecollection and for any other request. */
+#define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
+#define HFD_REGISTRY_DELETE_COLLECTION_DEADLINE (60 * HF_NSEC_PER_SEC)
 
 struct hfd_request;
 struct hfd_response;

@@ -27,8 +27,8 @@ enum hfd_verb {
         HFD_CREATE,
         HFD_UPDATE,
         HFD_PATCH,
-        HFD_DELETE_ONE,
-        HFD_DELETE_MANY
+        HFD_DELETE_OBJECT,
+        HFD_DELETE_COLLECTION
 };
 
 /* The form of the response: the objects, a Table, or PartialObjectMetadata. */

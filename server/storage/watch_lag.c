@@ -10,14 +10,14 @@
  * for REOPEN_MIN, and the watch delivers nothing meanwhile, the watch is opened anew on another
  * member. The others are the store's revision at the time of the reply. Another program may have
  * written them, outside of our prefix, and then no event follows. If the cache stays below one of
- * these for ASK_MIN, a watched key is written. Its event takes the cache past the revision, or its
- * absence is certain. (etcd can be asked for progress instead. But before 3.4.25 and 3.5.8 its
- * response may overtake events.) If there are no replies either, the store's revision is read every
- * PROBE_INTERVAL, so that an instance without requests notices too.
+ * these for PROGRESS_MIN, a watched key is written. Its event moves the cache past the revision; if
+ * the event does not come, the watch certainly lags. (etcd also has progress requests. But
+ * before 3.4.25 and 3.5.8 its response may overtake events.) If there are no replies either, the
+ * store's revision is read every PROBE_INTERVAL, so that an instance without requests notices too.
  *
  * Invariants. A watch that delivers is left alone, even if it is far behind, because a new one
- * would begin at the same revision. The patience doubles with each reopening, until none was
- * necessary for REOPEN_CALM. So if reopening does not help, the choice of the member does not flap.
+ * would begin at the same revision. The wait before reopening doubles each time, until none was
+ * necessary for REOPEN_CALM. So if reopening does not help, the member does not change too often.
  *
  * A mark is the highest known revision at the time when it was set, so it is not moved by later
  * replies: under a constant load every reply is slightly ahead of a healthy watch.
@@ -28,8 +28,8 @@
 #include <stddef.h>
 
 #define PROBE_INTERVAL (5 * HF_NSEC_PER_SEC)
-#define ASK_MIN        (1 * HF_NSEC_PER_SEC)
-#define ASK_MAX        (16 * HF_NSEC_PER_SEC)
+#define PROGRESS_MIN   (1 * HF_NSEC_PER_SEC)
+#define PROGRESS_MAX   (16 * HF_NSEC_PER_SEC)
 #define REOPEN_MIN     (1 * HF_NSEC_PER_SEC)
 #define REOPEN_MAX     (16 * HF_NSEC_PER_SEC)
 #define REOPEN_CALM    (60 * HF_NSEC_PER_SEC)
@@ -65,7 +65,7 @@ void hfd_watch_lag_reached(struct hfd_watch_lag *lag, uint64_t cached, hf_nsec n
                 return;
         lag->cached = cached;
         lag->heard_at = now;
-        lag->ask_wait = 0;
+        lag->progress_wait = 0;
         update_marks(lag, now);
 }
 
@@ -76,7 +76,7 @@ void hfd_watch_lag_replied(struct hfd_watch_lag *lag, uint64_t reported, uint64_
                 lag->reported = reported;
         if (written > lag->written) {
                 lag->written = written;
-                lag->ask_wait = 0;
+                lag->progress_wait = 0;
         }
         if (lag->cached > 0) /* otherwise the cache was not filled yet */
                 update_marks(lag, now);
@@ -99,8 +99,9 @@ static enum hfd_watch_lag_action next_action(const struct hfd_watch_lag *lag, hf
                 return HFD_WATCH_LAG_REOPEN;
         }
         if (lag->ahead.revision > 0) {
-                *ret_due = later(lag->ahead.since, lag->asked_at) + later(lag->ask_wait, ASK_MIN);
-                return HFD_WATCH_LAG_ASK;
+                *ret_due = later(lag->ahead.since, lag->progress_at) +
+                           later(lag->progress_wait, PROGRESS_MIN);
+                return HFD_WATCH_LAG_WRITE_PROGRESS;
         }
         *ret_due = later(lag->heard_at, lag->replied_at) + PROBE_INTERVAL;
         return HFD_WATCH_LAG_PROBE;
@@ -128,10 +129,11 @@ enum hfd_watch_lag_action hfd_watch_lag_decide(struct hfd_watch_lag *lag, hf_nse
                 return HFD_WATCH_LAG_WAIT;
         if (action == HFD_WATCH_LAG_REOPEN) {
                 count_reopening(lag, now);
-        } else if (action == HFD_WATCH_LAG_ASK) {
-                lag->asked_at = now;
+        } else if (action == HFD_WATCH_LAG_WRITE_PROGRESS) {
+                lag->progress_at = now;
                 /* The next one waits longer, because this one may fail. */
-                lag->ask_wait = lengthen(later(lag->ask_wait, ASK_MIN), ASK_MAX);
+                lag->progress_wait =
+                        lengthen(later(lag->progress_wait, PROGRESS_MIN), PROGRESS_MAX);
         } else {
                 lag->replied_at = now;
         }

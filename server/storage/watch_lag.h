@@ -27,15 +27,17 @@ struct hfd_watch_lag {
         bool is_open;                     /* there is a watch */
         hf_nsec heard_at;                 /* the watch was opened, or the cache made progress */
         hf_nsec replied_at;               /* the last reply or probe */
-        hf_nsec asked_at, ask_wait;       /* the last ASK; the time until the next one */
-        hf_nsec reopened_at, reopen_wait; /* the last REOPEN; the patience until the next one */
+        hf_nsec progress_at,
+                progress_wait;            /* the last WRITE_PROGRESS; the time until the next one */
+        hf_nsec reopened_at, reopen_wait; /* the last REOPEN; the wait before the next one */
 };
 
 enum hfd_watch_lag_action {
         HFD_WATCH_LAG_WAIT,
-        HFD_WATCH_LAG_PROBE,  /* read the store's revision */
-        HFD_WATCH_LAG_ASK,    /* write a watched key, so that the watch must deliver something */
-        HFD_WATCH_LAG_REOPEN, /* end the watch and open it on another member of the store */
+        HFD_WATCH_LAG_PROBE,          /* read the store's revision */
+        HFD_WATCH_LAG_WRITE_PROGRESS, /* write a watched key, so that the watch must deliver
+                                         something */
+        HFD_WATCH_LAG_REOPEN,         /* end the watch and open it on another member of the store */
 };
 
 /* A watch was opened; it delivers what follows the cache's revision. */

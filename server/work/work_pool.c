@@ -3,8 +3,8 @@
  * The pool's queues and threads.
  *
  * Each owner is mapped to one of N_QUEUES queues by its hash, so fairness needs no memory that
- * grows with the number of users. A thread takes the first task of the next queue that is not
- * empty, in a circle. A task with more to do goes to the end of its queue.
+ * grows with the number of users. A thread runs the first task of the next queue that is not
+ * empty, round robin. A task with more to do goes to the end of its queue.
  *
  * Invariants: a task is in a queue exactly if its state is QUEUED. `pending` counts the tasks that
  * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
@@ -42,8 +42,8 @@ struct hfd_work_pool {
         pthread_mutex_t mu;
         pthread_cond_t cond; /* signalled when a task is queued, or the pool stops */
         struct queue queues[N_QUEUES];
-        unsigned turn;   /* the queue that is looked at first */
-        size_t n_queued; /* tasks in all queues */
+        unsigned next_queue; /* the queue whose turn is next */
+        size_t n_queued;     /* tasks in all queues */
         size_t pending;
 
         /* the thread that creates and stops the pool only */
@@ -51,7 +51,7 @@ struct hfd_work_pool {
         bool joined;
 };
 
-static void append_locked(struct hfd_work_pool *pool, struct hfd_work_task *task) {
+static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *task) {
         struct queue *queue = &pool->queues[task->owner % N_QUEUES];
 
         assert(task->state != QUEUED);
@@ -64,17 +64,17 @@ static void append_locked(struct hfd_work_pool *pool, struct hfd_work_task *task
         pthread_cond_signal(&pool->cond);
 }
 
-/* Takes the next task in turn. There is one. */
-static struct hfd_work_task *take_locked(struct hfd_work_pool *pool) {
+/* Removes the next task, round robin. At least one task must be queued. */
+static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool) {
         assert(pool->n_queued > 0);
-        while (!pool->queues[pool->turn].head)
-                pool->turn = (pool->turn + 1) % N_QUEUES;
-        struct queue *queue = &pool->queues[pool->turn];
+        while (!pool->queues[pool->next_queue].head)
+                pool->next_queue = (pool->next_queue + 1) % N_QUEUES;
+        struct queue *queue = &pool->queues[pool->next_queue];
         struct hfd_work_task *task = queue->head;
         queue->head = task->next;
         if (!queue->head)
                 queue->tail = &queue->head;
-        pool->turn = (pool->turn + 1) % N_QUEUES;
+        pool->next_queue = (pool->next_queue + 1) % N_QUEUES;
         pool->n_queued--;
         task->state = RUNNING;
         return task;
@@ -84,7 +84,7 @@ static struct hfd_work_task *take_locked(struct hfd_work_pool *pool) {
 static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
                                enum hfd_work_result result) {
         if (result == HFD_WORK_MORE || (result == HFD_WORK_IDLE && task->again)) {
-                append_locked(pool, task);
+                enqueue_locked(pool, task);
                 return;
         }
         if (result == HFD_WORK_IDLE)
@@ -98,14 +98,15 @@ static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task 
 static void *run_thread(void *ctx) {
         struct hfd_work_pool *pool = ctx;
 
-        /* On Linux the nice value belongs to the thread. Without it the pool works all the same. */
+        /* On Linux the nice value belongs to the thread. If it cannot be set, the pool works
+         * anyway. */
         if (pool->nice > 0)
                 (void)setpriority(PRIO_PROCESS, 0, pool->nice);
         pthread_mutex_lock(&pool->mu);
         for (;;) {
                 bool stopping = atomic_load_explicit(&pool->stopping, memory_order_relaxed);
                 if (pool->n_queued > 0) {
-                        struct hfd_work_task *task = take_locked(pool);
+                        struct hfd_work_task *task = dequeue_locked(pool);
                         pthread_mutex_unlock(&pool->mu);
                         enum hfd_work_result result = task->step(task);
                         pthread_mutex_lock(&pool->mu);
@@ -190,7 +191,7 @@ bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task) {
                 task->again = true;
         } else if (task->state == IDLE && accepted) {
                 pool->pending++;
-                append_locked(pool, task);
+                enqueue_locked(pool, task);
         }
         pthread_mutex_unlock(&pool->mu);
         return accepted;

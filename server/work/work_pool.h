@@ -15,10 +15,11 @@
  *      idle --submit--> queued --a thread is free--> running --MORE--> queued
  *                                                    running --IDLE--> idle (queued again, if it
  *                                                                      was submitted meanwhile)
- *                                                    running --DONE--> over: a submit does nothing
+ *                                                    running --DONE--> over: a submit has no effect
  *
- * Invariants: the steps of one task never overlap. A task that was submitted gets at least one step
- * afterwards, also when it is cancelled or the pool stops, so a step can always send the response.
+ * Invariants: the steps of one task never overlap. A task whose submit was
+ * accepted gets at least one step afterwards, even if it is cancelled or the pool stops, so a step
+ * can always send the response.
  *
  * Lock: one mutex guards the queues and the state of every task. No step runs under it. Thread:
  * any, for every function that does not say otherwise.
@@ -42,8 +43,7 @@ enum hfd_work_result {
 struct hfd_work_task {
         /* Runs on a thread of the pool, with no lock held. Must not wait. */
         enum hfd_work_result (*step)(struct hfd_work_task *task);
-        uint64_t
-                owner; /* hfd_work_owner of the user's name; tasks with the same value take turns */
+        uint64_t owner; /* hfd_work_owner of the user's name; decides whose turn a step uses */
 
         /* For the pool only. */
         struct hfd_work_task *next;
@@ -59,16 +59,18 @@ struct hfd_work_task {
 int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
                       struct hfd_work_pool **ret_pool);
 /*
- * Cancels every task, gives each one that is queued its last step, and joins the threads. From then
- * on submit returns false. Blocks for the longest step at most. Idempotent; one thread only.
+ * Makes hfd_work_is_cancelled true for every task, lets every task that is queued or running
+ * finish, and joins the threads. From now on the submit of an idle task returns false. Blocks until
+ * all tasks are done or idle: a step that sees the cancellation must not return HFD_WORK_MORE.
+ * Idempotent; one thread only.
  */
 void hfd_work_pool_stop(struct hfd_work_pool *pool);
 /* Stops the pool, and frees it. Accepts NULL; returns NULL. */
 struct hfd_work_pool *hfd_work_pool_free(struct hfd_work_pool *pool);
 
 /*
- * Queues the task, unless it is queued already. False: the pool has stopped, and no step follows.
- * Never calls step itself, and never blocks.
+ * Queues the task, unless it is queued already. False: the pool is stopping, and no step
+ * follows. Never calls step itself. Waits at most for the short mutex.
  */
 bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
 /*
@@ -81,7 +83,7 @@ void hfd_work_cancel(struct hfd_work_task *task);
 bool hfd_work_is_cancelled(const struct hfd_work_pool *pool, const struct hfd_work_task *task);
 
 /* The owner for a user's name; NULL = the server itself. Different names may have the same owner:
- * then they share their turns, and nothing else happens. */
+ * then they share their turns, which does no other harm. */
 uint64_t hfd_work_owner(const char *name);
 /* The number of tasks that are queued or running. */
 size_t hfd_work_pending(struct hfd_work_pool *pool);

@@ -36,7 +36,7 @@ static void check(struct hfd_request *request) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         const uint8_t *cut = n ? memchr(data, 0, n) : NULL;
-        struct hfd_request request = {.verb = HFD_DELETE_MANY,
+        struct hfd_request request = {.verb = HFD_DELETE_COLLECTION,
                                       .resource = hfd_resource_find("", "v1", "configmaps")};
         struct hfd_response response = {0};
 

@@ -195,7 +195,7 @@ static void test_large_writes_wait_for_the_pool(void **state) {
         close_gates(f, &gates);
         begin(f, &large[0], HFD_PATCH, "small", body);
         begin(f, &large[1], HFD_PATCH, "large", "{\"data\":{\"new\":\"\"}}");
-        begin(f, &large[2], HFD_DELETE_ONE, "gone", "");
+        begin(f, &large[2], HFD_DELETE_OBJECT, "gone", "");
         begin(f, &large[3], HFD_CREATE, "", whole);
         begin(f, &large[4], HFD_PATCH, "large", "{\"data\":");
         create(f, "other", 100);

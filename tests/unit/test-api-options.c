@@ -73,7 +73,7 @@ static void test_each_query_parameter_is_parsed(void **state) {
 }
 
 static void test_delete_parameters_count_for_deletes_only(void **state) {
-        static const enum hfd_verb deletes[] = {HFD_DELETE_ONE, HFD_DELETE_MANY};
+        static const enum hfd_verb deletes[] = {HFD_DELETE_OBJECT, HFD_DELETE_COLLECTION};
         static const char query[] = "propagationPolicy=Foreground&gracePeriodSeconds=30";
 
         for (size_t i = 0; i < 2; i++) {
@@ -107,7 +107,8 @@ static void test_the_first_of_repeated_values_counts(void **state) {
         /* A percent-encoded name is the same parameter, and later values are not checked. */
         assert_true(parse(HFD_LIST, "limit=3&limi%74=4&limit=x"));
         assert_int_equal(o->limit, 3);
-        assert_true(parse(HFD_DELETE_ONE, "propagationPolicy=Orphan&propagationPolicy=Background"));
+        assert_true(
+                parse(HFD_DELETE_OBJECT, "propagationPolicy=Orphan&propagationPolicy=Background"));
         assert_int_equal(o->propagation, HFD_PROPAGATE_ORPHAN);
 }
 
@@ -125,7 +126,7 @@ static void test_bad_values_are_refused_by_name(void **state) {
                        "invalid value for query parameter fieldValidation: \"strict\"");
         expect_refused(HFD_LIST, "resourceVersion=1&resourceVersionMatch=Newest", 400,
                        "invalid value for query parameter resourceVersionMatch: \"Newest\"");
-        expect_refused(HFD_DELETE_ONE, "propagationPolicy=orphan", 400,
+        expect_refused(HFD_DELETE_OBJECT, "propagationPolicy=orphan", 400,
                        "invalid value for query parameter propagationPolicy: \"orphan\"");
         expect_refused(HFD_GET, "a=%zz", 400, "malformed query");
         expect_refused(HFD_GET, "%ff", 400, "malformed query");
@@ -139,7 +140,7 @@ static void test_invalid_combinations_are_refused(void **state) {
                 int code; /* 0 = accepted */
         } cases[] = {
                 {HFD_LIST, "resourceVersionMatch=Exact", 422},
-                {HFD_DELETE_MANY, "resourceVersionMatch=Exact", 422},
+                {HFD_DELETE_COLLECTION, "resourceVersionMatch=Exact", 422},
                 {HFD_GET, "resourceVersionMatch=Exact", 0},
                 {HFD_LIST, "resourceVersionMatch=Exact&resourceVersion=0", 422},
                 {HFD_LIST, "resourceVersionMatch=NotOlderThan&resourceVersion=0", 0},
@@ -162,7 +163,7 @@ static bool read_body(const char *query, const char *body) {
         struct hf__json *sent = NULL;
         bool good;
 
-        assert_true(parse(HFD_DELETE_ONE, query));
+        assert_true(parse(HFD_DELETE_OBJECT, query));
         assert_int_equal(hf__json_parse(body, strlen(body), &sent, NULL), 0);
         good = hfd_delete_options_read(&request.options, sent, &response);
         hf__json_free(sent);
@@ -190,7 +191,7 @@ static void test_delete_options_in_the_body_replace_the_query(void **state) {
         assert_false(read_body("", "{\"orphanDependents\":true,\"propagationPolicy\":\"Orphan\"}"));
         assert_int_equal(response.code, 422);
         /* Without a body the query's combination is checked all the same. */
-        assert_true(parse(HFD_DELETE_ONE, "orphanDependents=true&propagationPolicy=Orphan"));
+        assert_true(parse(HFD_DELETE_OBJECT, "orphanDependents=true&propagationPolicy=Orphan"));
         assert_false(hfd_delete_options_read(&request.options, NULL, &response));
         assert_int_equal(response.code, 422);
 }

@@ -107,6 +107,8 @@ static void test_durations_are_parsed_and_formatted(void **state) {
                 {"+3s", 3 * HF_NSEC_PER_SEC, "3s"},
                 {"0.1s", 100 * HF_NSEC_PER_MSEC, "100ms"},
                 {"0.000000001s", 1, "1ns"},
+                {"0.3333333333333333333h", 1200 * HF_NSEC_PER_SEC, "20m0s"}, /* as in Go */
+                {"0.99999999999999999999999s", HF_NSEC_PER_SEC, "1s"},
                 {"1h", 3600 * HF_NSEC_PER_SEC, "1h0m0s"},
                 {"1m0.000000001s", 60 * HF_NSEC_PER_SEC + 1, "1m0.000000001s"},
         };

@@ -23,8 +23,8 @@ struct reader {
         struct hfd_http_request *request;
 };
 
-static struct hfd_unsent *make(size_t user_bytes, size_t user_answers, size_t total_bytes) {
-        const struct hfd_unsent_limits limits = {user_bytes, user_answers, total_bytes};
+static struct hfd_unsent *make(size_t user_bytes, size_t user_responses, size_t total_bytes) {
+        const struct hfd_unsent_limits limits = {user_bytes, user_responses, total_bytes};
         struct hfd_unsent *unsent;
 
         assert_int_equal(hfd_unsent_new(&host, &limits, &unsent), 0);

@@ -59,7 +59,7 @@ static void test_a_revision_of_anybody_asks_for_progress(void **state) {
 
         hfd_watch_lag_replied(&lag, 15, 0, 5 * SEC);
         assert_int_equal(hfd_watch_lag_decide(&lag, 6 * SEC - 1), HFD_WATCH_LAG_WAIT);
-        assert_int_equal(hfd_watch_lag_decide(&lag, 6 * SEC), HFD_WATCH_LAG_ASK);
+        assert_int_equal(hfd_watch_lag_decide(&lag, 6 * SEC), HFD_WATCH_LAG_WRITE_PROGRESS);
         assert_int_equal(hfd_watch_lag_revisions(&lag), 0); /* not certain */
         /* The write succeeds, and its event comes: all is well. */
         hfd_watch_lag_replied(&lag, 16, 16, 6 * SEC);
@@ -67,7 +67,7 @@ static void test_a_revision_of_anybody_asks_for_progress(void **state) {
         assert_true(hfd_watch_lag_due(&lag) > 10 * SEC);
         /* Or the event does not come. */
         hfd_watch_lag_replied(&lag, 17, 0, 8 * SEC);
-        assert_int_equal(hfd_watch_lag_decide(&lag, 9 * SEC), HFD_WATCH_LAG_ASK);
+        assert_int_equal(hfd_watch_lag_decide(&lag, 9 * SEC), HFD_WATCH_LAG_WRITE_PROGRESS);
         hfd_watch_lag_replied(&lag, 18, 18, 9 * SEC);
         assert_int_equal(hfd_watch_lag_decide(&lag, 10 * SEC), HFD_WATCH_LAG_REOPEN);
 }
@@ -78,7 +78,7 @@ static void test_a_write_that_fails_is_repeated_less_and_less_often(void **state
 
         hfd_watch_lag_replied(&lag, 15, 0, 0);
         for (hf_nsec now = 0; now < 120 * SEC; now += SEC / 10)
-                n += hfd_watch_lag_decide(&lag, now) == HFD_WATCH_LAG_ASK;
+                n += hfd_watch_lag_decide(&lag, now) == HFD_WATCH_LAG_WRITE_PROGRESS;
         assert_in_range(n, 5, 12);
 }
 
@@ -201,7 +201,7 @@ static void act(struct sim *sim) {
         case HFD_WATCH_LAG_PROBE:
                 hfd_watch_lag_replied(&sim->lag, sim->revision, 0, sim->now);
                 break;
-        case HFD_WATCH_LAG_ASK:
+        case HFD_WATCH_LAG_WRITE_PROGRESS:
                 sim->n_asked++;
                 write_store(sim, true);
                 hfd_watch_lag_replied(&sim->lag, sim->revision, sim->revision, sim->now);

@@ -7,14 +7,14 @@
  * Large pages. For each page, etcd counts all keys that follow it, so its work is the number of
  * pages times the number of keys. Pages therefore grow: each one is a few times as large as all
  * before it together, until PAGE_BYTES. So a small store is listed in a few pages, none of which is
- * much too large if the objects are large, and the work for a large one grows about as it does. A
- * page that fails is requested again, smaller each time, because it may have been too large for the
- * store's deadline or for a response.
+ * much too large if the objects are large, and the work grows about linearly with the size of the
+ * store. A page that fails is requested again, smaller each time, because it may have been too
+ * large for the store's deadline or for a response.
  *
  * Two threads. The store's thread receives a page, keeps references to its values, and requests
  * the next one; the cacher's timer thread builds the trees, a few objects at a time. So the store
- * reads one page while the one before is built, and the thread that delivers all replies of the
- * store is not kept busy.
+ * reads one page while the previous one is built, and the thread that delivers all replies of the
+ * store is free for other replies.
  *
  *      request_page -> on_page: queue the page -> request_page ...      the store's thread
  *                               hfd_listing_step: build it -> done      the timer thread
@@ -41,7 +41,7 @@
 #define PAGE_BYTES    ((size_t)64 << 20)
 #define LIST_DEADLINE (30 * HF_NSEC_PER_SEC)
 #define RETRIES_MAX   8    /* of one listing */
-#define STEP_OBJECTS  1000 /* built between two looks at the other work of the timer */
+#define STEP_OBJECTS  1000 /* built before the timer thread checks its other work */
 
 static void request_page(struct hfd_listing *listing);
 
@@ -71,14 +71,14 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         return true;
 }
 
-/* The limit for the next page, as far as the size of the objects so far allows it. */
+/* The limit for the next page, in objects. */
 static size_t next_limit(const struct hfd_listing *listing) {
         size_t limit = PAGE_FIRST;
 
         if (listing->n_keys > 0) {
-                size_t of_that_size = PAGE_BYTES / (listing->n_bytes / listing->n_keys + 1);
+                size_t n_in_page_bytes = PAGE_BYTES / (listing->n_bytes / listing->n_keys + 1);
                 limit = PAGE_GROWTH * listing->n_keys;
-                limit = limit < of_that_size ? limit : of_that_size;
+                limit = limit < n_in_page_bytes ? limit : n_in_page_bytes;
         }
         limit = limit < PAGE_MAX ? limit : PAGE_MAX;
         limit >>= listing->n_retries;
@@ -125,7 +125,7 @@ static struct hfd_listing_page *free_page(struct hfd_listing_page *page) {
 }
 
 /*
- * Builds a part of the page. Each value is dropped at once, so that its memory is used again. 0 or
+ * Builds a part of the page. Each value is dropped at once, so that its memory can be reused. 0 or
  * -ENOMEM.
  */
 static int build_objects(struct hfd_listing *listing, struct hfd_listing_page *page) {

@@ -22,9 +22,9 @@ struct hfd_listing {
         unsigned long replacement_epoch; /* its value at the start; see store_identity.h */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 
-        /* the timer thread's */
+        /* the timer thread only */
         struct hfd_object_tree trees[HFD_RESOURCES_MAX];
-        /* Empty; when the listing is published, the cacher's are moved here, and freed. */
+        /* Empty until the listing is published: then the cacher's trees move here, to be freed. */
         struct hfd_object_tree newer[HFD_RESOURCES_MAX];
         struct hfd_event_histories histories; /* the same */
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_private.h */
@@ -53,7 +53,8 @@ struct hfd_listing {
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
                       void (*done)(struct hfd_listing *listing, int error,
                                    const struct hf_status *status));
-/* For the timer thread: whether hfd_listing_step has something to do, and does a part of it. */
+/* Whether the timer thread must call hfd_listing_step now. */
 bool hfd_listing_step_due_locked(struct hfd_cacher *cacher);
+/* Builds some objects, or ends the listing. Thread: the timer's. */
 void hfd_listing_step(struct hfd_cacher *cacher);
 struct hfd_listing *hfd_listing_free(struct hfd_listing *listing);

@@ -24,7 +24,7 @@ struct hfd_reflector {
         struct hf_status status; /* the last failure */
         size_t n_listed;         /* objects that the running listing has so far; 0 = none runs */
         size_t n_listed_max;     /* the most that any listing has had */
-        hf_nsec progress_at;     /* boot time at which a listing came further than all before it */
+        hf_nsec progress_at;     /* boot time of the last increase of n_listed_max */
 };
 
 /*

@@ -3,9 +3,9 @@
  * Events are applied in two steps. Everything that may take long, such as creating the objects, is
  * prepared without the lock. Then the events of one revision are applied under one lock.
  *
- * Invariant: `revision` changes under the same lock as the objects. So what a reader sees at a
- * revision contains all changes of that revision and no later one, even if another program writes
- * several objects in one transaction.
+ * Invariant: `revision` changes under the same lock as the objects. So the state that a reader sees
+ * at a revision contains all changes of that revision and no later one, even if another program
+ * writes several objects in one transaction.
  */
 #include "server/cacher/sync/store_events.h"
 

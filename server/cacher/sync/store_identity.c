@@ -7,11 +7,10 @@
  * known when its request was sent; the epoch key has another value. A restore procedure changes
  * this key. It is watched, and read before each new watch. A sign alone is not believed, because a
  * member that lags behind, or a late event, may show an old state: a linearizable read must confirm
- * it. A leader's write does not rely on that:
- * its transaction compares the epoch in addition to the fence. So even if the backup contains the
- * leader's term, the leader's first write after the restore fails and ends the term. Every
- * replacement has the same consequences: on_replaced is called so that a leader stops leading,
- * watches end with 410, and the cache is filled again.
+ * it. A leader's write does not rely on that: its transaction compares the epoch in addition to the
+ * fence. So even if the backup contains the leader's term, the leader's first write after the
+ * restore fails and ends the term. Every replacement has the same consequences: on_replaced is
+ * called so that a leader stops leading, watches end with 410, and the cache is filled again.
  *
  * Audit: etcd 3.4 is known to lose watch events around a compaction. So every few minutes all keys
  * are listed at the cache's own revision, without values, and compared with a snapshot of the cache
@@ -103,7 +102,7 @@ static bool is_comparable_locked(const struct hfd_store_identity *identity,
 /* ---- confirming a sign ---- */
 
 /*
- * A read of the store's revision that confirms a sign, or does not. One is sent at a time. Its
+ * A read of the store's revision, whose reply confirms the sign or not. One is sent at a time. The
  * reply is compared with what was known when it was sent, like every reply.
  */
 struct confirmation {
@@ -120,8 +119,8 @@ static void end_confirmation(struct confirmation *confirmation) {
         free(confirmation);
 }
 
-/* If the read failed, the next sign asks again: as long as the store is replaced, there are more.
- */
+/* If the read failed, the next sign starts another one. If the store was replaced, every reply is
+ * such a sign. */
 static void on_confirmation(void *ctx, const struct hfd_store_reply *reply) {
         struct confirmation *confirmation = ctx;
         struct hfd_cacher *cacher = confirmation->cacher;
@@ -137,7 +136,7 @@ static void on_confirmation(void *ctx, const struct hfd_store_reply *reply) {
         end_confirmation(confirmation);
 }
 
-static void confirm(struct confirmation *confirmation, const char *why) {
+static void send_confirmation(struct confirmation *confirmation, const char *why) {
         struct hfd_cacher *cacher = confirmation->cacher;
 
         hf_log(&cacher->host->log, HF_LOG_NOTICE, "cacher",
@@ -167,7 +166,7 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
         }
         pthread_mutex_unlock(&cacher->mu);
         if (confirmation)
-                confirm(confirmation, why);
+                send_confirmation(confirmation, why);
 }
 
 /* ---- the epoch key ---- */

@@ -45,7 +45,7 @@ struct hfd_store_identity {
          */
         bool replacement_pending;
         bool replaced;
-        bool confirming; /* a read is under way that confirms the sign of a replacement, or not */
+        bool confirming; /* a read that checks a sign of a replacement is running */
         bool audit_running;
         hf_nsec audit_at; /* boot time of the next audit */
 };

@@ -6,8 +6,8 @@
  * the store deliver an event. Several instances may need one at the same time, so the write
  * compares the key's mod revision: only one of them succeeds, and its event serves all.
  *
- * Invariant: only replies of the current history count. So after a replacement of the store the
- * lag begins anew, as the cache does.
+ * Invariant: only replies of the current history count. After a replacement of the store the
+ * lag is measured from the beginning, because the cache is filled again.
  */
 #include "server/cacher/sync/store_lag.h"
 
@@ -131,7 +131,7 @@ static void write_progress(struct hfd_cacher *cacher, uint64_t revision) {
                                     .n_get_on_failure = 1};
         int n = snprintf(key, sizeof key, "%s.holdfast/progress", cacher->prefix);
 
-        /* If this fails, watch_lag.c asks again later. */
+        /* If this fails, watch_lag.c decides the same again later. */
         if (put.value && n > 0 && (size_t)n < sizeof key)
                 (void)hfd_store_request_txn(cacher, &txn, hfd_cacher_now(cacher) + REQUEST_DEADLINE,
                                             on_progress_written, cacher);
@@ -145,7 +145,7 @@ void hfd_store_lag_act(struct hfd_cacher *cacher, const struct hfd_store_lag_act
                 (void)hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + REQUEST_DEADLINE,
                                                  ignore_reply, NULL);
                 break;
-        case HFD_WATCH_LAG_ASK: write_progress(cacher, action->progress_revision); break;
+        case HFD_WATCH_LAG_WRITE_PROGRESS: write_progress(cacher, action->progress_revision); break;
         case HFD_WATCH_LAG_REOPEN:
                 hf_log(&cacher->host->log, HF_LOG_WARNING, "cacher",
                        "the store's watch delivers nothing, and the cache is %" PRIu64

@@ -2,10 +2,11 @@
 /*
  * From HTTP to the registry and back:
  *
- *      hfd_rest_handle -> handle_resource -> fill_request -> hfd_registry_serve
- *                                                            ... on_done -> send_response
+ *      hfd_rest_handle -> handle_resource -> serve_resource:
+ *              fill_request, then hfd_registry_serve (a watch: hfd_rest_watch)
+ *                                        ... on_done -> hfd_rest_respond
  *
- * With a large body, a thread of the pool continues from fill_request on.
+ * If the body is large, serve_resource runs on a thread of the pool.
  *
  * handle_resource creates the struct hfd_rest_request, which owns everything that the registry
  * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
@@ -57,10 +58,14 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
         static const struct {
                 const char *name;
                 enum hfd_verb verb;
-        } verbs[] = {{"get", HFD_GET},           {"list", HFD_LIST},
-                     {"watch", HFD_WATCH},       {"create", HFD_CREATE},
-                     {"update", HFD_UPDATE},     {"patch", HFD_PATCH},
-                     {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
+        } verbs[] = {{"get", HFD_GET},
+                     {"list", HFD_LIST},
+                     {"watch", HFD_WATCH},
+                     {"create", HFD_CREATE},
+                     {"update", HFD_UPDATE},
+                     {"patch", HFD_PATCH},
+                     {"delete", HFD_DELETE_OBJECT},
+                     {"deletecollection", HFD_DELETE_COLLECTION}};
 
         for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
                 if (strcmp(verbs[i].name, verb) == 0) {
@@ -70,12 +75,13 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
         return false;
 }
 
-/* Whether the path allows the verb: a create has no name, and only reads may span namespaces. */
+/* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
+ * name; an update or patch needs one; and a subresource can only be read, updated or patched. */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
-        bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH;
+        bool may_span_namespaces = request->verb == HFD_LIST || request->verb == HFD_WATCH;
 
-        if (request->resource->namespaced && !*info->ns && !many)
+        if (request->resource->namespaced && !*info->ns && !may_span_namespaces)
                 return false;
         if (request->subresource != HFD_SUB_NONE)
                 return request->verb == HFD_GET || request->verb == HFD_UPDATE ||
@@ -107,7 +113,8 @@ static bool resolve_request_info(struct hfd_request *request, const struct hfd_r
         return true;
 }
 
-/* Converts a protobuf body to JSON. False: response is the error (400, 415, 500). */
+/* Converts a protobuf body to JSON. is_delete: the body is DeleteOptions, not the resource's
+ * object. False: response is the error (400, 415, 500). */
 static bool decode_body(struct hfd_rest_request *rest, bool is_delete,
                         struct hfd_response *response) {
         struct hfd_request *request = &rest->request;
@@ -130,7 +137,7 @@ static bool decode_body(struct hfd_rest_request *rest, bool is_delete,
                 hfd_response_bad_request(response,
                                          "the object provided is unrecognized (must be of type "
                                          "%s): malformed protobuf",
-                                         request->resource->kind);
+                                         is_delete ? "DeleteOptions" : request->resource->kind);
         else if (r != 0)
                 hfd_response_no_memory(response);
         request->body = rest->translated.data;
@@ -149,7 +156,8 @@ static bool parse_fence(struct hfd_rest_request *rest, const char *text,
         if (hf_fence_parse(text, strlen(text), rest->fence) != 0) {
                 hfd_response_bad_request(response,
                                          "the header " HF_FENCE_HEADER
-                                         " is malformed: namespace/name;term;identity is expected");
+                                         " is malformed: expected namespace/name;term;identity or "
+                                         "namespace/name;term,namespace/name;term;identity");
                 return false;
         }
         rest->request.fence = rest->fence;
@@ -157,8 +165,9 @@ static bool parse_fence(struct hfd_rest_request *rest, const char *text,
 }
 
 /*
- * Checks everything about the request that does not depend on the stored object. A client sees only
- * the first failure, so the order of the checks matters. False: response is the error.
+ * Checks the path, the headers and the query, and decodes a protobuf body. The registry parses and
+ * validates the object. A client sees only the first failure, so the order of the checks matters.
+ * False: response is the error.
  */
 static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request_info *info,
                          struct hfd_response *response) {
@@ -168,12 +177,14 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
 
         if (!resolve_request_info(request, info, response))
                 return false;
-        bool is_delete = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY,
-             is_patch = request->verb == HFD_PATCH;
+        bool is_delete =
+                request->verb == HFD_DELETE_OBJECT || request->verb == HFD_DELETE_COLLECTION;
+        bool is_patch = request->verb == HFD_PATCH;
         request->body = hfd_http_request_body(http_request, &request->n_body);
-        request->deadline = hfd_registry_now(rest->registry) + (request->verb == HFD_DELETE_MANY
-                                                                        ? HFD_REGISTRY_MANY_DEADLINE
-                                                                        : HFD_REGISTRY_DEADLINE);
+        request->deadline =
+                hfd_registry_now(rest->registry) +
+                (request->verb == HFD_DELETE_COLLECTION ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
+                                                        : HFD_REGISTRY_DEADLINE);
         if (!hfd_negotiate_format(request, hfd_http_request_header(http_request, "accept"),
                                   response))
                 return false;

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * The memory that requests hold on behalf of the peers: heads, bodies, and input that waits for an
- * earlier response. Two accounts: one for senders that are known, one for strangers. A connection
- * moves from the second to the first when its sender becomes known. So strangers can use up only
- * the second.
+ * earlier response. Two accounts: one for known senders, which the filters or a client certificate
+ * have authenticated, and one for strangers. A connection moves from the second to the first when
+ * its sender becomes known. So strangers can use up only the second.
  *
  * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
  */
@@ -18,7 +18,7 @@
 #define HFD_ACCOUNT_STRANGER_SHARE ((size_t)512 << 10)
 #define HFD_ACCOUNT_STRANGER_TOTAL ((size_t)64 << 20)
 /* A stranger with no more than this is within the limits even when the account is used up, so that
- * other strangers cannot keep an ordinary client from introducing itself. */
+ * other strangers cannot keep an ordinary client from authenticating. */
 #define HFD_ACCOUNT_STRANGER_FREE ((size_t)16 << 10)
 
 struct hfd_account {

@@ -9,8 +9,8 @@
 static const struct {
         const char *label, *why;
 } texts[HFD_N_REFUSALS] = {
-        [HFD_REFUSAL_HANDSHAKES] = {"handshakes", "all places of unfinished TLS handshakes taken"},
-        [HFD_REFUSAL_STRANGERS] = {"strangers", "all places of unauthenticated clients taken"},
+        [HFD_REFUSAL_HANDSHAKES] = {"handshakes", "limit of unfinished TLS handshakes reached"},
+        [HFD_REFUSAL_STRANGERS] = {"strangers", "limit of unauthenticated clients reached"},
         [HFD_REFUSAL_CONNECTIONS] = {"connections", "maximum of connections reached"},
         [HFD_REFUSAL_DESCRIPTORS] = {"descriptors", "no file descriptor left"},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Connections that the server closed for want of room: counted in a metric, and reported by a log
- * line at most every ten seconds, so that a flood of connections is no flood of log lines.
+ * Connections that the server closed because a limit was reached: counted in a metric, and reported
+ * by log lines at most every ten seconds, so that a flood of connections does not flood the log.
  *
  * Threads: any for hfd_refusals_count; worker 0 for hfd_refusals_report. No lock.
  */
@@ -13,8 +13,8 @@
 #include <holdfast/metrics.h>
 
 enum hfd_refusal {
-        HFD_REFUSAL_HANDSHAKES,  /* all places of unfinished TLS handshakes were taken */
-        HFD_REFUSAL_STRANGERS,   /* all places of senders that are not known were taken */
+        HFD_REFUSAL_HANDSHAKES,  /* the limit of unfinished TLS handshakes was reached */
+        HFD_REFUSAL_STRANGERS,   /* the limit of unauthenticated clients was reached */
         HFD_REFUSAL_CONNECTIONS, /* the server had its maximum of connections, all of known senders
                                   */
         HFD_REFUSAL_DESCRIPTORS, /* the process had no file descriptor left */

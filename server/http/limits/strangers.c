@@ -42,7 +42,7 @@ static bool key_equals(const struct hfd_stranger_key *a, const struct hfd_strang
         return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* FNV-1a with a secret start. */
+/* FNV-1a with a secret initial value. */
 static size_t bucket_of(const struct hfd_strangers *set, const struct hfd_stranger_key *key) {
         uint64_t hash = set->seed ^ 0xcbf29ce484222325u;
 
@@ -85,7 +85,7 @@ static void drop_group(struct hfd_strangers *set, struct hfd_stranger_group *gro
         free(group);
 }
 
-static void append(struct hfd_stranger_group *group, struct hfd_stranger *stranger) {
+static void append_stranger(struct hfd_stranger_group *group, struct hfd_stranger *stranger) {
         stranger->newer = NULL;
         stranger->older = group->newest;
         if (group->newest)
@@ -123,7 +123,7 @@ int hfd_strangers_add(struct hfd_strangers *set, struct hfd_stranger *stranger,
                 return -ENOMEM;
         *stranger =
                 (struct hfd_stranger){.set = set, .group = group, .key = *key, .active_at = now};
-        append(group, stranger);
+        append_stranger(group, stranger);
         group->n++;
         set->n++;
         return 0;
@@ -148,7 +148,7 @@ void hfd_strangers_touch(struct hfd_stranger *stranger, hf_nsec now) {
         if (!stranger->set)
                 return;
         unlink_stranger(stranger->group, stranger);
-        append(stranger->group, stranger);
+        append_stranger(stranger->group, stranger);
         stranger->active_at = now;
 }
 

@@ -20,7 +20,7 @@
 struct hfd_strangers;
 struct hfd_stranger_group;
 
-/* The part of an address that counts, and 0 behind it. */
+/* The part of an address that identifies its group, padded with 0. */
 struct hfd_stranger_key {
         sa_family_t family;
         uint8_t bytes[8];
@@ -58,9 +58,10 @@ void hfd_strangers_touch(struct hfd_stranger *stranger, hf_nsec now);
 
 /*
  * The connection to close for a new one from an address: the oldest one of the same address if that
- * has at least an average share, otherwise the oldest one of the address with the most. Of its own
- * address nothing is chosen that was active less than min_age ago: otherwise many clients of one
- * host that connect at once would end each other's unfinished handshakes. NULL: close the new one.
+ * has at least an average share, otherwise the oldest one of the address with the most. A
+ * connection of the same address is only chosen if it was inactive for min_age: otherwise many
+ * clients of one host that connect at once would end each other's unfinished handshakes. "Oldest"
+ * means: inactive for the longest time. NULL: close the new connection.
  */
 struct hfd_stranger *hfd_strangers_victim(const struct hfd_strangers *set,
                                           const struct hfd_stranger_key *key, hf_nsec now,

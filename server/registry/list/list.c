@@ -7,8 +7,8 @@
  *      cacher  if it has the required state: walks through a snapshot
  *      store   otherwise: creates objects from the stored values at one revision
  *
- * A small list is made at once. Otherwise the thread that is here only takes the snapshot, because
- * others may wait for it (a thread of the store, a worker):
+ * A small list is made at once. Otherwise the current thread only takes the snapshot,
+ * because other requests may need this thread (it may be the store's or an HTTP worker):
  *
  *      a whole list  becomes a body that is made while the client reads (list_body.h)
  *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
@@ -35,10 +35,10 @@
 #include "server/work/work_pool.h"
 
 #define LIST_MAX_BYTES (512u << 20)
-/* A list of at most this size is made on the thread that asks for it: about 20 us. */
+/* A list of at most this size is made on the current thread, in about 20 us. */
 #define INLINE_OBJECTS 32
 #define INLINE_BYTES   ((size_t)128 << 10)
-/* Objects that one step looks at: a millisecond if selectors parse them. */
+/* Objects that one step examines: a millisecond if selectors parse them. */
 #define STEP_OBJECTS 256
 
 /* ---- the response ---- */
@@ -244,8 +244,8 @@ static void finish_walk(struct walk *walk) {
         finish_page(read, &page);
 }
 
-/* Nobody waits for the list any more, or the server stops. */
-static void give_up(struct walk *walk) {
+/* The client has left, or the server stops. */
+static void cancel_walk(struct walk *walk) {
         struct hfd_read *read = walk->read;
 
         hfd_list_page_done(&walk->page);
@@ -261,7 +261,7 @@ static enum hfd_work_result walk_step(struct hfd_work_task *task) {
 
         if (hfd_work_is_cancelled(read->registry->work, task) ||
             (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed)))
-                give_up(walk);
+                cancel_walk(walk);
         else if (!hfd_list_page_walk(&walk->page, read, &walk->snapshot, walk->prefix,
                                      STEP_OBJECTS))
                 return HFD_WORK_MORE;
@@ -285,8 +285,8 @@ static bool is_small(const struct walk *walk) {
         return n <= INLINE_OBJECTS && bytes <= INLINE_BYTES;
 }
 
-/* A whole list needs no walk: the client reads the snapshot itself, with all who ask for the same.
- */
+/* A whole list needs no walk: its body renders the snapshot while the client reads it, and shares
+ * the rendering with other requests for the same list. */
 static void finish_whole_list(struct walk *walk) {
         struct hfd_read *read = walk->read;
         const struct hfd_options *options = &read->request->options;
@@ -305,8 +305,8 @@ static void finish_whole_list(struct walk *walk) {
 }
 
 /*
- * Lists from the cacher if it has the required state, otherwise from the store. This may be a
- * thread that others wait for, so only a small list is made here.
+ * Lists from the cacher if it has the required state, otherwise from the store. Other
+ * requests may need this thread, so only a small list is made here.
  */
 static void list_from_cacher(struct hfd_read *read) {
         struct hfd_request *request = read->request;
@@ -335,7 +335,7 @@ static void list_from_cacher(struct hfd_read *read) {
                    !*read->start) {
                 finish_whole_list(walk);
         } else if (!hfd_work_submit(read->registry->work, &walk->task)) {
-                give_up(walk);
+                cancel_walk(walk);
         }
 }
 

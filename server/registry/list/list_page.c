@@ -3,7 +3,7 @@
  * Collects the objects of a page. Selectors may have to parse an object, so this never runs under a
  * lock.
  *
- * Invariant: `last` is the last path that was looked at, also if its object was not selected or is
+ * Invariant: `last` is the last path that was examined, even if its object was not selected or is
  * not valid. So the next page begins exactly where this one ended, and a page without any object
  * can be followed by others.
  */
@@ -93,7 +93,7 @@ bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
         return complete;
 }
 
-/* Looks at one stored value. An invalid one is skipped, as the cacher skips it. */
+/* Adds one stored value if it is selected. An invalid one is skipped, as the cacher does. */
 static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
                        const struct hfd_kv *kv) {
         const char *path;

@@ -3,8 +3,8 @@
 /*
  * The objects of one page of a list: those that the selectors match, up to the limit.
  *
- * Thread: owner only, without any lock. The work grows with what is looked at: a page ends at its
- * limit, and does not look at the objects behind it.
+ * Thread: owner only, without any lock. The work grows with the number of objects that are
+ * examined: a page ends at its limit, and the objects after it are only counted.
  */
 #include "server/cacher/snapshot.h"
 #include "server/registry/read.h"
@@ -20,13 +20,13 @@ struct hfd_list_page {
         bool has_remaining; /* n_remaining is known: the number of objects that follow */
         size_t n_remaining;
         bool failed; /* out of memory; the page must not be used */
-        /* Borrowed from the snapshot until the page is complete: the object looked at last. */
+        /* Borrowed from the snapshot until the page is complete: the last examined object. */
         const struct hfd_object *at;
 };
 
 /*
  * Collects a page from a snapshot, the objects below prefix and after read->start, in steps: each
- * call looks at up to n objects, and begins where the previous one has ended. True: the page is
+ * call examines up to n objects, beginning where the previous one ended. True: the page is
  * complete, and keeps nothing of the snapshot. False: call again, with the same snapshot.
  */
 bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,

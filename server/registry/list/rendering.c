@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renderings. A chunk depends only on where it begins, so readers that begin at the start meet the
- * same chunks, and find those that another reader has made.
+ * Renderings. Where a chunk ends depends only on where it begins. So all readers, which begin at
+ * the start, have the same chunks, and find those that another reader has made.
  *
  * A snapshot is a version of a tree, and equal versions have the same root (object_tree.h): a
  * change copies the root while a snapshot holds it. So two requests share a rendering although the
  * store's revision has moved on, as long as no object of their resource has changed. The revision
  * itself is in the head of the list, which is not shared.
  *
- * Invariants: a rendering is in the list as long as it has references, unless it is of an array. A
- * chunk never changes. The kept chunks of all renderings together have KEPT_BYTES at most.
+ * Invariants: a rendering is in its bucket as long as it has references, unless it is of an array.
+ * A chunk never changes. The kept chunks of all renderings together have KEPT_BYTES at most.
  */
 #include "server/registry/list/rendering.h"
 
@@ -25,7 +25,7 @@
 #include "server/cacher/object_tree.h"
 #include "server/registry/list/table.h"
 
-/* 64 chunks are 2 MB: what 40 readers of one list differ by while they take turns. */
+/* 64 chunks are 2 MB: enough for 40 readers of one list that take turns on the pool. */
 #define KEPT_CHUNKS 64
 #define KEPT_BYTES  ((size_t)32 << 20)
 #define N_BUCKETS   256
@@ -41,7 +41,7 @@ struct hfd_rendering {
         struct hfd_renderings *all; /* borrowed */
 
         /* immutable */
-        struct hfd_request form;            /* only what the spec's request is read for */
+        struct hfd_request form; /* the members of the spec's request that rendering needs */
         struct hfd_selector labels, fields; /* owned */
         bool frames;
         struct hfd_snapshot snapshot; /* owned */
@@ -60,7 +60,7 @@ struct hfd_renderings {
         struct hfd_registry *registry; /* borrowed */
         pthread_mutex_t mu;
         /* guarded by mu */
-        struct hfd_rendering *buckets[N_BUCKETS]; /* by the root of the snapshot */
+        struct hfd_rendering *buckets[N_BUCKETS]; /* hashed by the snapshot's root */
         size_t n, kept_bytes;
         uint64_t n_chunks;
 };
@@ -300,8 +300,8 @@ static struct hfd_rendering **bucket_of(struct hfd_renderings *all,
         return &all->buckets[(root * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
 }
 
-/* The last reference goes under the lock, so that hfd_rendering_get finds no rendering that is
- * being freed. */
+/* The last reference is dropped under the lock, so that hfd_rendering_get finds no rendering that
+ * is being freed. */
 struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
         if (!rendering)
                 return NULL;

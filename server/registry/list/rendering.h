@@ -2,11 +2,11 @@
 #pragma once
 /*
  * The objects of a list, or the initial events of a watch, as bytes: in chunks of immutable bytes,
- * which are made while they are read. Nobody ever needs the whole rendering in memory.
+ * which are made while they are read. The whole rendering is never in memory.
  *
- * Everybody who asks for the same state in the same form shares one rendering, while somebody reads
- * it: the same version of the same tree, namespace, selectors, format. Each reader has a cursor.
- * The latest chunks are kept for readers that are close behind; others make a chunk again.
+ * Requests for the same version of the same tree with the same namespace, selectors and format
+ * share one rendering, as long as one of them is reading it. Each reader has a cursor. The latest
+ * chunks are kept for readers that are close behind; slower ones render them again.
  *
  * Lock: hfd_renderings has one mutex, which guards the list of renderings and their kept chunks.
  * Nothing is rendered under it. Thread: any, but a cursor belongs to one thread at a time. Making a
@@ -20,7 +20,7 @@
 struct hfd_rendering;
 struct hfd_renderings;
 
-/* A chunk ends after this many bytes of objects, or after this many objects were looked at. */
+/* A chunk ends after this many bytes of objects, or after this many objects were examined. */
 #define HFD_CHUNK_BYTES   ((size_t)32 << 10)
 #define HFD_CHUNK_OBJECTS 256
 
@@ -61,7 +61,7 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
 /*
  * The next chunk, a new reference, and moves the cursor behind it. Each item of a list begins with
  * a comma, also the first one; an event is a line. NULL: nothing was selected among the objects
- * that this call has looked at, or cursor->ended was set. 0 or -ENOMEM.
+ * that this call has examined, or cursor->ended was set. 0 or -ENOMEM.
  */
 int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
                        struct hf__buf **ret_chunk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A copy of a reply: the values are shared, the keys are in one block. Each step makes objects of a
- * few hundred values, so that lists of several clients take turns.
+ * Collects a page from a copy of a reply: the values are shared, the keys are in one block. Each
+ * step makes objects of a few hundred values, so that lists of several clients take turns.
  */
 #include "server/registry/list/stored_page.h"
 
@@ -21,7 +21,7 @@ struct stored_page {
         struct hfd_list_page page;
         struct hfd_store_reply reply; /* owned, with kvs, their keys and references */
         char *keys;                   /* owned */
-        size_t at;                    /* the first value that no step has looked at */
+        size_t at;                    /* the first value that no step has examined */
         struct hfd_kv kvs[];
 };
 
@@ -47,7 +47,7 @@ static bool collect_some(struct stored_page *stored) {
                (limit && stored->page.n == limit);
 }
 
-static enum hfd_work_result step(struct hfd_work_task *task) {
+static enum hfd_work_result collect_step(struct hfd_work_task *task) {
         struct stored_page *stored = (struct stored_page *)task;
         struct hfd_read *read = stored->read;
         const atomic_bool *abandoned = read->request->abandoned;
@@ -97,7 +97,7 @@ int hfd_stored_page_start(struct hfd_read *read, const struct hfd_store_reply *r
 
         if (!stored)
                 return -ENOMEM;
-        stored->task = (struct hfd_work_task){.step = step, .owner = read->request->owner};
+        stored->task = (struct hfd_work_task){.step = collect_step, .owner = read->request->owner};
         stored->read = read;
         stored->finish = finish;
         if (!hfd_work_submit(read->registry->work, &stored->task)) {

@@ -7,9 +7,9 @@
 #include "server/registry/list/list_page.h"
 
 /*
- * Takes what it needs from reply, and calls finish later, on a thread of the pool. 0, -ENOMEM or
- * HF_E_CANCELED: finish is not called. finish has page NULL if nobody waits for the list any more.
- * It owns read, and the page's contents. Thread: any; does not block.
+ * Copies what it needs from reply, and calls finish later, on a thread of the pool. 0, -ENOMEM or
+ * HF_E_CANCELED: finish is not called. page is NULL if the client has left or the server
+ * stops. finish owns read and the page's contents. Thread: any; does not block.
  */
 int hfd_stored_page_start(struct hfd_read *read, const struct hfd_store_reply *reply,
                           void (*finish)(struct hfd_read *read, struct hfd_list_page *page));

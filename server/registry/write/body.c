@@ -257,7 +257,7 @@ bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
         assert(!w->body && !w->awaiting_store);
         if (w->request->verb == HFD_PATCH)
                 return read_patch(w, response);
-        if (w->request->verb != HFD_DELETE_ONE)
+        if (w->request->verb != HFD_DELETE_OBJECT)
                 return read_object(w, response);
         if (w->request->n_body &&
             !hfd_write_body_parse(w->request, "DeleteOptions", &w->body, response))

@@ -178,7 +178,7 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
         char current[HF__U64_TEXT_MAX];
         struct hf__json *old;
 
-        assert(w->request->verb == HFD_DELETE_ONE);
+        assert(w->request->verb == HFD_DELETE_OBJECT);
         if (!w->current) {
                 reply_not_found(w);
                 return;

@@ -62,7 +62,7 @@ static int success_code(const struct hfd_write *w) {
         const struct hfd_options *o = &w->request->options;
 
         /* As in Kubernetes: with orphanDependents=false the dependents are deleted later. */
-        if (w->request->verb == HFD_DELETE_ONE && o->has_orphan && !o->orphan)
+        if (w->request->verb == HFD_DELETE_OBJECT && o->has_orphan && !o->orphan)
                 return 202;
         return w->created ? 201 : 200;
 }

@@ -43,7 +43,7 @@ int hfd_write_make_key(struct hfd_write *w) {
 /* The system's namespaces can never be deleted. True: response is filled. */
 static bool refuse_system_namespace(const struct hfd_request *request,
                                     struct hfd_response *response) {
-        if (request->verb != HFD_DELETE_ONE || request->resource != hfd_resource_namespaces() ||
+        if (request->verb != HFD_DELETE_OBJECT || request->resource != hfd_resource_namespaces() ||
             !hfd_is_system_namespace(request->name))
                 return false;
         hfd_response_forbidden(response, request->resource, request->name,

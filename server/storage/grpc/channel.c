@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The channel: its thread, its loop, and what other threads may ask of it.
+ * The channel: its thread, the loop of that thread, and the commands that other threads send to it.
  *
- * One iteration of the loop reads what has arrived, takes the commands of other threads, handles
+ * One iteration of the loop reads what has arrived, runs the commands of other threads, handles
  * the timers, and then lets each connection send. Timers run after the input, so that a response
  * that has arrived wins over a deadline that has just passed. Sending is last and happens once, so
  * that all frames of an iteration leave together.
@@ -10,7 +10,7 @@
  * The life of a call: started by any thread, which posts a command; begun by the loop, which adds
  * it to the connection of its endpoint and lane; ended by the connection or by its timer.
  *
- * After hfd_grpc_channel_stop, starting is refused. The loop takes the commands that are left, ends
+ * After hfd_grpc_channel_stop, starting is refused. The loop runs the commands that are left, ends
  * every call with HF_E_CANCELED, waits for the look-ups of hosts and exits.
  */
 #include "server/storage/grpc/channel.h"
@@ -103,7 +103,7 @@ void hfd_grpc_channel_end_stream(struct hfd_grpc_channel *channel, struct hfd_gr
         cancel_posted = stream->cancel_posted;
         pthread_mutex_unlock(&channel->mu);
         if (!cancel_posted)
-                on_release(ctx); /* otherwise when the command is taken */
+                on_release(ctx); /* otherwise cancel_stream calls it */
 }
 
 static void begin_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream) {
@@ -131,7 +131,7 @@ static void cancel_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stre
                 return;
         }
         pthread_mutex_lock(&channel->mu);
-        stream->cancel_posted = false; /* the command is taken */
+        stream->cancel_posted = false; /* so that end_stream releases the stream */
         pthread_mutex_unlock(&channel->mu);
         hfd_grpc_connection_abort(stream, HF_E_CANCELED, "canceled");
 }
@@ -148,7 +148,8 @@ static void expire_stream(struct hfd_grpc_stream *stream, const char *error_text
 
 static void send_probe(struct hfd_grpc_stream *stream, hf_nsec now) {
         stream->probed_at = now;
-        /* If the previous message is still unsent, the silence is ours too, and ends in time. */
+        /* If the previous message is still being sent, it serves as the probe: the stream ends if
+         * nothing arrives within probe_time. */
         if (stream->n_sent < stream->out->n)
                 return;
         stream->out = stream->request.probe;
@@ -182,7 +183,7 @@ static void on_stream_timer(struct hfd_grpc_channel *channel, struct hfd_grpc_st
 
 /* ---- the loop ---- */
 
-static void take_command(struct hfd_grpc_channel *channel, struct hfd_grpc_command *command) {
+static void run_command(struct hfd_grpc_channel *channel, struct hfd_grpc_command *command) {
         switch (command->kind) {
         case HFD_GRPC_START:
                 begin_stream(channel, CONTAINER(command, struct hfd_grpc_stream, start_command));
@@ -203,14 +204,14 @@ static void take_command(struct hfd_grpc_channel *channel, struct hfd_grpc_comma
         }
 }
 
-static void take_commands(struct hfd_grpc_channel *channel) {
+static void run_commands(struct hfd_grpc_channel *channel) {
         struct hf__message *message = hf__mailbox_take(&channel->mailbox);
 
         while (message) {
-                /* taking the command may free its struct */
+                /* the command may free the struct that contains it */
                 struct hf__message *next = message->next;
 
-                take_command(channel, CONTAINER(message, struct hfd_grpc_command, message));
+                run_command(channel, CONTAINER(message, struct hfd_grpc_command, message));
                 message = next;
         }
 }
@@ -226,7 +227,7 @@ static void run_timers(struct hfd_grpc_channel *channel) {
 }
 
 /* Lets all connections send, and frees those that are over. */
-static void flush(struct hfd_grpc_channel *channel) {
+static void flush_connections(struct hfd_grpc_channel *channel) {
         struct hfd_grpc_connection *connection = channel->connections, *next;
 
         for (; connection; connection = next) {
@@ -278,12 +279,12 @@ static void run_iteration(struct hfd_grpc_channel *channel) {
                 if (connection->has_more_input && !connection->dead)
                         hfd_grpc_io_read(connection);
         if (has_commands)
-                take_commands(channel);
+                run_commands(channel);
         run_timers(channel);
-        flush(channel);
+        flush_connections(channel);
 }
 
-static void *run(void *ctx) {
+static void *run_loop(void *ctx) {
         struct hfd_grpc_channel *channel = ctx;
 
         channel->self = pthread_self();
@@ -297,7 +298,8 @@ static void *run(void *ctx) {
         }
         while (channel->resolvers) {
                 hfd_grpc_resolver_join(channel->resolvers);
-                (void)hf__mailbox_take(&channel->mailbox); /* its command, before it is freed */
+                /* The command is a member of the resolver, so the mailbox must not keep it. */
+                (void)hf__mailbox_take(&channel->mailbox);
                 hfd_grpc_resolver_free(channel->resolvers);
         }
         return NULL;
@@ -305,7 +307,7 @@ static void *run(void *ctx) {
 
 /* ---- life ---- */
 
-static void destroy(struct hfd_grpc_channel *channel) {
+static void destroy_channel(struct hfd_grpc_channel *channel) {
         assert(!channel->connections && !channel->resolvers);
         assert(!channel->stream_timers.first && !channel->connection_timers.first);
         if (channel->epoll_fd >= 0)
@@ -367,10 +369,10 @@ int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
                 return r;
         r = open_epoll(channel);
         if (r == 0)
-                r = hf__thread_start(config->host, config->thread_name, run, channel,
+                r = hf__thread_start(config->host, config->thread_name, run_loop, channel,
                                      &channel->thread);
         if (r != 0) {
-                destroy(channel);
+                destroy_channel(channel);
                 return r;
         }
         *ret_channel = channel;
@@ -396,6 +398,6 @@ void hfd_grpc_channel_join(struct hfd_grpc_channel *channel) {
 
 struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel) {
         if (channel)
-                destroy(channel);
+                destroy_channel(channel);
         return NULL;
 }

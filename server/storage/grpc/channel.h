@@ -6,14 +6,14 @@
  *
  * Connections. Each lane has one connection to each endpoint that is in use. It is made for the
  * first call and stays open. Calls are sent once the peer has sent its first frame, so that the
- * calls that wait for a connection to a silent peer are certainly not executed. What the calls of
- * one iteration of the loop write leaves in one send.
+ * calls that wait for a connection to a silent peer are certainly not executed. All calls
+ * that are written in one iteration of the loop leave in one send.
  *
- * Dead peers. A connection that is not ready within HFD_GRPC_CONNECT_TIME fails. While calls are
- * under way and nothing is received for HFD_GRPC_PING_AFTER, a PING is sent; without a response
- * within HFD_GRPC_PING_TIME the connection fails. PINGs are HFD_GRPC_PING_EVERY apart. If a call
- * reaches its deadline and its connection has received nothing since the call was sent, later calls
- * get a new connection.
+ * Dead peers. The look-up of the host, the TCP connection, and the start of TLS and HTTP/2 may each
+ * take HFD_GRPC_CONNECT_TIME; then the connection fails. While calls are under way and nothing is
+ * received for HFD_GRPC_PING_AFTER, a PING is sent; without a response within HFD_GRPC_PING_TIME
+ * the connection fails. PINGs are HFD_GRPC_PING_EVERY apart. If a call reaches its deadline and its
+ * connection has received nothing since the call was sent, later calls get a new connection.
  *
  * Any thread may use a channel, except for hfd_grpc_channel_join and _free.
  */
@@ -48,8 +48,8 @@ struct hfd_grpc_channel_config {
 /* Starts the thread; connects to nothing yet. 0 or -errno. */
 int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
                          struct hfd_grpc_channel **ret_channel);
-/* From now on starting fails with HF_E_CLOSED, and all calls end soon with HF_E_CANCELED.
- * Idempotent, never blocks. Accepts NULL. */
+/* From now on hfd_grpc_channel_start fails with HF_E_CLOSED, and all calls end soon with
+ * HF_E_CANCELED. Idempotent, never blocks. Accepts NULL. */
 void hfd_grpc_channel_stop(struct hfd_grpc_channel *channel);
 /* Waits for the end of a channel that was stopped. When it returns, every callback has returned.
  * Accepts NULL. */
@@ -62,8 +62,8 @@ struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel)
  * the caller's. */
 int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
                            const struct hfd_grpc_request *request);
-/* Causes a call that has on_release to end soon with HF_E_CANCELED. The caller makes sure that it
- * is not released before this function returns. */
+/* Causes a call that has on_release to end soon with HF_E_CANCELED. The caller makes sure that the
+ * call is not released before this function returns. */
 void hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream);
 
 /* A counter that grows with each iteration of the loop, at least once a second. */

@@ -61,8 +61,9 @@ struct hfd_grpc_channel {
 /* Ends a stream that belongs to no connection any more: calls on_done, and releases it. */
 void hfd_grpc_channel_end_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
                                  int outcome, const char *error_text);
-/* Sets the timer for what hfd_grpc_stream_due says. Call it when that gets earlier. */
+/* Sets the stream's timer to hfd_grpc_stream_due. Call it when that time has become earlier. */
 void hfd_grpc_channel_set_timer(struct hfd_grpc_stream *stream);
-/* Posts a command that also a stopped channel takes. Thread: any; the channel is not freed. */
+/* Posts a command; a stopped channel accepts it too. Thread: any. The channel must not be freed
+ * before the command has been handled. */
 void hfd_grpc_channel_post(struct hfd_grpc_channel *channel, struct hfd_grpc_command *command,
                            enum hfd_grpc_command_kind kind);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a connection becomes one: the look-up of its host, TCP, TLS, and the start of HTTP/2.
+ * Establishes a connection: looks up the host, connects by TCP, does TLS's handshake and starts
+ * HTTP/2.
  *
- * A host may have several addresses. They are tried one after the other, and each but the last one
- * has CONNECTING_TIME, so that an address that does not respond leaves time for the next.
+ * A host may have several addresses. They are tried one after the other. Each but the last one has
+ * only TIME_PER_ADDRESS, so that an address which does not respond does not delay the next for
+ * long.
+ *
+ * Invariant: each state before READY has a timer, so a connection cannot hang in it.
  */
 #include "server/storage/grpc/connect.h"
 
@@ -21,7 +25,7 @@
 #include "server/storage/grpc/session.h"
 #include "server/storage/grpc/tls.h"
 
-#define CONNECTING_TIME (1 * HF_NSEC_PER_SEC)
+#define TIME_PER_ADDRESS (1 * HF_NSEC_PER_SEC)
 
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
@@ -34,8 +38,8 @@ static void set_socket_options(int fd) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-/* Closing does not take the socket out of the epoll set while a child of another thread, between
- * fork and exec, has a copy of it. */
+/* close alone would leave the socket in the epoll set while a child process of another thread,
+ * between fork and exec, has a copy of it. */
 void hfd_grpc_connect_close(struct hfd_grpc_connection *connection) {
         if (connection->events != 0)
                 (void)epoll_ctl(connection->channel->epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
@@ -58,7 +62,6 @@ static int begin_connect(struct hfd_grpc_connection *connection, const struct ad
         return errno;
 }
 
-/* Begins to connect to the next address. error: that of the previous one. */
 void hfd_grpc_connect_next(struct hfd_grpc_connection *connection, int error) {
         const struct addrinfo *address;
 
@@ -72,7 +75,7 @@ void hfd_grpc_connect_next(struct hfd_grpc_connection *connection, int error) {
                 hfd_grpc_connection_set_timer(connection,
                                               connection->channel->now +
                                                       (connection->address_next
-                                                               ? CONNECTING_TIME
+                                                               ? TIME_PER_ADDRESS
                                                                : HFD_GRPC_CONNECT_TIME));
                 hfd_grpc_connection_update_events(connection);
                 return;

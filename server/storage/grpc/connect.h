@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The beginning of a connection: look-up, TCP, TLS. Every failure is reported by
+ * Establishes a connection: look-up, TCP, TLS. Every failure is reported by
  * hfd_grpc_connection_fail. Private to server/storage/grpc. Thread: the channel's.
  */
 #include "server/storage/grpc/connection.h"

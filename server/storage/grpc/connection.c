@@ -56,7 +56,6 @@ void hfd_grpc_connection_fail(struct hfd_grpc_connection *connection, int error,
         hfd_grpc_connection_retire(connection);
 }
 
-/* Makes epoll watch for what the connection waits for. */
 void hfd_grpc_connection_update_events(struct hfd_grpc_connection *connection) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
         int op = connection->events != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
@@ -189,7 +188,7 @@ bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection) {
         /* A peer that breaks the protocol, or does not speak it, ends the session. */
         if (!connection->dead && !connection->unsent && hfd_grpc_session_is_over(connection))
                 hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "HTTP/2 has ended");
-        /* A retired connection without calls. The peer need not be told. */
+        /* A retired connection without calls is closed, without a GOAWAY frame. */
         if (!connection->dead && !connection->slot && connection->n_streams == 0)
                 hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "retired");
         hfd_grpc_connection_update_events(connection);
@@ -204,7 +203,7 @@ static hf_nsec silence_due(const struct hfd_grpc_connection *connection) {
 
         if (connection->pinged_at != 0)
                 return connection->pinged_at + HFD_GRPC_PING_TIME;
-        return due > connection->ping_again ? due : connection->ping_again;
+        return due > connection->no_ping_before ? due : connection->no_ping_before;
 }
 
 static void check_peer(struct hfd_grpc_connection *connection, hf_nsec now) {
@@ -212,7 +211,7 @@ static void check_peer(struct hfd_grpc_connection *connection, hf_nsec now) {
                 return; /* the next call sets the timer */
         if (connection->pinged_at == 0 && silence_due(connection) <= now) {
                 connection->pinged_at = now;
-                connection->ping_again = now + HFD_GRPC_PING_EVERY;
+                connection->no_ping_before = now + HFD_GRPC_PING_EVERY;
                 if (hfd_grpc_session_ping(connection) != 0)
                         hfd_grpc_connection_fail(connection, HF_E_UNAVAILABLE, "out of memory");
         }
@@ -242,7 +241,7 @@ void hfd_grpc_connection_on_timer(struct hfd_grpc_connection *connection) {
 
 /* ---- end ---- */
 
-/* The outcome of a call that the end of the connection ends. */
+/* The outcome of a call that ends because the connection has ended. */
 static int outcome_at_end(const struct hfd_grpc_stream *stream) {
         const struct hfd_grpc_connection *connection = stream->connection;
 

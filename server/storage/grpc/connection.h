@@ -32,12 +32,12 @@ struct hfd_grpc_connection {
         enum hfd_grpc_state state;
         bool dead; /* freed at the end of the iteration; `end` says why */
         struct hf_status end;
-        struct hf__timer timer; /* for the connecting, later for the PING */
+        struct hf__timer timer; /* first for connecting, later for PINGs */
 
-        struct hfd_grpc_resolver *resolver;        /* while RESOLVING by a thread */
+        struct hfd_grpc_resolver *resolver; /* while a thread looks up the host; NULL = none */
         struct addrinfo *addresses, *address_next; /* addresses is owned */
         int fd;                                    /* -1 = none */
-        uint32_t events;                           /* in the epoll set */
+        uint32_t events;                           /* registered with epoll; 0 = not registered */
         struct ssl_st *tls;                        /* owned; NULL = clear text */
         bool tls_wants_write, has_more_input;
 
@@ -45,15 +45,15 @@ struct hfd_grpc_connection {
         bool is_dirty;            /* the session may have output */
         char *out;                /* the channel's buffer while it is filled */
         size_t n_out;
-        /* What the socket did not take; owned, NULL = nothing. */
+        /* Output that the socket did not accept; owned, NULL = none. */
         char *unsent;
         size_t unsent_at, n_unsent;
-        /* Bytes that the session has made, and that the socket (or TLS) has taken. */
+        /* Bytes that the session has produced, and that the socket (or TLS) has accepted. */
         uint64_t n_filled, n_written;
 
-        hf_nsec received_at; /* when bytes came last */
+        hf_nsec received_at; /* when bytes were last received */
         hf_nsec pinged_at;   /* 0 = no response to a PING is due */
-        hf_nsec ping_again;  /* not before */
+        hf_nsec no_ping_before;
 
         struct hfd_grpc_stream *streams, **streams_tail; /* oldest first */
         size_t n_streams;
@@ -64,7 +64,7 @@ struct hfd_grpc_connection {
 struct hfd_grpc_connection *hfd_grpc_connection_new(struct hfd_grpc_channel *channel,
                                                     const struct hfd_grpc_endpoint *endpoint,
                                                     struct hfd_grpc_connection **slot);
-/* Ends the calls that are left, and frees it. */
+/* Ends the connection's calls and frees it. */
 void hfd_grpc_connection_free(struct hfd_grpc_connection *connection);
 
 /* The connection gets no more calls; those under way go on. */
@@ -81,7 +81,7 @@ void hfd_grpc_connection_update_events(struct hfd_grpc_connection *connection);
 /* Sets when hfd_grpc_connection_on_timer is called. */
 void hfd_grpc_connection_set_timer(struct hfd_grpc_connection *connection, hf_nsec at);
 void hfd_grpc_connection_on_timer(struct hfd_grpc_connection *connection);
-/* Sends what the session has to say. Returns false when the connection is over and must be freed.
+/* Sends the session's output. Returns false when the connection is over and must be freed.
  */
 bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection);
 /* The peer's first frame has come: calls can be sent. */

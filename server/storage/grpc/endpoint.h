@@ -17,7 +17,7 @@ struct hfd_grpc_endpoint {
         bool tls;
 };
 
-/* Reads "scheme://host:port", with one slash after it at most. The scheme is http or https. 0 or
- * HF_E_INVALID: the message names the endpoint. */
+/* Reads "scheme://host:port"; one slash may follow. The scheme is http or https, and the default
+ * port 80 or 443. 0 or HF_E_INVALID: the message names the endpoint. */
 int hfd_grpc_endpoint_parse(const char *url, struct hfd_grpc_endpoint *ret_endpoint,
                             struct hf_status *reterr_status);

@@ -2,9 +2,9 @@
 /*
  * Bytes between a connection's session and its socket, in clear text or by TLS.
  *
- * Output. The session fills the channel's one buffer, and the socket takes it with one send. What
- * it does not take is kept in `unsent`, and the session is not asked for more until that is sent.
- * Input is read all the time, because the peer may read only after it has written.
+ * Output. The session fills the channel's one buffer, and the socket takes it with one send. The
+ * rest is kept in `unsent`, and the session fills the buffer again once that is sent. Input is read
+ * even while output waits, because a peer may read nothing until its own output has been read.
  *
  * Invariant: n_written counts only what the kernel, or a complete TLS record, has taken. Whether a
  * call was certainly not executed depends on it.
@@ -25,7 +25,7 @@
 #define MAX_WRITES 8
 
 /* Reads once. Returns the number of bytes; 0 = nothing now, or the connection has failed. */
-static size_t receive(struct hfd_grpc_connection *connection, char *data, size_t n) {
+static size_t receive_bytes(struct hfd_grpc_connection *connection, char *data, size_t n) {
         struct hf_status status = {0};
         ssize_t received;
         size_t n_read = 0;
@@ -54,7 +54,7 @@ void hfd_grpc_io_read(struct hfd_grpc_connection *connection) {
 
         connection->has_more_input = false;
         for (int i = 0; i < MAX_READS && !connection->dead; i++) {
-                size_t n = receive(connection, channel->in, sizeof channel->in);
+                size_t n = receive_bytes(connection, channel->in, sizeof channel->in);
                 int r;
 
                 if (n == 0)
@@ -73,8 +73,8 @@ void hfd_grpc_io_read(struct hfd_grpc_connection *connection) {
         channel->has_more = true;
 }
 
-/* Writes what the socket takes now. Returns how many bytes that was. */
-static size_t transmit(struct hfd_grpc_connection *connection, const char *data, size_t n) {
+/* Writes as much as the socket accepts now. Returns the number of bytes. */
+static size_t send_bytes(struct hfd_grpc_connection *connection, const char *data, size_t n) {
         struct hf_status status = {0};
         size_t done = 0;
 
@@ -122,8 +122,8 @@ static void keep_unsent(struct hfd_grpc_connection *connection, const char *data
 static bool send_unsent(struct hfd_grpc_connection *connection) {
         if (!connection->unsent)
                 return true;
-        connection->unsent_at += transmit(connection, connection->unsent + connection->unsent_at,
-                                          connection->n_unsent - connection->unsent_at);
+        connection->unsent_at += send_bytes(connection, connection->unsent + connection->unsent_at,
+                                            connection->n_unsent - connection->unsent_at);
         if (connection->unsent_at < connection->n_unsent)
                 return false;
         free(connection->unsent);
@@ -147,12 +147,12 @@ void hfd_grpc_io_write(struct hfd_grpc_connection *connection) {
                         connection->is_dirty = false;
                         return;
                 }
-                done = transmit(connection, connection->channel->out, n);
+                done = send_bytes(connection, connection->channel->out, n);
                 if (done < n && !connection->dead) {
                         keep_unsent(connection, connection->channel->out + done, n - done);
                         return;
                 }
-                /* Less than a full buffer: the session has nothing more to say. */
+                /* Less than a full buffer: the session has no more output. */
                 if (n < HFD_GRPC_OUT_SPACE / 2) {
                         connection->is_dirty = false;
                         return;

@@ -33,7 +33,7 @@ int hfd_grpc_resolve_numeric(const struct hfd_grpc_endpoint *endpoint,
         return look_up(endpoint, AI_NUMERICHOST, ret_addresses) == 0 ? 0 : HF_E_NOT_FOUND;
 }
 
-static void *run(void *ctx) {
+static void *run_look_up(void *ctx) {
         struct hfd_grpc_resolver *resolver = ctx;
         int r = look_up(resolver->endpoint, 0, &resolver->addresses);
 
@@ -59,7 +59,8 @@ int hfd_grpc_resolver_new(struct hfd_grpc_channel *channel,
         resolver->channel = channel;
         resolver->endpoint = endpoint;
         resolver->connection = connection;
-        r = hf__thread_start(channel->config.host, "hfd-resolve", run, resolver, &resolver->thread);
+        r = hf__thread_start(channel->config.host, "hfd-resolve", run_look_up, resolver,
+                             &resolver->thread);
         if (r != 0) {
                 free(resolver);
                 return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Looks up a host name on a thread of its own, because getaddrinfo blocks. Private to
+ * Looks up a host name on a separate thread, because getaddrinfo blocks. Private to
  * server/storage/grpc.
  */
 #include <netdb.h>
@@ -18,7 +18,7 @@ struct hfd_grpc_resolver {
         struct addrinfo *addresses; /* owned; NULL = none was found */
         char error[128];
         /* the channel's thread only */
-        struct hfd_grpc_connection *connection; /* NULL = it does not wait any more */
+        struct hfd_grpc_connection *connection; /* NULL = it has failed meanwhile */
         bool joined;
         struct hfd_grpc_resolver *next;
 };
@@ -32,7 +32,7 @@ int hfd_grpc_resolver_new(struct hfd_grpc_channel *channel,
                           const struct hfd_grpc_endpoint *endpoint,
                           struct hfd_grpc_connection *connection,
                           struct hfd_grpc_resolver **ret_resolver);
-/* Waits for the end of the look-up, which has come when the command was taken. */
+/* Waits until the look-up's thread has ended. Does not block once the command has been posted. */
 void hfd_grpc_resolver_join(struct hfd_grpc_resolver *resolver);
 /* Joins it, takes it out of the channel's list and frees it. Its command is not in the mailbox. */
 void hfd_grpc_resolver_free(struct hfd_grpc_resolver *resolver);

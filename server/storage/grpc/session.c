@@ -3,15 +3,16 @@
  * HTTP/2 on a connection.
  *
  * A call is its stream's user data. Its request is a HEADERS frame and DATA frames; the last one
- * ends our side if the call is unary. The output position after that frame is kept: until the
- * socket has taken it the peer cannot have executed the call.
+ * ends our side if the call is unary. The output position after that frame is kept in
+ * written_at: until the socket has accepted all bytes before it, the peer cannot have executed the
+ * call.
  *
- * Windows. What arrives is consumed at once, either by a message's memory or by on_message, and
- * nghttp2 opens the windows again by itself. So windows only limit how much is under way, and they
- * are large, because a list has tens of megabytes.
+ * Windows. Received data is copied or passed to on_message at once, and nghttp2 opens the windows
+ * again automatically. So windows only limit how much is in flight. They are large, because a list
+ * can have tens of megabytes.
  *
- * Header compression. All header values but few are the same in every request. So grpc-timeout is
- * rounded up to one of few values, and a request's header block is a few bytes. The peer may work
+ * Header compression. grpc-timeout is rounded up to one of a few values. So most header blocks
+ * repeat values that the peer knows already, and are a few bytes long. The peer may work
  * a little longer than our deadline; we reset the stream at the deadline anyway.
  *
  * Invariant: a call with an id has a stream that points to it, until on_stream_close or
@@ -39,8 +40,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         struct hfd_grpc_stream *stream = stream_of(session, frame->hd.stream_id);
 
         if (stream)
-                hfd_grpc_stream_take_header(stream, (const char *)name, n_name, (const char *)value,
-                                            n_value);
+                hfd_grpc_stream_add_header(stream, (const char *)name, n_name, (const char *)value,
+                                           n_value);
         return 0;
 }
 
@@ -81,7 +82,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
                 stream->probed_at = 0;
                 hfd_grpc_channel_set_timer(stream); /* the next probe is due earlier */
         }
-        end = hfd_grpc_stream_take_data(stream, (const char *)data, n);
+        end = hfd_grpc_stream_add_data(stream, (const char *)data, n);
         if (end != 0)
                 hfd_grpc_connection_abort(stream, end, "");
         return 0;
@@ -185,7 +186,8 @@ int hfd_grpc_session_fill(struct hfd_grpc_connection *connection, size_t *ret_n)
 
 /* ---- requests ---- */
 
-/* grpc-timeout for what is left until the deadline, rounded up. Static text. */
+/* grpc-timeout for the time that is left, rounded up; NULL = none, because it is too long. Static
+ * text. */
 static const char *timeout_text(hf_nsec left) {
         static const struct {
                 int seconds;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call: it puts messages together from the pieces of the response, keeps its times, and ends.
- * connection.c and session.c move it; this file knows neither sockets nor HTTP/2.
+ * The state of one call: assembles messages from the pieces of the response, computes when its
+ * timer must run, and reports its end. connection.c and session.c drive it. This file knows neither
+ * sockets nor HTTP/2.
  *
  * A gRPC body is a sequence of messages, each with a prefix, in pieces of any size. A message of a
  * stream that is complete in the piece is passed on in place. Every other one is copied once, into
  * memory of its size: a unary message must be kept until the trailers say that it is good.
  *
- * Invariant: once finish has begun nothing here refers to the stream, so that on_done may free it
+ * Invariant: once on_done is called, nothing here refers to the stream, so that on_done may free it
  * or start it again. Only a stream with on_release stays valid longer, because its cancel command
  * may still be in the mailbox.
  */
@@ -61,14 +62,14 @@ static int begin_message(struct hfd_grpc_stream *stream) {
 }
 
 /* A stream's message is complete. 0, or the outcome with which the stream must end. */
-static int deliver(struct hfd_grpc_stream *stream, const char *message) {
+static int deliver_message(struct hfd_grpc_stream *stream, const char *message) {
         return stream->request.on_message(stream->request.ctx, message, stream->n_message) == 0
                        ? 0
                        : HF_E_CANCELED;
 }
 
-/* Copies what belongs to the current message. Returns how many bytes that is; -ENOMEM. */
-static ssize_t gather(struct hfd_grpc_stream *stream, const char *data, size_t n) {
+/* Copies the bytes that belong to the current message. Returns their number, or -ENOMEM. */
+static ssize_t copy_to_message(struct hfd_grpc_stream *stream, const char *data, size_t n) {
         size_t wanted = stream->n_message - stream->n_received;
 
         if (!stream->message) {
@@ -83,32 +84,32 @@ static ssize_t gather(struct hfd_grpc_stream *stream, const char *data, size_t n
         return (ssize_t)n;
 }
 
-/* Takes bytes of a message whose prefix is complete. Returns how many; a negative value: -ENOMEM.
+/* Reads bytes of a message whose prefix is complete. Returns their number, or -ENOMEM.
  * *ret_end: the outcome with which the stream must end, or 0. */
-static ssize_t take_message(struct hfd_grpc_stream *stream, const char *data, size_t n,
+static ssize_t read_message(struct hfd_grpc_stream *stream, const char *data, size_t n,
                             int *ret_end) {
         bool is_unary = !stream->request.on_message;
         ssize_t used;
 
         if (!is_unary && !stream->message && n >= stream->n_message) {
                 used = (ssize_t)stream->n_message;
-                *ret_end = deliver(stream, data);
+                *ret_end = deliver_message(stream, data);
                 stream->n_prefix = 0;
                 return used;
         }
-        used = gather(stream, data, n);
+        used = copy_to_message(stream, data, n);
         if (used < 0 || stream->n_received < stream->n_message)
                 return used;
         if (is_unary) {
                 stream->has_message = true;
         } else {
-                *ret_end = deliver(stream, stream->message);
+                *ret_end = deliver_message(stream, stream->message);
                 drop_message(stream);
         }
         return used;
 }
 
-int hfd_grpc_stream_take_data(struct hfd_grpc_stream *stream, const char *data, size_t n) {
+int hfd_grpc_stream_add_data(struct hfd_grpc_stream *stream, const char *data, size_t n) {
         int end = 0;
 
         assert(!stream->ended);
@@ -128,7 +129,7 @@ int hfd_grpc_stream_take_data(struct hfd_grpc_stream *stream, const char *data, 
                 }
                 if (stream->has_message)
                         return n > 0 ? -EPROTO : 0; /* a unary response has one message */
-                ssize_t used = take_message(stream, data, n, &end);
+                ssize_t used = read_message(stream, data, n, &end);
                 if (used < 0)
                         return (int)used;
                 data += used;
@@ -144,8 +145,8 @@ static int hex_digit(char c) {
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A copy of a grpc-message, which is percent-encoded. NULL = out of memory: the status counts all
- * the same. */
+/* A copy of a grpc-message, which is percent-encoded. NULL = out of memory; the status is
+ * valid even then. */
 static char *decode_text(const char *value, size_t n) {
         char *text = malloc(n + 1), *to = text;
 
@@ -164,8 +165,8 @@ static char *decode_text(const char *value, size_t n) {
         return text;
 }
 
-/* A number of at most four digits; -1 = it is none. */
-static int number(const char *value, size_t n) {
+/* Returns the value of one to four digits; -1 = it is not a number. */
+static int parse_number(const char *value, size_t n) {
         int result = 0;
 
         if (n == 0 || n > 4)
@@ -178,12 +179,12 @@ static int number(const char *value, size_t n) {
         return result;
 }
 
-void hfd_grpc_stream_take_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
-                                 const char *value, size_t n_value) {
+void hfd_grpc_stream_add_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
+                                const char *value, size_t n_value) {
         if (n_name == 7 && memcmp(name, ":status", 7) == 0) {
-                stream->code = number(value, n_value);
+                stream->code = parse_number(value, n_value);
         } else if (n_name == 11 && memcmp(name, "grpc-status", 11) == 0) {
-                stream->status = number(value, n_value);
+                stream->status = parse_number(value, n_value);
         } else if (n_name == 12 && memcmp(name, "grpc-message", 12) == 0) {
                 free(stream->status_text);
                 stream->status_text = decode_text(value, n_value);
@@ -209,7 +210,6 @@ hf_nsec hfd_grpc_stream_due(const struct hfd_grpc_stream *stream) {
 /* ---- end ---- */
 
 void hfd_grpc_stream_finish(struct hfd_grpc_stream *stream, int outcome, const char *error_text) {
-        bool is_released_later = stream->request.on_release != NULL;
         char *message = stream->message, *status_text = stream->status_text;
         const struct hfd_grpc_result result = {
                 .outcome = outcome,
@@ -224,7 +224,7 @@ void hfd_grpc_stream_finish(struct hfd_grpc_stream *stream, int outcome, const c
         assert(!stream->ended && !stream->connection && !stream->timer.queued);
         stream->message = NULL;
         stream->status_text = NULL;
-        stream->ended = is_released_later;
+        stream->ended = true;
         stream->request.on_done(stream->request.ctx, &result);
         free(message);
         free(status_text);

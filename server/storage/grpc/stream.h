@@ -3,11 +3,11 @@
 /*
  * A gRPC call: a unary one, or one in which both sides send messages until one of them ends it.
  *
- * The user embeds struct hfd_grpc_stream in a struct of its own and starts it on a channel
+ * The user embeds struct hfd_grpc_stream in another struct and starts it on a channel
  * (channel.h). The channel owns it from then on. It calls on_message for each message of a stream,
- * and on_done once, last. All of these run on the channel's thread and must not block. The memory
- * is the user's again in on_done, where it may be freed or started again; with on_release it is the
- * user's from on_release on.
+ * and on_done once, last. All of these run on the channel's thread and must not block. Without
+ * on_release, the user owns the memory again in on_done, where it may be freed or started again.
+ * With on_release, the user owns it again in on_release, which is called after on_done.
  *
  * Outcomes:
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).
@@ -15,10 +15,10 @@
  *   was not written to its end, or the peer says that it has refused the stream.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused. Nothing was written.
  * - HF_E_TIMEOUT: the deadline has passed or the connection broke after the request was written.
- *   Nobody knows whether it was executed.
+ *   It is unknown whether it was executed.
  * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
- * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. Nobody knows
+ * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. It is unknown
  *   whether it was executed.
  */
 #include <stdbool.h>
@@ -53,7 +53,7 @@ struct hfd_grpc_request {
         struct hf__buf *body; /* the first message, prefix included; borrowed until on_done */
         size_t endpoint;      /* index */
         unsigned lane;        /* calls of different lanes share no connection */
-        hf_nsec deadline;     /* boot time, for the whole call; NEVER for streams only */
+        hf_nsec deadline;     /* boot time, for the whole call; NEVER: streams only */
         hf_nsec head_timeout; /* from the start to the response's header block; 0 = none */
         size_t max_message;
         /*
@@ -107,12 +107,12 @@ struct hfd_grpc_stream {
 /* Initializes a stream that is about to be started. */
 void hfd_grpc_stream_init(struct hfd_grpc_stream *stream, const struct hfd_grpc_request *request,
                           hf_nsec now);
-/* Takes a piece of the response's body. 0, or the outcome with which the stream must end. */
-int hfd_grpc_stream_take_data(struct hfd_grpc_stream *stream, const char *data, size_t n);
-/* Takes a header or a trailer. */
-void hfd_grpc_stream_take_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
-                                 const char *value, size_t n_value);
-/* When the stream must be looked at next; HF_NSEC_NEVER = its time does not matter. */
+/* Handles a piece of the response's body. 0, or the outcome with which the stream must end. */
+int hfd_grpc_stream_add_data(struct hfd_grpc_stream *stream, const char *data, size_t n);
+/* Handles a header or a trailer. */
+void hfd_grpc_stream_add_header(struct hfd_grpc_stream *stream, const char *name, size_t n_name,
+                                const char *value, size_t n_value);
+/* When the stream's timer must run next; HF_NSEC_NEVER = not at all. */
 hf_nsec hfd_grpc_stream_due(const struct hfd_grpc_stream *stream);
 /* Calls on_done. The stream belongs to no connection any more, and its timer is not queued. Without
  * on_release it must not be used afterwards. */

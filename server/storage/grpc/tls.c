@@ -2,8 +2,9 @@
 /*
  * TLS of the client's side.
  *
- * With TLS 1.3 our side has finished the handshake before the peer has looked at our certificate.
- * So its refusal arrives as an alert at the first read, and is recognised there too.
+ * With TLS 1.3 our side has finished the handshake before the peer has checked our certificate.
+ * So the peer's refusal arrives as an alert at the first read, and read errors are checked for
+ * it, too.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
  * operation. Every function here leaves the queue empty.
@@ -95,8 +96,8 @@ static int load_key(SSL_CTX *ctx, const char *pem, struct hf_status *reterr_stat
         return 0;
 }
 
-static int load(SSL_CTX *ctx, const char *ca_pem, const char *cert_pem, const char *key_pem,
-                struct hf_status *reterr_status) {
+static int load_credentials(SSL_CTX *ctx, const char *ca_pem, const char *cert_pem,
+                            const char *key_pem, struct hf_status *reterr_status) {
         int r = 0;
 
         if (!cert_pem != !key_pem)
@@ -129,13 +130,13 @@ int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_p
         SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION);
         SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_OFF);
-        /* What is unsent is copied, so a repeated write uses another address. */
+        /* Unsent bytes are copied (io.c), so a repeated write passes another address. */
         SSL_CTX_set_mode(tls->ctx,
                          SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_read_ahead(tls->ctx, 1);
         SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);
         (void)SSL_CTX_set_alpn_protos(tls->ctx, alpn_h2, sizeof alpn_h2 - 1);
-        r = load(tls->ctx, ca_pem, cert_pem, key_pem, reterr_status);
+        r = load_credentials(tls->ctx, ca_pem, cert_pem, key_pem, reterr_status);
         if (r != 0) {
                 hfd_grpc_tls_free(tls);
                 return r;
@@ -157,7 +158,7 @@ static bool is_address(const char *host) {
         return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-/* Demands the host's name in the certificate, and tells the server which name is meant. */
+/* Requires the host in the server's certificate, and sends a host name by SNI. */
 static bool set_host(SSL *ssl, const char *host) {
         if (is_address(host))
                 return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
@@ -195,8 +196,8 @@ static bool is_certificate_alert(int reason) {
         }
 }
 
-/* What an operation that did not succeed means; see tls.h. system_error: its errno. */
-static int failure(SSL *ssl, int ok, int system_error, struct hf_status *reterr_status) {
+/* Returns the error of a failed operation; see tls.h. system_error: errno after it. */
+static int classify_failure(SSL *ssl, int ok, int system_error, struct hf_status *reterr_status) {
         unsigned long code = ERR_peek_error();
         const char *reason = ERR_reason_error_string(code);
         long verdict = SSL_get_verify_result(ssl);
@@ -227,7 +228,7 @@ int hfd_grpc_tls_handshake(struct ssl_st *session, struct hf_status *reterr_stat
         errno = 0;
         ok = SSL_do_handshake(session);
         if (ok != 1)
-                return failure(session, ok, errno, reterr_status);
+                return classify_failure(session, ok, errno, reterr_status);
         SSL_get0_alpn_selected(session, &name, &n);
         if (n != 2 || memcmp(name, "h2", 2) != 0)
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE, "the server speaks no HTTP/2");
@@ -241,7 +242,7 @@ int hfd_grpc_tls_read(struct ssl_st *session, void *data, size_t n, size_t *ret_
         ERR_clear_error();
         errno = 0;
         ok = SSL_read_ex(session, data, n, ret_n);
-        return ok == 1 ? 0 : failure(session, ok, errno, reterr_status);
+        return ok == 1 ? 0 : classify_failure(session, ok, errno, reterr_status);
 }
 
 int hfd_grpc_tls_write(struct ssl_st *session, const void *data, size_t n, size_t *ret_n,
@@ -251,5 +252,5 @@ int hfd_grpc_tls_write(struct ssl_st *session, const void *data, size_t n, size_
         ERR_clear_error();
         errno = 0;
         ok = SSL_write_ex(session, data, n, ret_n);
-        return ok == 1 ? 0 : failure(session, ok, errno, reterr_status);
+        return ok == 1 ? 0 : classify_failure(session, ok, errno, reterr_status);
 }
