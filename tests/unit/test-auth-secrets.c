@@ -122,8 +122,10 @@ static void test_a_block_that_is_not_overwritten_is_found(void **state) {
         assert_int_equal(atomic_load(&n_leaks), 1);
         block = strdup("please find-me");
         block = realloc(block, 4096);
+        assert_non_null(block);
         assert_int_equal(atomic_load(&n_leaks), 2);
-        explicit_bzero(block, 15);
+        if (block)
+                explicit_bzero(block, 15);
         free(block);
         assert_int_equal(atomic_load(&n_leaks), 2);
         marker[0] = '\0';
