@@ -62,7 +62,7 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OUT_OF_MEMORY;
         CURLU *url = curl_url();
 
-        if (!url || curl_url_set(url, CURLUPART_URL, x->request.url, 0) ||
+        if (!url || curl_url_set(url, CURLUPART_URL, x->request.url, CURLU_PATH_AS_IS) ||
             curl_url_get(url, CURLUPART_HOST, &host, 0) ||
             curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ||
             curl_url_set(url, CURLUPART_HOST, x->tls->server_name, 0) ||
@@ -200,6 +200,8 @@ static CURLcode set_request_options(struct hf__exchange *x, CURL *easy) {
 static CURLcode set_all_options(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
+        /* Otherwise libcurl would remove "." and "..", and the request would go elsewhere. */
+        SET(CURLOPT_PATH_AS_IS, 1L);
         SET(CURLOPT_URL, x->request.url);
         if (x->url)
                 SET(CURLOPT_CURLU, x->url->parsed);
@@ -240,7 +242,7 @@ static const struct hf__http_url *find_url(struct hf__options *options,
                 return NULL;
         struct hf__http_url url = {.text = strdup(request->url), .parsed = curl_url()};
         if (!url.text || !url.parsed ||
-            curl_url_set(url.parsed, CURLUPART_URL, url.text, 0) != CURLUE_OK) {
+            curl_url_set(url.parsed, CURLUPART_URL, url.text, CURLU_PATH_AS_IS) != CURLUE_OK) {
                 free(url.text);
                 curl_url_cleanup(url.parsed);
                 return NULL;

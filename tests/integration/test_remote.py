@@ -213,6 +213,7 @@ def test_errors_of_a_real_server_are_mapped(cluster):
             ((CONFLICT, 409, "Conflict"), ("update", "v1/configmaps", "default", "one", {"body": {**one, "data": {"c": "d"}}})),
             ((NOT_FOUND, 404, "NotFound"), ("get", "v1/configmaps", "default", "none", {})),
             ((NOT_FOUND, 404, "NotFound"), ("delete", "v1/configmaps", "default", "none", {})),
+            ((INVALID, 400, "BadRequest"), ("get", "v1/configmaps", "default", "..", {})),  # not the collection above it
             ((NOT_FOUND, 404, "NotFound"), ("list", "none.example/v1/things", "", "", {})),
             ((INVALID, 422, "Invalid"), ("create", "v1/configmaps", "default", "", {"body": configmap("Not A Name")})),
             ((INVALID, 400, "BadRequest"), ("create", "v1/configmaps", "default", "", {"body": "{"})),
