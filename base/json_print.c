@@ -26,7 +26,7 @@ static void print_shortest(double value, struct hf__strbuf *out) {
                 if (strtod(text, NULL) == value)
                         break;
         }
-        /* printf uses the decimal point of the host's locale. */
+        /* printf uses the decimal point of the process's locale, which may be a comma. */
         for (char *p = text; *p != '\0'; p++)
                 if (*p == ',')
                         *p = '.';

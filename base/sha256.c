@@ -3,7 +3,8 @@
  * SHA-256, for libholdfast only. The bootstrap ledger records the hash of what was applied, and the
  * library does not link OpenSSL. Code in holdfastd uses OpenSSL's EVP functions instead.
  *
- * Objects store the hash, so do not replace SHA-256 by another hash function.
+ * The ledger ConfigMap and the names of Events contain digits of the hash, so do not replace
+ * SHA-256 by another hash function.
  */
 #include "base/sha256.h"
 

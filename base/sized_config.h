@@ -11,8 +11,8 @@
  */
 #include <stddef.h>
 
-/* The smallest size that a caller may pass: up to and including `last`, the last member of the
- * first release. */
+/* The smallest size that a caller may pass: up to and including `last`, the last required
+ * member. */
 #define HF__SIZED_CONFIG_MIN(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 /*

@@ -3,8 +3,8 @@
  * Builds the paths of the Kubernetes API.
  *
  * Invariant: every segment that comes from the caller is percent-encoded, so that a name with a
- * slash or a question mark cannot address another object. Query parameters are copied unchanged,
- * because the caller has already encoded them.
+ * slash or a question mark cannot address another object. The caller's `query` is copied unchanged,
+ * because the caller has already encoded it.
  */
 #include "client/resource_path.h"
 

@@ -53,7 +53,6 @@ void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
 
         assert(handler);
         if (hfd_read_endpoint_accepts(request)) {
-                hf__strbuf_puts(&body, ""); /* without metrics the body is empty, not missing */
                 if (handler->metrics)
                         hf_metrics_write(handler->metrics, append_text, &body);
                 hfd_read_endpoint_reply(request, "text/plain; version=0.0.4; charset=utf-8", &body);

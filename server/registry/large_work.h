@@ -9,17 +9,21 @@
 struct hfd_work_task;
 
 /*
- * Bytes of a body from which on it is decoded by the pool. Together with the stored object it is
- * also the size from which on a write is large: measured, a patch of this size takes 2 ms at most.
+ * Bytes. The pool decodes a write's body if it is larger than this. A write is also large if its
+ * body and the stored object together exceed this. A patch of this size is estimated to take 2 ms
+ * or less.
  */
 #define HFD_LARGE_BODY ((size_t)64 << 10)
-/* Tasks in the pool from which on no further write is taken. Each may hold a body of 3 MiB. */
+/* While the pool has this many queued or running tasks (lists and watches included), new large
+ * writes get 429; a retry of a write is still accepted. Each task may hold a body of 3 MiB. */
 #define HFD_LARGE_WORK_MAX 256
 
 /*
  * Submits the task of a large write. bounded: refuse it if the pool has HFD_LARGE_WORK_MAX tasks.
- * 0, HF_E_TOO_MANY, or HF_E_CLOSED: the pool stops. On failure no step follows.
+ * Returns 0, HF_E_TOO_MANY, or HF_E_CLOSED: the pool is stopping. On failure task->step is not
+ * called.
  */
 int hfd_large_work_submit(struct hfd_registry *registry, struct hfd_work_task *task, bool bounded);
-/* Fills the response to a request that hfd_large_work_submit has refused with r (or -ENOMEM). */
+/* Fills the response to a request that was refused. r: what hfd_large_work_submit returned, -ENOMEM
+ * if the task could not be allocated, or HF_E_CANCELED. */
 void hfd_large_work_refuse(int r, struct hfd_response *response);

@@ -34,13 +34,18 @@
  * Deadlines are absolute boot times. A started operation ends by its deadline at the latest. A
  * watch has no deadline: it ends when it is canceled, when it fails, or when the store is stopped.
  *
- * A function that starts an operation returns 0 or one of these errors. After an error, the
- * callback is never called. -EINVAL          misuse: an empty key, a put without a value, two
- * operations on one key of which one is a put HF_E_TOO_LARGE   a key, a count, or the whole request
- * exceeds its limit -ENOMEM HF_E_CLOSED      the store was stopped
+ * A function that starts an operation returns 0 or an error. After an error, the callback is never
+ * called. The errors:
+ *
+ *      -EINVAL         misuse: an empty key, a put without a value, or two operations on one key
+ *                      of which one is a put
+ *      HF_E_TOO_LARGE  a key, a count, or the whole request exceeds its limit
+ *      -ENOMEM         out of memory
+ *      HF_E_CLOSED     the store was stopped
  *
  * The outcome of an operation, which its callback receives:
- *      0
+ *
+ *      0                 success
  *      HF_E_CONFLICT     a compare of the transaction failed; nothing was written
  *      HF_E_UNAVAILABLE  the operation certainly had no effect: it may be repeated
  *      HF_E_TIMEOUT      it is unknown whether a write was done: read before repeating it
@@ -48,8 +53,8 @@
  *      HF_E_INVALID      the revision is not reached yet
  *      HF_E_TOO_LARGE    the store refuses the size; nothing was written
  *      HF_E_CANCELED     the store was stopped; it is unknown whether a write was done
- *      -errno            unexpected (-ENOSPC: the store is full); whether a write was done is
- * unknown
+ *      -errno            unexpected (-ENOSPC: the store is full); it is unknown whether a write
+ *                        was done
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,11 +3,15 @@
  * A schedule as a picture (SVG). From top to bottom: the broken promise; the Lease with its
  * holders; a lane for each process.
  *
- *      a lane:   notes     asked to stop, why a term ended, refused writes
- *                state     a broad bar; hatched: the process is paused, crossed: its clock stands
- * still validity  a narrow bar: until when the gate lets it act, in true time network   a line at
- * the bottom, where the network is not good A request is a line from the lane to the Lease, where
- * it is applied, and back to the lane. Without a reply it ends in a cross.
+ * A lane shows:
+ *
+ *      notes     asked to stop, why a term ended, refused writes
+ *      state     a broad bar; hatched: the process is paused, crossed: its clock stands still
+ *      validity  a narrow bar: until when the gate lets it act, in true time
+ *      network   a line at the bottom, where the network is not good
+ *
+ * A request is a line from the lane to the Lease, where it is applied, and back to the lane.
+ * Without a reply it ends in a cross.
  *
  * The marks (sim_mark) are kept while the schedule runs. The operations and the Lease's history are
  * in struct sim anyway.

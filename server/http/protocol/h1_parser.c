@@ -8,9 +8,9 @@
  * llhttp gets the head only when it is complete, so that one place limits its size and llhttp
  * reports each header in one piece. scan_head checks every byte before: a NUL, a line feed without
  * a carriage return, a carriage return without a line feed, or a line that begins with white space
- * (obs-fold) ends the connection at once. on_head checks the parsed head: Host exactly once,
- * Content-Length never together with Transfer-Encoding and never twice, Transfer-Encoding only as
- * one "chunked".
+ * (obs-fold) gets a 400 response, and the connection is closed. on_head checks the parsed head:
+ * Host exactly once (HTTP/1.0: at most once), Content-Length never together with Transfer-Encoding
+ * and never twice, Transfer-Encoding only as one "chunked".
  *
  * Invariant: input that HTTP implementations are known to interpret differently is refused, never
  * repaired. Attackers use such differences to smuggle requests past a proxy.
@@ -52,7 +52,7 @@ struct hfd_h1_parser {
         unsigned n_skipped; /* bytes of empty lines before the head */
 };
 
-/* ---- llhttp's callbacks: a result other than 0 stops llhttp ---- */
+/* ---- llhttp's callbacks: HPE_USER stops llhttp ---- */
 
 /* Records the first failure only. */
 static int fail_parse(struct hfd_h1_parser *p, int code) {
@@ -203,8 +203,8 @@ static void rewind_parser(struct hfd_h1_parser *p) {
         p->line_ends = p->n_skipped = 0;
 }
 
-/* Checks bytes of the head and looks for the empty line. Returns the number of bytes that complete
- * the head, 0 if the head continues after data, or -1 if it must be refused. */
+/* Checks bytes of the head and looks for the empty line. Returns how many bytes of data belong to
+ * the head if it ends in data, 0 if it does not end yet, or -1 if it must be refused. */
 static ssize_t scan_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 char c = data[i];
@@ -239,7 +239,8 @@ static size_t run_llhttp(struct hfd_h1_parser *p, const char *data, size_t n) {
         return n;
 }
 
-/* Returns the event for the parser's state after a feed. */
+/* Returns the event for the parser's state after a feed. After a complete request, also resets the
+ * parser for the next one. */
 static enum hfd_h1_event feed_event(struct hfd_h1_parser *p, int *ret_code) {
         if (p->code != 0) {
                 *ret_code = p->code;

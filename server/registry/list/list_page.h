@@ -14,7 +14,7 @@ struct hfd_list_page {
         struct hfd_object **objects; /* owned, with their references; in the order of paths */
         size_t n, space;
         uint64_t revision; /* of the list */
-        bool more;         /* there are objects beyond the limit */
+        bool more;         /* the list may continue on a next page (which can be empty) */
         /* Valid if more: the next page begins after this path. */
         char last[2 * HF_NAME_MAX + 4];
         bool has_remaining; /* n_remaining is known: the number of objects that follow */
@@ -27,7 +27,8 @@ struct hfd_list_page {
 /*
  * Collects a page from a snapshot, the objects below prefix and after read->start, in steps: each
  * call examines up to n objects, beginning where the previous one ended. True: the page is
- * complete, and keeps nothing of the snapshot. False: call again, with the same snapshot.
+ * complete, or page->failed is set; the page keeps nothing of the snapshot. False: call again,
+ * with the same snapshot.
  */
 bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
                         const struct hfd_snapshot *snapshot, const char *prefix, size_t n);
