@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -299,4 +300,39 @@ void hf__duration_format(hf_nsec duration, char *text) {
                 put_decimal(text + n, space - (size_t)n, duration % (60 * HF_NSEC_PER_SEC),
                             HF_NSEC_PER_SEC, 9, "s");
         }
+}
+
+void hf__age_format(int64_t seconds, char text[HF__AGE_MAX]) {
+        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery, so that ages look as in
+         * kubectl. A row is for ages below `below`. They are shown in `unit`, and the remainder in
+         * `rest` (0 = no remainder is shown). All numbers are seconds. */
+        static const struct {
+                int64_t below, unit, rest;
+                char unit_letter, rest_letter;
+        } forms[] = {
+                {2 * 60, 1, 0, 's', 0},
+                {10 * 60, 60, 1, 'm', 's'},
+                {3 * 3600, 60, 0, 'm', 0},
+                {8 * 3600, 3600, 60, 'h', 'm'},
+                {2 * 86400, 3600, 0, 'h', 0},
+                {8 * 86400, 86400, 3600, 'd', 'h'},
+                {2 * 365 * 86400, 86400, 0, 'd', 0},
+                {8 * 365 * INT64_C(86400), 365 * 86400, 86400, 'y', 'd'},
+                {INT64_MAX, 365 * 86400, 0, 'y', 0},
+        };
+        unsigned i = 0;
+
+        if (seconds < 0)
+                seconds = 0;
+
+        while (i + 1 < sizeof forms / sizeof forms[0] && seconds >= forms[i].below)
+                i++;
+        int64_t rest = forms[i].rest ? seconds % forms[i].unit / forms[i].rest : 0;
+        if (rest)
+                (void)snprintf(text, HF__AGE_MAX, "%" PRId64 "%c%" PRId64 "%c",
+                               seconds / forms[i].unit, forms[i].unit_letter, rest,
+                               forms[i].rest_letter);
+        else
+                (void)snprintf(text, HF__AGE_MAX, "%" PRId64 "%c", seconds / forms[i].unit,
+                               forms[i].unit_letter);
 }

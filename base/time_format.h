@@ -27,3 +27,8 @@ int hf__duration_parse(const char *text, hf_nsec *ret_duration);
 /* Writes a duration as Go prints it ("1m30s", "15s", "250ms"). A negative duration becomes "0s".
  * text has 32 bytes. */
 void hf__duration_format(hf_nsec duration, char *text);
+
+#define HF__AGE_MAX 48 /* bytes of an age as text, with the NUL */
+/* Writes an age as kubectl shows it (duration.HumanDuration in k8s.io/apimachinery): "45s",
+ * "5m30s", "3d", "2y45d". A negative age becomes "0s". */
+void hf__age_format(int64_t seconds, char text[HF__AGE_MAX]);

@@ -24,36 +24,8 @@
 #define MAX_HAND_OVERS 10 /* rows that are shown: the newest of all Leases */
 
 void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
-        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery, so that ages look as in
-         * kubectl. A row is for ages below `below`. They are shown in `unit`, and the remainder in
-         * `rest` (0 = no remainder is shown). All numbers are seconds. */
-        static const struct {
-                int64_t below, unit, rest;
-                char unit_letter, rest_letter;
-        } forms[] = {
-                {2 * 60, 1, 0, 's', 0},
-                {10 * 60, 60, 1, 'm', 's'},
-                {3 * 3600, 60, 0, 'm', 0},
-                {8 * 3600, 3600, 60, 'h', 'm'},
-                {2 * 86400, 3600, 0, 'h', 0},
-                {8 * 86400, 86400, 3600, 'd', 'h'},
-                {2 * 365 * 86400, 86400, 0, 'd', 0},
-                {8 * 365 * INT64_C(86400), 365 * 86400, 86400, 'y', 'd'},
-                {INT64_MAX, 365 * 86400, 0, 'y', 0},
-        };
-        int64_t seconds = age_us > 0 ? age_us / 1000000 : 0;
-        unsigned i = 0;
-
-        while (seconds >= forms[i].below)
-                i++;
-        int64_t rest = forms[i].rest ? seconds % forms[i].unit / forms[i].rest : 0;
-        if (rest)
-                (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "%c%" PRId64 "%c",
-                               seconds / forms[i].unit, forms[i].unit_letter, rest,
-                               forms[i].rest_letter);
-        else
-                (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "%c", seconds / forms[i].unit,
-                               forms[i].unit_letter);
+        static_assert(HFD_STATUS_AGE_MAX >= HF__AGE_MAX, "an age fits");
+        hf__age_format(age_us / 1000000, text);
 }
 
 /* A planned hand-over leaves the Lease without a holder for a few milliseconds, a take-over after a

@@ -8,7 +8,7 @@
 struct hf__strbuf;
 struct hfd_status_model;
 
-#define HFD_STATUS_AGE_MAX      32 /* bytes of a rendered age, with its NUL */
+#define HFD_STATUS_AGE_MAX      48 /* bytes of a rendered age, with its NUL */
 #define HFD_STATUS_IDENTITY_MAX 48 /* bytes of a shortened identity, with its NUL */
 
 /* Appends the tables of instances, Leases and hand-overs. Ages are relative to now_us

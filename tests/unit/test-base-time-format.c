@@ -124,6 +124,22 @@ static void test_durations_are_parsed_and_formatted(void **state) {
         }
 }
 
+static void test_ages_are_written_as_kubectl_writes_them(void **state) {
+        static const struct {
+                int64_t seconds;
+                const char *text;
+        } ages[] = {{-5, "0s"},        {119, "119s"},        {184, "3m4s"},    {10800, "3h"},
+                    {180000, "2d2h"},  {63071999, "729d"},   {63072000, "2y"}, {63158400, "2y1d"},
+                    {252288000, "8y"}, {251942400, "7y361d"}};
+        char text[HF__AGE_MAX];
+
+        for (size_t i = 0; i < sizeof ages / sizeof ages[0]; i++) {
+                hf__age_format(ages[i].seconds, text);
+                assert_string_equal(text, ages[i].text);
+        }
+        hf__age_format(INT64_MAX, text); /* no overflow */
+}
+
 static void test_the_longest_duration_fits_its_buffer(void **state) {
         char text[32];
         hf_nsec value;
@@ -155,6 +171,7 @@ int main(void) {
                 cmocka_unit_test(test_time_zones_are_converted),
                 cmocka_unit_test(test_invalid_times_are_refused),
                 cmocka_unit_test(test_durations_are_parsed_and_formatted),
+                cmocka_unit_test(test_ages_are_written_as_kubectl_writes_them),
                 cmocka_unit_test(test_the_longest_duration_fits_its_buffer),
                 cmocka_unit_test(test_invalid_durations_are_refused),
         };

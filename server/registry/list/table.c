@@ -20,36 +20,7 @@
 
 #define TABLE_MAX_BYTES (512u << 20)
 
-#define MINUTE 60
-#define HOUR   (60 * MINUTE)
-#define DAY    (24 * HOUR)
-#define YEAR   (365 * DAY)
-
 /* ---- cells ---- */
-
-/*
- * The short form that kubectl shows: 45s, 5m30s, 12m, 5h30m, 3d, 2y. The unit grows with the age.
- */
-static void format_age(int64_t s, char text[32]) {
-        if (s < 0)
-                s = 0;
-        if (s < 2 * MINUTE)
-                (void)snprintf(text, 32, "%" PRId64 "s", s);
-        else if (s < 10 * MINUTE && s % MINUTE)
-                (void)snprintf(text, 32, "%" PRId64 "m%" PRId64 "s", s / MINUTE, s % MINUTE);
-        else if (s < 3 * HOUR)
-                (void)snprintf(text, 32, "%" PRId64 "m", s / MINUTE);
-        else if (s < 8 * HOUR && s % HOUR >= MINUTE)
-                (void)snprintf(text, 32, "%" PRId64 "h%" PRId64 "m", s / HOUR, s % HOUR / MINUTE);
-        else if (s < 2 * DAY)
-                (void)snprintf(text, 32, "%" PRId64 "h", s / HOUR);
-        else if (s < 8 * DAY && s % DAY >= HOUR)
-                (void)snprintf(text, 32, "%" PRId64 "d%" PRId64 "h", s / DAY, s % DAY / HOUR);
-        else if (s < 2 * YEAR)
-                (void)snprintf(text, 32, "%" PRId64 "d", s / DAY);
-        else
-                (void)snprintf(text, 32, "%" PRId64 "y", s / YEAR);
-}
 
 static void put_text(struct hf__strbuf *s, const char *text) {
         hf__strbuf_json(s, text, strlen(text));
@@ -62,13 +33,13 @@ static void put_text(struct hf__strbuf *s, const char *text) {
 static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                     int64_t now_s) {
         const char *text = hf__json_string(object, path);
-        char age[32] = "<unknown>";
+        char age[HF__AGE_MAX] = "<unknown>";
         int64_t then;
 
         if (!text || hf__time_parse(text, &then) != 0)
                 text = hf__json_string(object, "metadata.creationTimestamp");
         if (text && hf__time_parse(text, &then) == 0)
-                format_age(now_s - then, age);
+                hf__age_format(now_s - then, age);
         put_text(s, age);
 }
 
