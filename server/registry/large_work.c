@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "server/work/work_pool.h"
+#include "server/pool/work_pool.h"
 
 int hfd_large_work_submit(struct hfd_registry *registry, struct hfd_work_task *task, bool bounded) {
         if (bounded && hfd_work_pending(registry->work) >= HFD_LARGE_WORK_MAX)

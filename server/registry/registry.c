@@ -13,13 +13,13 @@
 #include <stdlib.h>
 
 #include "server/cacher/watcher.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/delete_collection.h"
 #include "server/registry/list/list.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/read.h"
 #include "server/registry/request.h"
 #include "server/registry/write/write.h"
-#include "server/work/work_pool.h"
 
 /*
  * Two threads: one large step does not stop all lists. Their nice value lets the threads that serve

@@ -23,9 +23,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
 #include "server/registry/registry.h"
-#include "server/work/work_pool.h"
 #include "time_units.h"
 
 /* ---- the pool is busy ---- */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "server/work/work_pool.h"
+#include "server/pool/work_pool.h"
 
 static const struct hf_host host = {.size = sizeof host};
 

@@ -31,8 +31,8 @@
 #include "server/handlers/protobuf_body.h"
 #include "server/handlers/rest/rest_list.h"
 #include "server/handlers/rest/rest_watch.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
-#include "server/work/work_pool.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 

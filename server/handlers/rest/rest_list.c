@@ -25,8 +25,8 @@
 #include "server/filters/request_context.h"
 #include "server/filters/unsent.h"
 #include "server/handlers/negotiation.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/list/list_body.h"
-#include "server/work/work_pool.h"
 
 /* Chunks that one step makes, if that only means to copy them. */
 #define STEP_CHUNKS 4

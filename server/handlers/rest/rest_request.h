@@ -3,9 +3,9 @@
 /* An HTTP request for a resource, shared by rest.c and rest_watch.c. */
 #include "base/strbuf.h"
 #include "server/http/http.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
-#include "server/work/work_pool.h"
 
 struct hfd_rest_list;
 

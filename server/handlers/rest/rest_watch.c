@@ -30,9 +30,9 @@
 #include "base/strbuf.h"
 #include "server/cacher/consistent_read.h"
 #include "server/cacher/watcher.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/list/table.h"
-#include "server/work/work_pool.h"
 
 /* Bytes. Two chunks of initial events: one is sent while the next one is made. */
 #define WINDOW ((size_t)64 << 10)

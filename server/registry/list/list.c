@@ -27,12 +27,12 @@
 #include "base/strbuf.h"
 #include "server/cacher/snapshot.h"
 #include "server/cacher/sync/store_request.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/list/continue_token.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/list_page.h"
 #include "server/registry/list/rendering.h"
 #include "server/registry/list/stored_page.h"
-#include "server/work/work_pool.h"
 
 #define LIST_MAX_BYTES (512u << 20)
 /* A list of at most this size is made on the current thread, in about 20 us. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/work/work_pool.h"
+#include "server/pool/work_pool.h"
 
 /* A millisecond, if the values must be parsed. */
 #define STEP_VALUES 256

@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "server/pool/work_pool.h"
 #include "server/registry/large_work.h"
 #include "server/registry/write/reply.h"
-#include "server/work/work_pool.h"
 
 struct turn {
         struct hfd_work_task task; /* first member: run_turn casts it back */

@@ -10,7 +10,7 @@
  * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
  * task gets its last step.
  */
-#include "server/work/work_pool.h"
+#include "server/pool/work_pool.h"
 
 #include <assert.h>
 #include <errno.h>
