@@ -16,7 +16,7 @@
  * read. The other steps follow when the request is complete:
  *
  *      inflight         limits the requests of a lane (429 with Retry-After 1)
- *      (audit)          not implemented; it belongs here, where user and decision are known and the
+ *      (audit)          its place, once there is an audit log: user and decision are known, and the
  *                       request has had no effect yet
  *      router           calls the handler of the path (404)
  *

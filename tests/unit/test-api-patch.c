@@ -455,7 +455,14 @@ static void test_patch_requests_are_served(void **state) {
                                    "version and try again");
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"),
                          HF_E_CONFLICT);
-        /* The result is validated like the body of an update. */
+}
+
+/* The result is validated like the body of an update. */
+static void test_bad_patches_and_results_are_refused(void **state) {
+        struct api_fixture *f = *state;
+
+        make_cm(f);
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"m\":\"n\"}}"), 0);
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 400, "BadRequest",
@@ -711,6 +718,7 @@ int main(void) {
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),
                 cmocka_unit_test(test_strategic_merge_patch_follows_directives),
                 API_TEST(test_patch_requests_are_served),
+                API_TEST(test_bad_patches_and_results_are_refused),
                 API_TEST(test_reasons_have_the_words_of_kubernetes),
                 API_TEST(test_too_many_operations_are_refused),
                 API_TEST(test_a_patch_changes_either_status_or_object),

@@ -109,28 +109,29 @@ int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, hf_nsec de
                        : -ENOMEM;
 }
 
+/* keys_only: the replies have no values. */
+static int list_range(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
+                      uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
+                      hfd_store_fn done, void *ctx) {
+        struct tracked_request *request = track_request(cacher, OP_LIST, done, ctx);
+
+        return request ? check_started(request, cacher->store->ops->list(cacher->store, prefix,
+                                                                         start_key, revision, limit,
+                                                                         keys_only, deadline,
+                                                                         on_tracked_reply, request))
+                       : -ENOMEM;
+}
+
 int hfd_store_request_list(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                            void *ctx) {
-        struct tracked_request *request = track_request(cacher, OP_LIST, done, ctx);
-
-        return request ? check_started(request,
-                                       cacher->store->ops->list(cacher->store, prefix, start_key,
-                                                                revision, limit, false, deadline,
-                                                                on_tracked_reply, request))
-                       : -ENOMEM;
+        return list_range(cacher, prefix, start_key, revision, limit, false, deadline, done, ctx);
 }
 
 int hfd_store_request_keys(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                            void *ctx) {
-        struct tracked_request *request = track_request(cacher, OP_LIST, done, ctx);
-
-        return request ? check_started(request,
-                                       cacher->store->ops->list(cacher->store, prefix, start_key,
-                                                                revision, limit, true, deadline,
-                                                                on_tracked_reply, request))
-                       : -ENOMEM;
+        return list_range(cacher, prefix, start_key, revision, limit, true, deadline, done, ctx);
 }
 
 int hfd_store_request_txn(struct hfd_cacher *cacher, const struct hfd_txn *txn, hf_nsec deadline,
