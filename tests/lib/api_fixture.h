@@ -34,7 +34,7 @@ int api_fixture_tear_down(void **state);
 #define API_TEST(name)                                                                             \
         cmocka_unit_test_setup_teardown(name, api_fixture_set_up, api_fixture_tear_down)
 
-/* ---- requests; each function returns the error of the response ---- */
+/* ---- requests; the functions that return an int return the error of the response ---- */
 
 int api_fixture_request(struct api_fixture *f, enum hf_verb verb, struct hf_resource resource,
                         const char *ns, const char *name, const char *query, const char *body);
@@ -49,7 +49,8 @@ int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const 
                       const char *query, const char *body);
 /* Sends any other request. */
 int api_fixture_send(struct api_fixture *f, const struct hf_request *request);
-/* Makes a response that the test obtained by other means the last one. Takes its content. */
+/* Makes a response that the test obtained by other means the last one. Takes its content and
+ * deinitializes *response. */
 int api_fixture_set_last(struct api_fixture *f, struct api_response *response);
 
 /* Creates w00, w01, ... with the labels parity (even or odd) and a.b/n (the number). */
