@@ -138,7 +138,6 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_APPLY: sim_net_apply(sim, event->a); break;
         case E_FENCED: sim_store_fenced(sim, event); break;
         case E_CHAOS: sim_chaos(sim); break;
-        case E_PLANNED: sim_planned(sim, event->a != 0); break;
         case E_RESUME:
                 if (proc->alive && proc->paused && event->incarnation == proc->incarnation)
                         sim_proc_resume(sim, event->proc);
