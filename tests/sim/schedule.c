@@ -3,8 +3,8 @@
  * One schedule from beginning to end: the random numbers, the clocks, the heap of events.
  *
  * Everything that is random comes from sim_draw, and events of one instant run in the order in
- * which they were scheduled. So a seed always gives the same schedule; a change that draws one
- * number more or less makes another schedule of every seed.
+ * which they were scheduled. So a seed with the same options always gives the same schedule; a
+ * change that draws one number more or less makes another schedule of nearly every seed.
  */
 #include <string.h>
 
