@@ -47,6 +47,14 @@ int api_fixture_request_subresource(struct api_fixture *f, struct hf_resource re
 int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const char *ns,
                       const char *name, enum hfd_subresource subresource, enum hfd_patch type,
                       const char *query, const char *body);
+/* Creates an object, and asserts that the response is 201. */
+void api_fixture_make(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                      const char *body);
+int api_fixture_get(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                    const char *name);
+/* options: the body; NULL = none. */
+int api_fixture_delete(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                       const char *name, const char *options);
 /* Sends any other request. */
 int api_fixture_send(struct api_fixture *f, const struct hf_request *request);
 /* Makes a response that the test obtained by other means the last one. Takes its content and
