@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 over real connections: streams, limits, floods and strangers. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP server as a whole: TLS, connections and their limits, stopping. */
 #undef NDEBUG
 #include <arpa/inet.h>
 #include <errno.h>
