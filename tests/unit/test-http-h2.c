@@ -403,14 +403,13 @@ static void test_a_strangers_heads_are_counted(void **state) {
         struct hfd_http *known = start_for_strangers();
         struct h2_client *h = h2_open(0, 0);
         char *big = malloc(48001);
-        nghttp2_nv more = h2_client_header("x-big", big);
         struct hfd_http_request *held;
         int32_t ids[60];
         int n_refused = 0;
 
         memset(big, 'x', 48000);
         big[48000] = '\0';
-        more = h2_client_header("x-big", big);
+        const nghttp2_nv more = h2_client_header("x-big", big);
         for (int i = 0; i < 60; i++)
                 ids[i] = h2_client_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
         /* The last ones are certainly beyond the limit. */
