@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The filters before the handlers: refusals, requests in flight, the shutdown, their metrics. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Who sent a request, by token or certificate, and what that user may do. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
