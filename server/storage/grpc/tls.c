@@ -7,7 +7,7 @@
  * it, too.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
- * operation. Every function here leaves the queue empty.
+ * operation. So every operation here begins with an empty queue.
  */
 #include "server/storage/grpc/tls.h"
 
