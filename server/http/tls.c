@@ -3,10 +3,10 @@
  * TLS with OpenSSL: TLS 1.2 and 1.3, with forward secrecy only. There are no session tickets,
  * because they would save little, and there is no renegotiation.
  *
- * Invariant: a client certificate that does not verify does not end the handshake (unless checking
- * it would cost more than verify_client allows). It is recorded,
- * and the handler responds with 401; after an aborted handshake the user would not see the reason.
- * So code that reads the names of a certificate must check enum hfd_peer_cert first.
+ * Invariant: a client certificate that does not verify does not end the handshake, unless it
+ * exceeds the limits below. It is recorded, and the handler responds with 401; after an aborted
+ * handshake the user would not see the reason. So code that reads the names of a certificate must
+ * check enum hfd_peer_cert first.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
  * the next operation. The functions that read PEM text leave the queue empty; connection.c clears
@@ -223,8 +223,8 @@ bool hfd_tls_is_h2(SSL *ssl) {
         return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* Returns the entry at index as UTF-8. NULL: out of memory, or the entry is empty or contains a
- * NUL, where a C string would end and might name another user. */
+/* Returns the entry at index as UTF-8. NULL: out of memory, or the entry is malformed, empty or
+ * contains a NUL, where a C string would end and might name another user. */
 static char *entry_text(X509_NAME *name, int index) {
         unsigned char *utf8 = NULL;
         int n = ASN1_STRING_to_UTF8(&utf8,
