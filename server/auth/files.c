@@ -5,7 +5,7 @@
  * Invariant: a reader never sees an incomplete file, and a crash leaves either the old file or the
  * new one. Therefore hfd_write_file syncs the file before the rename and the directory after it.
  *
- * Invariant: a file may contain a key, so its text is overwritten before its memory is freed.
+ * Invariant: a file may contain a key, so its text is overwritten before memory is freed here.
  */
 #include "server/auth/files.h"
 

@@ -24,8 +24,8 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status);
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);
 
 /* Replaces the file as a whole: writes a temporary file next to path, syncs it, renames it to path
- * and syncs the directory. A file at path never has a mode other than the given one. 0 or
- * -errno. */
+ * and syncs the directory. The new file has the given mode before it has its text. 0 or -errno:
+ * then either the old file or the new one is at path. */
 int hfd_write_file(const char *path, const char *text, mode_t mode,
                    struct hf_status *reterr_status);
 

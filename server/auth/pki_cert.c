@@ -255,7 +255,7 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
         if (!cert)
                 return "it is not a certificate in PEM form";
-        if (X509_check_ca(cert) != 1)
+        if (check_openssl(X509_check_ca(cert) == 1, HF_E_INVALID) != 0)
                 return "it is not a CA certificate";
         if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
                 return "it has expired";
@@ -286,8 +286,9 @@ enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem
                 return HFD_PKI_RENEW;
         int days = 0, seconds = 0;
         *ret_fault = "it has expired or will soon";
-        if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) != 1 ||
-            days < RENEW_DAYS)
+        if (check_openssl(ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) == 1 &&
+                                  days >= RENEW_DAYS,
+                          HF_E_INVALID) != 0)
                 return HFD_PKI_RENEW;
         *ret_fault = "a name is missing from it";
         for (; names && *names; names++) {
