@@ -197,8 +197,8 @@ void hfd_status_model_set_response(struct hfd_status_instance *instance, int cod
                 return;
         }
         if (strcmp(identity, instance->identity) != 0) {
-                /* Another process serves at this endpoint now. The instance of this identity Lease
-                 * has ended, and the leader has not deleted the Lease yet. */
+                /* Another process serves at this endpoint now. Usually the instance of this
+                 * identity Lease has ended, and the leader has not deleted the Lease yet. */
                 copy_printable(instance->state, sizeof instance->state, "gone");
         } else {
                 copy_printable(instance->state, sizeof instance->state, state);
