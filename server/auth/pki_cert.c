@@ -21,6 +21,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "server/tls/pem.h"
+
 #define CA_DAYS      3650
 #define LEAF_DAYS    365
 #define RENEW_DAYS   30 /* a leaf that expires sooner is renewed at the next start or reload */
@@ -41,20 +43,16 @@ static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
 static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 
-/* Provides no password, so that an encrypted key is an error. Otherwise OpenSSL would prompt for
- * the password on the terminal. */
-static int no_password(char *buffer, int size, int rwflag, void *ctx) { return -1; }
-
 static X509 *parse_cert(const char *pem) {
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-        X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+        X509 *cert = hfd_pem_read_cert(pem);
+
         ERR_clear_error();
         return cert;
 }
 
 static EVP_PKEY *parse_key(const char *pem) {
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+        EVP_PKEY *key = hfd_pem_read_key(pem);
+
         ERR_clear_error();
         return key;
 }
