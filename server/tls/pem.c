@@ -20,6 +20,10 @@ static X509 *read_next_cert(BIO *bio) {
         return bio ? PEM_read_bio_X509(bio, NULL, no_passphrase, NULL) : NULL;
 }
 
+/* Whether the latest read found no further certificate, and not a malformed one. Otherwise a
+ * damaged text would silently lose the certificates behind the damage. */
+static bool is_at_end(void) { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE; }
+
 /* Empties the error queue if ok. OpenSSL reports the end of a text as an error. */
 static bool finish(bool ok) {
         if (ok)
@@ -56,6 +60,7 @@ bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem) {
                 if (!ok)
                         X509_free(cert);
         }
+        ok = ok && is_at_end();
         BIO_free(bio);
         return finish(ok);
 }
@@ -81,6 +86,7 @@ bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce) {
                 X509_free(cert);
                 n++;
         }
+        ok = ok && n > 0 && is_at_end();
         BIO_free(bio);
-        return finish(ok && n > 0);
+        return finish(ok);
 }
