@@ -189,8 +189,7 @@ static bool refresh_leases(struct live *live, struct hfd_status_collector *colle
         int r = hfd_status_collector_read_leases(collector, live->stop, model, &status);
 
         if (r != 0)
-                (void)snprintf(model->read_error, sizeof model->read_error, "%.255s",
-                               status.message);
+                hfd_status_model_set_read_error(model, status.message);
         return r == 0;
 }
 
