@@ -3,8 +3,8 @@
 /*
  * Small files that are written as a whole, the directories for them, and lock files.
  *
- * Threads: any; there is no lock. Every function blocks on files, so they are for the start and
- * reloads only. Messages name the path and the cause.
+ * Threads: any that serves no requests, because every function blocks on files; there is no lock.
+ * Messages name the path and the cause.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -27,8 +27,8 @@ struct hfd_pki {
  * that are neither a DNS name nor an IP address are left out. 0, -errno, HF_E_INVALID (a file or
  * the directory is not usable), HF_E_TOO_LARGE (too many names, or a file exceeds 1 MiB), HF_E_BUSY
  * (another process held the lock for 30 s) or HF_E_CANCELED (token fired during that wait). The
- * message names the file or directory and what
- * to do. ret_pki is set on success only; free it with hfd_pki_done.
+ * message names the cause and, where there is one, the file. ret_pki is set on success only; free
+ * it with hfd_pki_done.
  */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status);

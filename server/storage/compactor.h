@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor removes old history from the store: while etcd is available, what is older than
- * five to ten minutes, and somewhat more after an instance has ended. Every instance runs one, but
- * in each interval at most one of them compacts.
+ * The compactor removes old history from the store. While the store is available, the history of
+ * the last five to ten minutes stays, or of somewhat more after the instance that compacted has
+ * ended. Every instance runs a compactor, but in each interval at most one of them compacts.
  *
  * The value of the compact key (keys.h) is the revision of the next compaction. Once per interval
  * each instance reads the key. If no instance has written it since this one read it an interval

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * The memory that requests hold on behalf of the peers: heads, complete or not, and bodies. There
- * are two accounts: one for known senders, which the filters or a client certificate
- * have authenticated, and one for strangers. A connection moves from the second to the first when
- * its sender becomes known. So strangers can use up only the second.
+ * are two accounts: one for known senders, which the filters or a client certificate have
+ * authenticated, and one for strangers. A connection moves from the second to the first when its
+ * sender becomes known. So strangers can use up only the second.
  *
  * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
  */

@@ -4,14 +4,13 @@
  *
  * A request is the user data of its stream, and all requests of the connection are in one list. A
  * request is dispatched when the peer has ended its side of the stream, or after its head if the
- * body is to be ignored. The response is submitted
- * when it has started. Its body is an nghttp2 data source that reads the response's queue and is
- * deferred while the queue is empty. When the stream closes, the request is detached, and on_gone
- * is called unless the response was complete.
+ * body is to be ignored. The response is submitted when it has started. Its body is an nghttp2 data
+ * source that reads the response's queue and is deferred while the queue is empty. When the stream
+ * closes, the request is detached, and on_gone is called unless the response was complete.
  *
  * Output. Everything that nghttp2 sends goes into the worker's buffer. Body bytes are copied there
- * directly from the response's pieces (NO_COPY). send_data must return WOULDBLOCK when
- * the buffer is full, because otherwise nghttp2 would call it again and again.
+ * directly from the response's pieces (NO_COPY). send_data must return WOULDBLOCK when the buffer
+ * is full, because otherwise nghttp2 would call it again and again.
  *
  * Protection against abuse:
  * - the limits in h2_open and make_session.

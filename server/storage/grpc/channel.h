@@ -5,10 +5,10 @@
  * prior knowledge or over TLS (OpenSSL). One thread with one epoll loop serves all connections.
  *
  * Connections. For each endpoint and lane, one connection at most gets new calls. It is made for
- * the first call and stays open until it fails, the peer sends GOAWAY, or it seems to be dead.
- * Calls are sent once the peer has sent its first frame, so that the calls that wait for a
- * connection to a silent peer are certainly not executed. The frames that a connection writes in
- * one iteration of the loop are collected, up to 64 KiB for each send.
+ * the first call and stays open until it fails or is retired (connection.h). Calls are sent once
+ * the peer has sent its first frame, so that the calls that wait for a connection to a silent peer
+ * are certainly not executed. The frames that a connection writes in one iteration of the loop are
+ * collected, up to 64 KiB for each send.
  *
  * Dead peers. The look-up of the host, the TCP connection to its last address (connect.c), and the
  * start of TLS and HTTP/2 may each take HFD_GRPC_CONNECT_TIME; then the connection fails. While

@@ -67,7 +67,8 @@ struct hfd_grpc_connection *hfd_grpc_connection_new(struct hfd_grpc_channel *cha
 /* Ends the connection's calls and frees it. */
 void hfd_grpc_connection_free(struct hfd_grpc_connection *connection);
 
-/* The connection gets no more calls; those under way go on. */
+/* The connection gets no more calls, because its peer has sent GOAWAY or seems to be dead, or
+ * because it cannot take any; the calls under way go on. */
 void hfd_grpc_connection_retire(struct hfd_grpc_connection *connection);
 /* The connection is over. Only the first reason counts. */
 __attribute__((format(printf, 3, 4))) void
