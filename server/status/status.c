@@ -11,8 +11,8 @@
  * collector tries the other instances.
  *
  * Invariants. Two refreshes are at least MIN_REFRESH_INTERVAL apart, however many changes the watch
- * reports. And a refresh waits for nothing except for the requests of the collector, which have
- * timeouts.
+ * reports. And a refresh waits only for the requests of the collector, which have timeouts, and
+ * until its output is written.
  *
  * Threads. The command's thread does everything. In the live mode a second thread waits for SIGINT
  * and SIGTERM and fires a token. The callbacks of the watch and of the token at most set a flag
