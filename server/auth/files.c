@@ -153,6 +153,9 @@ static int read_descriptor(int fd, const char *path, char **ret_text,
                 if (r == 0 && n + 1 == space && grow(&text, n, &space) != 0)
                         r = fail_read(path, ENOMEM, reterr_status);
         }
+        if (r == 0 && memchr(text, '\0', n))
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "cannot use %s: it has a NUL byte, so it is not a text file", path);
         if (r != 0) {
                 explicit_bzero(text, n);
                 free(text);

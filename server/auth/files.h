@@ -20,7 +20,7 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status);
 
 /* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text, which the caller frees;
  * if it is secret, the caller overwrites it first. HF_E_INVALID: other users could replace the file
- * (trusted_path.h). HF_E_NOT_FOUND, HF_E_TOO_LARGE or -errno. */
+ * (trusted_path.h), or it contains a NUL. HF_E_NOT_FOUND, HF_E_TOO_LARGE or -errno. */
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);
 
 /* Replaces the file as a whole: writes a temporary file next to path, syncs it, renames it to path
