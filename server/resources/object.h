@@ -6,9 +6,8 @@
  *
  * Stored bytes begin with `{"kind":K,"apiVersion":V,"metadata":{`, the head, which is the same for
  * all objects of a resource. They contain no resourceVersion. Served bytes are the stored bytes
- * with `"resourceVersion":"N",` inserted after the head. So reads and watches parse no JSON, apart
- * from selectors and Tables. If another program has stored an object in another form,
- * hfd_object_new converts it.
+ * with `"resourceVersion":"N",` inserted after the head. So a plain read or watch parses no JSON.
+ * If another program has stored an object in another form, hfd_object_new converts it.
  *
  * An object is immutable, except for the parts that are built on first use, and for its shared
  * frames. Thread: any.

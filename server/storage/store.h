@@ -10,13 +10,13 @@
  * writes is one write, however many keys it changes. A key's mod revision is the revision of its
  * last write, its create revision that of the put that created it.
  *
- * Revision order. Operations are linearizable, also a transaction that only compares: an operation
- * sees every write that was completed before it started; a list at a given revision, those up to
- * that revision. A successful reply contains the store's revision at the time of the operation.
- * Until that revision is compacted, a list at it shows the state as the operation saw or left it.
- * Events of one watch are delivered in the order of their revisions. There is no order between
- * replies and events, or between two watches: compare revisions. A watch may also hang: its events
- * come late, or not at all, while operations go on. Its user notices that by the revisions of
+ * Revision order. Operations are linearizable, also a transaction that only compares: an
+ * operation sees every write that was completed before it started; a list at a given revision,
+ * those up to that revision. A successful reply contains the store's revision at the time of the
+ * operation. Until that revision is compacted, a list at it shows the state of that time. Events
+ * of one watch are delivered in the order of their revisions. There is no order between replies
+ * and events, or between two watches: compare revisions. A watch may also hang: its events come
+ * late, or not at all, while operations go on. Its user notices that by the revisions of
  * replies.
  *
  * Compaction. compact(R) removes the versions that no read at R or later can return. Reads below R

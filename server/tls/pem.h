@@ -6,8 +6,8 @@
  *
  * A key with a passphrase is refused. Every text may be NULL, which is refused too.
  *
- * After a failure OpenSSL's error queue, which belongs to the thread, has the reason: the caller
- * reports it and empties the queue. After a success the queue is empty.
+ * After a failure OpenSSL's error queue, which belongs to the thread, has the reason if OpenSSL
+ * gives one: the caller reports it and empties the queue. After a success the queue is empty.
  *
  * Threads: any. A context that is filled here must not be in use yet.
  */
