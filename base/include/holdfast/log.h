@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The log: the library writes nothing to a file or to stderr. It passes each line to a callback of
- * the host.
+ * The log: the library passes each line to a callback of the host. It has no log file and does not
+ * write to stderr.
  *
  * A line is one event: a level, a component ("elector", "etcd") and a message without newline or
- * other control characters. An error that a function returns is not logged as well.
+ * other ASCII control characters. An error that a function returns is not logged as well.
  */
 
 /* The values are those of syslog. */
