@@ -7,7 +7,8 @@
  * hf_hooks_stop (stop.c). Each is a loop: it looks at all hooks, advances those that can advance,
  * and waits on one condition variable until a state changes or the nearest deadline passes. Hook
  * functions run on their own threads without the lock, and their results are stored under the lock.
- * So a hook that is slow, calls back into the registry, or never returns does not delay the others.
+ * So a hook that is slow, calls back into the registry, or never returns delays only hooks that are
+ * ordered after it. (Without a thread, a stop function runs on the coordinator's: stop.c.)
  *
  *      start:  WAITING -> RUNNING -> DONE or FAILED
  *      stop:   WAITING -> RUNNING -> JOINING -> DONE
@@ -16,14 +17,14 @@
  *              RUNNING or JOINING -> STUCK
  *
  * The start coordinator changes start_state, and so does the hook's start thread in its last access
- * to the registry. Only the stop coordinator changes stop_state. `shutdown` is set
- * once, under the lock, and the start coordinator tests it under the same lock before it begins a
+ * to the registry. Only the stop coordinator changes stop_state. `shutdown` is set under the lock
+ * and never cleared, and the start coordinator tests it under the same lock before it begins a
  * start. So no start begins after hf_hooks_shut_down, and hf_hooks_stop sees every start that was
  * begun, because it first waits until the start coordinator has returned.
  *
- * A stop never waits for work that would be canceled only after this stop. The shutting-down
- * token fires before any stop runs, a hook's own token fires before its stop runs, and each wait
- * has a deadline.
+ * A stop never waits for work that would be canceled only after this stop. The shutting-down token
+ * fires before any stop runs, a hook's own token fires before its stop runs, and each wait for a
+ * hook's thread has a deadline.
  */
 #include "hooks/registry.h"
 
