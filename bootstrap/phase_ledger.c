@@ -2,8 +2,8 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: a write contains what was read plus one change. After a conflict all known state is
- * discarded.
+ * Invariant: a write contains what was read, or what the last write returned, plus one change.
+ * After a conflict all known state is discarded.
  */
 #include "bootstrap/phase_ledger.h"
 
