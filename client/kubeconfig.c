@@ -4,7 +4,8 @@
  *
  * $KUBECONFIG may name several files, which are merged as kubectl merges them. The first file that
  * defines a cluster, context or user of some name defines all of it. The first current-context
- * counts. A file that does not exist is skipped. Paths in a file are relative to its directory.
+ * counts. A file in that list that does not exist is skipped. Paths in a file are relative to its
+ * directory.
  *
  * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
  * refused with a message that names it. If we ignored it, we would connect to another server or as

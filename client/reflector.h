@@ -42,7 +42,7 @@ struct hf__reflector {
         uint64_t watch_floor;    /* a list already stored the events up to this revision */
         unsigned watch_failures; /* consecutive */
 
-        /* boot time; replaces list_at and watch_at while a thread waits at the barrier */
+        /* boot time; replaces a later list_at or watch_at while a thread waits at the barrier */
         hf_nsec urgent_at;
 };
 
