@@ -157,7 +157,8 @@ static void start_worker_locked(struct run *run) {
         run->n_waiting++; /* counted from here, because it begins by waiting */
 }
 
-/* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. */
+/* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. (Without
+ * memory for the token it waits as long as it takes.) */
 static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
         struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 
