@@ -445,6 +445,9 @@ static int load_default(struct file *files, size_t *n_files, struct hf_status *r
                 r = asprintf(&list, "%s/.kube/config", home) < 0
                             ? fail_no_memory(reterr_status)
                             : load_file(list, files, reterr_status);
+                if (r == -ENOENT) /* the caller named no file, so none is given */
+                        r = hf_fail(reterr_status, HF_E_NOT_FOUND,
+                                    "no kubeconfig is given, and %.400s does not exist", list);
                 *n_files = r == 0;
         } else {
                 r = hf_fail(reterr_status, HF_E_NOT_FOUND,
