@@ -221,8 +221,8 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         if (watch->error == 0 && retry_with_new_token(watch, result))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
-                /* Servers end every line with a newline. A line without one was cut short, even if
-                 * what arrived looks complete. */
+                /* API servers end every line with a newline. A line without one was cut short, even
+                 * if what arrived looks complete. */
                 if (watch->line.n > 0)
                         (void)fail_watch(watch, -EPROTO, "the stream ended within a line");
         } else if (watch->error == 0 && result->outcome == 0) {

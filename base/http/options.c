@@ -27,7 +27,7 @@
 
 #define CONNECT_TIMEOUT_MS 30000L
 /* curl allocates this buffer for each request with a body. With its default size of 64 KiB the
- * allocation takes longer than sending the body. */
+ * allocation takes longer than sending a small body. */
 #define UPLOAD_BUFFER     16384L
 #define KEEPALIVE_IDLE_S  10L
 #define KEEPALIVE_INTVL_S 5L

@@ -10,9 +10,10 @@
  *              Return it unchanged to your caller.
  *      > 0     an enum hf_error: part of the function's contract. The caller decides what to do.
  *
- * Outputs named ret_x are set on success only, outputs named reterr_x on failure only. The library
- * does not log an error that it returns, and does not end the process. Only a failed assert aborts:
- * it means a bug in the library, or a call against its contract.
+ * Unless a function's comment says otherwise, outputs named ret_x are valid on success only, and
+ * outputs named reterr_x on failure only. The library does not log an error that it returns, and
+ * does not end the process. Only a failed assert aborts: it means a bug in the library, or a call
+ * against its contract.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ enum hf_error {
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,
-        /* The fence rejected the write, because another leader term is in force. Nothing was
+        /* The fence rejected the write, because its leader term is not in force. Nothing was
          * written. Never retry. */
         HF_E_STALE_TERM = 12,
         /* The gate rejected the write, because this process is not allowed to act as leader now.

@@ -3,9 +3,9 @@
 /*
  * Health checks by name. hf_health_each runs them, so any HTTP server can serve the result.
  *
- * A check is a function that returns at once whether its subject is healthy: it reads a flag and
- * does no I/O. Each check belongs to one or more of the endpoints of Kubernetes (healthz, livez,
- * readyz). Checks are listed in the order in which they were added.
+ * A check is a function that returns at once whether its subject is healthy: it reads state in
+ * memory and does no I/O. Each check belongs to one or more of the endpoints of Kubernetes
+ * (healthz, livez, readyz). Checks are listed in the order in which they were added.
  *
  * Thread: any, for every function here. Check functions run on the thread that calls
  * hf_health_each, which holds a read lock on the registry while they run. So neither a check nor

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Bootstrap: brings the objects that a system needs from its first moment into the store, exactly
- * once per cluster, no matter which instances crash and how many start at once.
+ * Bootstrap: brings the objects that a system needs from its first moment into the store, once per
+ * cluster, no matter which instances crash and how many start together.
  *
  * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built into the program or
  * in directories. The leader applies them, gated and fenced, before its other controllers run: each
