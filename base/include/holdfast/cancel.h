@@ -80,8 +80,8 @@ struct hf_cancel_waker {
 };
 /*
  * Adds a waker. fn(ctx) is called at most once, on the thread that fires the token, or at once if
- * the token has fired already. Its deadline alone does not cause the call. fn must not block. The
- * caller keeps token alive until the waker is removed.
+ * the token has fired already. A deadline that passes later does not cause the call. fn must not
+ * block. The caller keeps token alive until the waker is removed.
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);

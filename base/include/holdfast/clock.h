@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The clock: the library reads the time, and waits with a deadline on condition variables, through
- * this interface, so that tests can replace it. Two things do not use it: the event loops, which
- * wait with timerfds on CLOCK_BOOTTIME, and libcurl.
+ * this interface, so that tests can replace it. Three things do not use it: the event loops, which
+ * wait with timerfds on CLOCK_BOOTTIME; waits with hf_cancel_never, which use the system's clock;
+ * and libcurl.
  *
  * All instants and deadlines of Holdfast are CLOCK_BOOTTIME in nanoseconds (hf_nsec). Boot time
  * goes on while the machine is suspended, so a process that was suspended past the end of its Lease

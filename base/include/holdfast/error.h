@@ -11,9 +11,9 @@
  *      > 0     an enum hf_error: part of the function's contract. The caller decides what to do.
  *
  * Unless a function's comment says otherwise, outputs named ret_x are valid on success only, and
- * outputs named reterr_x on failure only. The library does not log an error that it returns, and
- * does not end the process. Only a failed assert aborts: it means a bug in the library, or a call
- * against its contract.
+ * outputs named reterr_x on failure only. The caller logs an error that the library returns, if it
+ * wants to. The library does not end the process. Only a failed assert aborts: it means a bug in
+ * the library, or a call against its contract.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +26,8 @@ enum hf_error {
         HF_E_EXISTS = 2,
         /* 404 NotFound. */
         HF_E_NOT_FOUND = 3,
-        /* 400, 422 or another code below 500: the request is wrong. Sending it again fails
-         * again. */
+        /* 400, 422 or another code below 500: the request is wrong. Do not send it again
+         * unchanged. */
         HF_E_INVALID = 4,
         /* 401 Unauthorized, or a TLS certificate was refused. */
         HF_E_UNAUTHORIZED = 5,

@@ -5,7 +5,7 @@
  * write to stderr.
  *
  * A line is one event: a level, a component ("elector", "etcd") and a message without newline or
- * other ASCII control characters. An error that a function returns is not logged as well.
+ * other ASCII control characters.
  */
 
 /* The values are those of syslog. */
