@@ -87,7 +87,7 @@ static bool means_term_end(int error) {
                error == HF_E_CANCELED;
 }
 
-/* Returns 0 when nothing is left to do, else the error that ended the term. */
+/* Returns 0 when nothing is left to do, else the error that ended the run. */
 static int run_to_completion(struct hf__phase_run *run) {
         for (;;) {
                 struct hf_status why = {0};

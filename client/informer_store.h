@@ -53,8 +53,8 @@ int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type ty
  * removes the objects that were in no page. If the list fails before that, the objects of its pages
  * stay and nothing is removed. */
 void hf__informer_store_replace_begin(struct hf_informer *informer);
-/* body is a Kubernetes list object. 0, -ENOMEM, or -EPROTO: it is not valid. Items before the
- * invalid one have been stored. */
+/* body is a Kubernetes list object. 0, -ENOMEM, or -EPROTO: it is not valid. After a failure the
+ * items before the one that failed have been stored. */
 int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body);
 void hf__informer_store_replace_end(struct hf_informer *informer);
 /* Frees the entries without calling handlers. Only after the reflector's thread was joined. */

@@ -23,7 +23,7 @@ struct hf__reflector {
         /* The list and the watch that the reflector follows; NULL = none. Owned until their last
          * message was taken. */
         struct hf__reflector_source *list, *watch;
-        size_t n_sources; /* these two, and abandoned sources whose last message has not arrived */
+        size_t n_sources; /* these two, and abandoned ones whose last message was not taken yet */
 
         /* the list */
         bool need_list;       /* the store must be listed before a watch may start */

@@ -21,8 +21,8 @@ struct hf__exchange;
 /*
  * The connections of a lane: one curl multi handle. A request may time out on a connection that
  * delivered no byte in the meantime, or while it waits for a connection. Then the lane gets a new
- * pool, so that no later request uses that connection. Requests in the old pool continue, and the
- * pool is freed when all of them have ended.
+ * pool (if memory allows), so that no later request uses that connection. Requests in the old pool
+ * continue, and the pool is freed when all of them have ended.
  */
 struct hf__pool {
         struct hf__pool *next; /* the next older pool; only the newest pool gets new requests */

@@ -8,9 +8,10 @@
  * Guarantees: every started request gets exactly one response, and every started watch ends exactly
  * once. Bodies are passed on byte for byte as the server sent them: usually JSON.
  *
- * Thread: any, for every function here. Callbacks run on a thread of the implementation, possibly
- * before the function that starts the request has returned. A callback must not block: it should
- * pass the result to its owner (with an eventfd or a queue) and return.
+ * Thread: any, for every function here. Callbacks run on a thread of the implementation, or on the
+ * calling thread if a request is refused at once; possibly before the function that starts the
+ * request has returned. So do not hold a lock that a callback takes. A callback must not block: it
+ * should pass the result to its owner (with an eventfd or a queue) and return.
  *
  * Errors: as in <holdfast/error.h>. When a function that takes a callback returns an error, it
  * never calls that callback.
@@ -206,7 +207,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
  *
  * path NULL = the files of $KUBECONFIG, merged as kubectl merges them (the first file that defines
  * a name wins), else ~/.kube/config. Returns HF_E_NOT_FOUND if path is NULL and there is no such
- * file or setting; otherwise as hf_rest_client_new. Blocks on the file system.
+ * file or setting; HF_E_UNAVAILABLE if a file is YAML and libyaml is missing; HF_E_TOO_LARGE;
+ * otherwise as hf_rest_client_new. Blocks on the file system.
  */
 int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
                                    struct hf_client **ret_client, struct hf_status *reterr_status);
