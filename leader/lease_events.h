@@ -5,7 +5,7 @@
  * "<identity> stopped leading", reason LeaderElection, on the Lease.
  *
  * Best effort: while the server does not respond, a few Events are kept and retried, and nothing
- * waits for them.
+ * waits for a response.
  */
 #include <stdbool.h>
 
