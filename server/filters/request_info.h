@@ -11,10 +11,10 @@
  *      /api/v1/namespaces/NAME                the Namespace object: its name is in `name`, and ns
  *                                             is "". The subresources are `status` and `finalize`
  *
- * SUB may be missing, and NAME with it. Every other path, discovery included (/api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION), is
- * a non-resource path. Segments are percent-decoded. A path is invalid if a segment is empty, "."
- * or "..", contains an encoded '/', NUL or control character, contains a malformed percent sign, or
- * is too long. One slash at the end is ignored.
+ * SUB may be missing, or NAME and SUB. Every other path, discovery included (/api, /api/v1, /apis,
+ * /apis/GROUP, /apis/GROUP/VERSION), is a non-resource path. Segments are percent-decoded. A path
+ * is invalid if a segment is empty, "." or "..", contains an encoded '/', NUL or control character,
+ * contains a malformed percent sign, is not UTF-8, or is too long. One slash at the end is ignored.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP. Each event is sent as a frame, one line of JSON. All watches that receive
- * plain objects share one frame per event.
+ * A watch over HTTP. Each event is sent as a frame, one line of JSON. Watches of plain objects that
+ * get an event at the same time share its frame (hfd_object_share_frames).
  *
  *      wait (sendInitialEvents) -> open -> send the initial events -> live -> end
  *
  * Initial events. The watcher has a snapshot of the objects that exist. Their frames are made on
  * the pool of threads, in chunks that all watches of the same state share (rendering.h), and only
- * while few bytes wait to be sent. Meanwhile the changes wait in the watcher. So a client that does
- * not read costs a cursor and one chunk.
+ * while fewer than WINDOW bytes wait to be sent. Meanwhile the changes wait in the watcher. So a
+ * client that does not read costs a cursor and a few chunks.
  *
- * Live events. If more than WINDOW bytes wait to be sent, the stream is not ready, and the changes
+ * Live events. If WINDOW or more bytes wait to be sent, the stream is not ready, and the changes
  * wait in the watcher, which ends the watch if there are too many. Once the worker has sent enough,
  * the task resumes the watcher.
  *
@@ -40,7 +40,8 @@
 /* How long a watch waits for a revision that its client names. Kubernetes waits as long. */
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
-/* The initial events that remain to be sent. Only a step of the task uses it. */
+/* The initial events that remain to be sent. Once the stream is open, only a step of the task uses
+ * it. */
 struct initial {
         struct hfd_rendering *rendering; /* owned reference */
         struct hfd_rendering_cursor cursor;
@@ -299,7 +300,8 @@ static enum hfd_work_result step(struct hfd_work_task *task) {
 
 /* ---- callbacks of the request; thread: worker ---- */
 
-/* The peer has left. on_end follows, perhaps within this call. */
+/* The peer has left. If there is a watcher, on_end follows, perhaps within this call. Otherwise
+ * open_stream cancels the watcher as soon as there is one. */
 static void on_gone(void *ctx) {
         struct stream *stream = ctx;
 
@@ -309,7 +311,7 @@ static void on_gone(void *ctx) {
                 hfd_watcher_cancel(watcher);
 }
 
-/* Nearly always nobody waits for this. */
+/* Usually the watch is not paused, and this does nothing. */
 static void on_drained(void *ctx) {
         struct stream *stream = ctx;
 
@@ -406,8 +408,8 @@ static void on_state_ready(struct hfd_consistent_read *read) {
                 refuse(stream, &response);
 }
 
-/* As in Kubernetes: without a resourceVersion the initial events are a consistent read, "0" is any
- * state, and another one is the oldest state. */
+/* As in Kubernetes: without a resourceVersion the initial events are a consistent read; "0" accepts
+ * any state; another resourceVersion accepts its own state and every later one. */
 static void wait_for_state(struct stream *stream) {
         const struct hfd_request *request = &stream->rest->request;
         struct hfd_cacher *cacher = stream->rest->registry->cacher;
