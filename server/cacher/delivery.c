@@ -15,6 +15,7 @@
 #include "server/cacher/delivery.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,31 +112,38 @@ static bool is_selected(struct hfd_delivery *delivery, struct hfd_object *object
 
 /*
  * Turns a change into the event for this watch. An object that begins to match the selectors is
- * ADDED, and an object that no longer matches is DELETED. False: the watch gets no event.
+ * ADDED, and an object that no longer matches is DELETED. *ret_event: the watch gets an event. 0 or
+ * -ENOMEM.
  */
-static bool apply_selectors(struct hfd_delivery *delivery, struct hfd_queued_change *queued) {
+static int apply_selectors(struct hfd_delivery *delivery, struct hfd_queued_change *queued,
+                           bool *ret_event) {
         struct hfd_change *change = &queued->change;
 
+        *ret_event = true;
         if (change->type == HF_EVENT_BOOKMARK || (!delivery->labels.n && !delivery->fields.n))
-                return true;
+                return 0;
         bool now = change->type != HF_EVENT_DELETED && is_selected(delivery, change->object);
         bool before = is_selected(delivery, change->before);
         if (now) {
                 change->type = before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
-                return true;
+                return 0;
         }
+        *ret_event = before;
         if (before && change->type != HF_EVENT_DELETED) {
                 struct hfd_object *last = hfd_object_at(change->before, change->object->revision);
                 if (!last)
-                        return false;
+                        return -ENOMEM;
                 hfd_object_unref(change->object);
                 change->object = last;
                 change->type = HF_EVENT_DELETED;
         }
-        return before;
+        return 0;
 }
 
-/* Delivers the batch, and drops its references. False: the sink accepts no more events. */
+/*
+ * Delivers the batch, and drops its references. False: the sink accepts no more events, or memory
+ * ran out before an event. Then the watch must end, so that its client does not miss the event.
+ */
 static bool deliver_batch(struct hfd_delivery *delivery, struct hfd_queued_change *queue,
                           size_t n) {
         struct hfd_watch_item items[BATCH_MAX];
@@ -143,13 +151,16 @@ static bool deliver_batch(struct hfd_delivery *delivery, struct hfd_queued_chang
         bool good = true;
 
         assert(n <= BATCH_MAX);
-        for (size_t i = 0; i < n; i++)
-                if (apply_selectors(delivery, &queue[i]))
+        for (size_t i = 0; i < n && good; i++) {
+                bool event;
+                good = apply_selectors(delivery, &queue[i], &event) == 0;
+                if (good && event)
                         items[n_items++] =
                                 (struct hfd_watch_item){queue[i].change.type,
                                                         queue[i].change.object, queue[i].revision};
-        if (n_items)
-                good = delivery->sink.events(delivery->ctx, items, n_items);
+        }
+        if (n_items > 0 && !delivery->sink.events(delivery->ctx, items, n_items))
+                good = false;
         for (size_t i = 0; i < n; i++)
                 free_queued(&queue[i]);
         return good;
