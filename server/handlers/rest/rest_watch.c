@@ -351,8 +351,12 @@ static void refuse(struct stream *stream, struct hfd_response *response) {
         drop_rest(stream);
 }
 
-/* Thread: any. From here on rest may be freed at any time, so a reference keeps the stream. */
-static void open_stream(struct stream *stream, struct hfd_watcher *watcher) {
+/*
+ * has_begin: the stream has the initial events, if there are any. False: the watch ends at once, so
+ * that the client does not believe that there are no objects. Thread: any. From here on rest may be
+ * freed at any time, so a reference keeps the stream.
+ */
+static void open_stream(struct stream *stream, struct hfd_watcher *watcher, bool has_begin) {
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
         struct hfd_http_request *http_request = hfd_http_request_ref(stream->http_request);
         bool has_initial = stream->initial != NULL;
@@ -360,8 +364,8 @@ static void open_stream(struct stream *stream, struct hfd_watcher *watcher) {
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
         hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
         atomic_store(&stream->watcher, watcher);
-        if (atomic_load(&stream->gone))
-                hfd_watcher_cancel(watcher); /* on_gone has come before there was a watcher */
+        if (!has_begin || atomic_load(&stream->gone)) /* on_gone came before there was a watcher */
+                hfd_watcher_cancel(watcher);
         else if (!has_initial)
                 hfd_watcher_start(watcher);
         else
@@ -381,9 +385,8 @@ static void begin(struct stream *stream) {
                 refuse(stream, &response);
                 return;
         }
-        /* Without memory for the initial events, the watcher itself delivers them. */
-        (void)take_initial(stream, watcher);
-        open_stream(stream, watcher);
+        bool has_begin = take_initial(stream, watcher);
+        open_stream(stream, watcher, has_begin);
 }
 
 /* The cacher has the state that the initial events must have, or the wait has failed. */
