@@ -135,7 +135,8 @@ def watches(cluster, instance, n, n_connections, n_events=30):
     result = json.loads(load.stdout.readline())
     load.wait()
     print(f"{n} watches over {n_connections} connections: {open_kib:.1f} KiB each when open, {busy_kib:.1f} after {n_events} events; "
-          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events; the longest write itself {longest:.1f} ms)")
+          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events; the longest write itself {longest:.1f} ms); "
+          f"the last watch of each event: {' '.join(f'{ms:.0f}' for ms in result['last'])} ms")
     assert result["events"] >= n * (n_events - 1), result
     return busy_kib, result["p99"]
 
