@@ -4,13 +4,13 @@
  *
  * Under the lock, references to changes are queued. Selectors are applied later, by the delivering
  * thread, because they may have to parse the object. Only one thread at a time delivers: it takes a
- * batch from the queue, calls the sink without the lock, and repeats until the queue is empty or
- * the sink has no room. Other threads only add to the queue. So events are delivered in the order
- * of the queue, and never concurrently.
+ * batch from the queue, calls the sink without the lock, and repeats until the queue is empty, the
+ * sink has no room or the watch is canceled. Other threads only add to the queue. So events are
+ * delivered in the order of the queue, and never concurrently.
  *
- * Invariant: hfd_delivery_run_locked returns true exactly once, after the last call of sink.events.
- * A canceled watch, and one that ends before its start, ends without delivering the rest of its
- * queue.
+ * Invariant: hfd_delivery_run_locked returns true at most once, after the last call of sink.events.
+ * A watch ends without the rest of its queue if it was canceled, if it ends before its start, or if
+ * its sink has no room: the client of a watch that ends watches again.
  */
 #include "server/cacher/delivery.h"
 
