@@ -43,8 +43,7 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        size_t n_initial; /* changes from the history, which may exceed the limit; 0 once delivered
-                           */
+        size_t n_initial; /* from the history; they may exceed the limit; 0 once delivered */
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
 };
 

@@ -28,9 +28,9 @@ struct hfd_request_context {
         struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_labels labels; /* for the metrics */
         struct hfd_inflight_place place;  /* what it occupies; inflight.h */
-        bool is_admin;                  /* the user, after impersonation, may do everything */
-        atomic_bool finished;           /* the response was sent, or the client has left */
-        struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
+        bool is_admin;                    /* the user, after impersonation, may do everything */
+        atomic_bool finished;             /* the response was sent, or the client has left */
+        struct hfd_unsent_entry unsent;   /* charged if the client reads slowly */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };
@@ -40,6 +40,6 @@ struct hfd_request_context *hfd_request_context(struct hfd_http_request *request
 /* Creates the context, and attaches it to the request. user is copied. 0 or -ENOMEM. */
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
                             const char *user, struct hfd_request_context **ret_context);
-/* What the request asks for. Never NULL. Only for a request with a context, as every handler that
- * the filters call gets it. */
+/* What the request asks for. Never NULL. Only for a request with a context; the requests that the
+ * filters pass to a handler have one. */
 const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);
