@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """lists.py [OBJECTS] [LISTS]: what large lists do to others. While LISTS full lists (40) of OBJECTS ConfigMaps of 1 KiB (100,000) are
-read at the same time: the times of a small GET beside those at rest, the terms that were lost, the memory at the peak and after it.
+read at the same time: the times of a small GET beside those at rest, the terms that were lost, the memory before and at the peak.
 Then 10,000 watches over 100 connections: the resident bytes of each, and the time from a write to the last watch that has its event.
 
 The load, the measuring client and the server share the machine, so the figures contain what they take from each other; the bounds are

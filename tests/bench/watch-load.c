@@ -5,8 +5,8 @@
  *
  * The writer puts a CLOCK_MONOTONIC time into the object, as `"stamp":"<ns>"`. When all watches are
  * open, "open" is printed. When stdin ends, one line of JSON: the number of events, the median, the
- * 99th percentile and the maximum of their times in ms, and for each object that was written, in
- * order, the time of the last watch that had its event.
+ * 99th percentile and the maximum of their times in ms, and for each of the first N_WRITES writes,
+ * in the order in which a watch saw them first, the time of the last watch that had its event.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
