@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import pytest
-from holdfastd import HOLDFASTD, free_ports, wait_until
+from holdfastd import HOLDFASTD, free_ports, store_flag, wait_until
 
 ETCD = "--etcd-servers=http://127.0.0.1:1"
 
@@ -100,11 +100,11 @@ def test_sigterm_ends_the_wait_for_etcd(tmp_path):
 
 def test_a_data_directory_is_used_by_one_instance_only(cluster):
     a = cluster.instance("a").wait_ready()
-    done = run(f"--etcd-servers={cluster.etcd.url}", f"--data-dir={a.data}", "--instance=a", "--secure-port=0")
+    done = run(store_flag(cluster.etcd.url), f"--data-dir={a.data}", "--instance=a", "--secure-port=0")
     one_line(done, 1, str(a.data), str(a.pid))
     assert a.alive() and a.get("/readyz")[0] == 200
     # Another instance name does not help: the data directory is the same.
-    done = run(f"--etcd-servers={cluster.etcd.url}", f"--data-dir={a.data}", "--instance=z", "--secure-port=0")
+    done = run(store_flag(cluster.etcd.url), f"--data-dir={a.data}", "--instance=z", "--secure-port=0")
     one_line(done, 1, str(a.data))
 
 

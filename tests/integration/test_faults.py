@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from fault_proxy import FaultProxy
-from holdfastd import BUILD, LEASE, WRITER, Process, phase, wait_until, workspace
+from holdfastd import BUILD, LEASE, WRITER, Process, phase, store_flag, wait_until, workspace
 
 CONTENDER = BUILD / "tests" / "contender"
 FAST = ["--lease", "4s", "--renew", "2s", "--retry", "300ms"]
@@ -185,7 +185,7 @@ def test_only_the_lease_of_a_dead_instance_is_released(cluster):
     cluster.witness.wait_holder(lambda h: "_a_" in h)
     b = cluster.instance("b").wait_ready()
     release = lambda instance: subprocess.run(
-        [instance.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", f"--instance={instance.name}"],
+        [instance.args[0], "release", store_flag(cluster.etcd.url), f"--data-dir={instance.data}", f"--instance={instance.name}"],
         capture_output=True, text=True, check=False)
     # A process that is alive, even if stopped, keeps its Lease: release refuses and changes
     # nothing.

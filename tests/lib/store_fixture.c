@@ -33,7 +33,7 @@ struct hfd_store *store_fixture_open(void) {
                 char path[96];
 
                 (void)snprintf(path, sizeof path, "%s/store.db", directory);
-                if (hfd_sqlite_store_new(&host, path, &store, &status) != 0)
+                if (hfd_sqlite_store_new(&host, path, true, &store, &status) != 0)
                         fail_msg("%s", status.message);
         } else {
                 assert_int_equal(hfd_memory_store_new(&host, &store), 0);

@@ -67,7 +67,8 @@ static void close_all(struct hfd_sqlite *sqlite) {
         free(sqlite);
 }
 
-static int open_all(struct hfd_sqlite *sqlite, const char *path, struct hf_status *reterr_status) {
+static int open_all(struct hfd_sqlite *sqlite, const char *path, bool create,
+                    struct hf_status *reterr_status) {
         struct hfd_sqlite_db *readers[] = {&sqlite->read_db, &sqlite->list_db, &sqlite->watch_db};
 
         sqlite->path = strdup(path);
@@ -75,7 +76,7 @@ static int open_all(struct hfd_sqlite *sqlite, const char *path, struct hf_statu
                 sqlite->notify_path = NULL;
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
-        int r = hfd_sqlite_db_open(&sqlite->write_db, path, true, reterr_status);
+        int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
         for (size_t i = 0; i < sizeof readers / sizeof readers[0] && r == 0; i++)
                 r = hfd_sqlite_db_open(readers[i], path, false, reterr_status);
         if (r != 0)
@@ -185,15 +186,15 @@ static const struct hfd_store_ops sqlite_ops = {
         .iterations = sqlite_iterations,
 };
 
-int hfd_sqlite_store_new(const struct hf_host *host, const char *path, struct hfd_store **ret_store,
-                         struct hf_status *reterr_status) {
+int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool create,
+                         struct hfd_store **ret_store, struct hf_status *reterr_status) {
         struct hfd_sqlite *sqlite = calloc(1, sizeof *sqlite);
 
         if (!sqlite)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         sqlite->store = (struct hfd_store){.ops = &sqlite_ops, .host = host};
         sqlite->wake_fd = sqlite->notify_fd = -1;
-        int r = open_all(sqlite, path, reterr_status);
+        int r = open_all(sqlite, path, create, reterr_status);
         if (r != 0)
                 goto fail;
         r = init_locks(sqlite);
