@@ -35,10 +35,12 @@ enum hf_error {
         HF_E_GONE = 7,
         /* 429 TooManyRequests: try again after hf_status.retry_after_s. */
         HF_E_TOO_MANY = 8,
-        /* 5xx, or the connection was refused. As far as is known, nothing was written. */
+        /* The connection was refused, or holdfastd did not process the request: nothing was
+         * written. For a read, any 5xx except 504. */
         HF_E_UNAVAILABLE = 9,
-        /* The deadline passed, or the connection broke after the request was sent. It is unknown
-         * whether the server processed the request. */
+        /* The deadline passed, or the connection broke after the request was sent, or the response
+         * to a write was a 5xx that proves nothing. It is unknown whether the server processed the
+         * request. */
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,
