@@ -251,9 +251,11 @@ static void iterate_elector(struct hf_elector *elector) {
                 step_core_simple(elector, HF__EV_TICK);
         if (is_term_joined(elector))
                 join_term(elector);
-        struct hf__core_event settled = {.type = HF__EV_SETTLED};
-        if (hf__term_writes_settled(&elector->writes, &settled.doubt_at))
-                step_core(elector, &settled);
+        hf_nsec doubt_at;
+        if (hf__term_writes_settled(&elector->writes, &doubt_at)) {
+                struct hf__core_event event = {.type = HF__EV_SETTLED, .doubt_at = doubt_at};
+                step_core(elector, &event);
+        }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }
