@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Kubeconfigs: credentials, files, merging, YAML. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
