@@ -172,7 +172,7 @@ struct sim_work_write {
         hf_nsec ended_local;    /* if ended; not later than the deadline */
         bool released;          /* its process has released the Lease since */
         bool outlived;          /* its process has begun another term since */
-        bool forgotten;         /* its process died */
+        bool forgotten;         /* its process died without a release */
 };
 
 struct sim_proc {

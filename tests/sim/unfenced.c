@@ -48,9 +48,12 @@ void sim_unfenced_term(struct sim *sim, int p) {
 
         proc->n_unanswered = 0;
         proc->doubt_at = 0;
-        for (unsigned i = 0; i < sim->n_work_writes; i++)
-                if (sim->work_writes[i].proc == p)
-                        sim->work_writes[i].outlived |= !sim->work_writes[i].forgotten;
+        for (unsigned i = 0; i < sim->n_work_writes; i++) {
+                struct sim_work_write *write = &sim->work_writes[i];
+
+                if (write->proc == p && write->incarnation == proc->incarnation)
+                        write->outlived = true;
+        }
 }
 
 hf_nsec sim_unfenced_doubt_at(const struct sim_proc *proc) {
@@ -96,11 +99,14 @@ void sim_unfenced_abort(struct sim *sim, int p) {
         }
 }
 
-/* A process that dies promises nothing for its writes. */
+/* A process that dies promises nothing for its writes, unless it has released the Lease before. */
 void sim_unfenced_kill(struct sim *sim, int p) {
-        for (unsigned i = 0; i < sim->n_work_writes; i++)
-                if (sim->work_writes[i].proc == p)
-                        sim->work_writes[i].forgotten = true;
+        for (unsigned i = 0; i < sim->n_work_writes; i++) {
+                struct sim_work_write *write = &sim->work_writes[i];
+
+                if (write->proc == p)
+                        write->forgotten |= !write->released;
+        }
         sim->procs[p].n_unanswered = 0;
         sim->procs[p].doubt_at = 0;
 }
@@ -167,7 +173,7 @@ void sim_unfenced_release(struct sim *sim, const struct sim_op *op) {
                 struct sim_work_write *write = &sim->work_writes[i];
 
                 if (write->proc == op->proc && write->incarnation == op->incarnation)
-                        write->released |= !write->forgotten;
+                        write->released = true;
         }
 }
 
