@@ -177,7 +177,7 @@ static void on_key_read(void *ctx, const struct hfd_store_reply *reply) {
 
 /* Reads the key. 0, or an error: then on_key_read is not called. */
 static int start_attempt(struct hfd_compactor *compactor) {
-        return compactor->store->ops->get(compactor->store, compactor->key,
+        return compactor->store->ops->get(compactor->store, compactor->key, false,
                                           operation_deadline(compactor), on_key_read, compactor);
 }
 
