@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes one attempt per step. An attempt reads the compact key, "TARGET STEPS". If the key is as
- * this instance saw it one step ago, at least one step has passed since it was written, and the
- * attempt writes it anew: with one more step, or after the last one with the store's current
- * revision as the next target; then it compacts at the old one. Otherwise another instance has
- * written it meanwhile.
+ * this instance saw it one step ago, the attempt writes it anew: with one more step, or after the
+ * last one with the store's current revision as the next target; then it compacts at the old one.
+ * If it has changed, another instance has done so meanwhile. The first attempt only notes the key,
+ * or creates it.
  *
  * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
  * `has_seen`, `seen` and `target`. The owner and the running attempt hold one reference each.
  * hfd_compactor_free sets `closed` and drops the owner's reference; an attempt that is still
- * running then starts no further operation.
+ * running starts no further operation once it has seen that.
  *
  * The transaction compares the key's mod revision, so only one instance replaces a value, and only
  * that one compacts at it. If the outcome is unknown, `seen` does not change, and the next attempt
@@ -41,7 +41,7 @@ struct hfd_compactor {
         hf_nsec due; /* boot time of the next attempt; 0 = hfd_compactor_tick was never called */
         /* Used by the callbacks of a running attempt; by the owner while none is running. */
         bool has_seen;   /* an earlier attempt has read the key */
-        uint64_t seen;   /* its mod revision then; 0 = there was no such key */
+        uint64_t seen;   /* its latest known mod revision; 0 = there was no such key */
         uint64_t target; /* the running attempt compacts here; 0 = it adds a step only */
         /* Guarded by mu. */
         pthread_mutex_t mu;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor removes history that is older than about five to ten minutes from the store. Every
- * instance runs one, but only one of them compacts at a time.
+ * The compactor removes old history from the store. While the store is available, the history of
+ * about the last five to ten minutes stays, or of somewhat more after the instance that added the
+ * steps has ended. Every instance runs a compactor, but at most one of them adds each step.
  *
  * The value of the compact key (keys.h) is the revision of the next compaction, and how many steps
  * it has waited. Once per step each instance reads the key. If no instance has written it since
@@ -10,12 +11,12 @@
  * that revision, and the store's current revision is the next target.
  *
  * The steps are in the store, so an instance that starts goes on where others, or itself before a
- * restart, have stopped. Instances that run for only one step at a time compact too. No clocks of
- * different machines, or of one machine before and after a restart, are compared.
+ * restart, have stopped. Instances that run for little more than one step at a time compact too. No
+ * clocks of different machines, or of one machine before and after a restart, are compared.
  *
  * Thread: the owner's only, for all functions. There is no thread and no timer, because the owner
- * calls hfd_compactor_tick regularly. Replies arrive on the store's thread; a lock inside the
- * compactor guards the members that both threads use.
+ * calls hfd_compactor_tick regularly. Replies arrive on the store's thread; compactor.c says how
+ * the two threads share the members.
  */
 #include "server/storage/store.h"
 
