@@ -252,6 +252,26 @@ static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         teardown();
 }
 
+/*
+ * The Lease and this collection have separate revisions, and those of the collection are higher. So
+ * the collection's own revision says nothing about what the last leader wrote before the Lease was
+ * acquired.
+ */
+static void test_at_a_new_term_only_a_list_counts(void **state) {
+        setup(false);
+        fake_api_raise_revision(f.api, 100);
+        put_many(0, 2);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(0);
+        fake_api_await_watch(f.api, 1);
+        fake_api_client_hold_events(f.client, true);
+        put_many(2, 3); /* the last leader's object; no event tells of it */
+        assert_int_equal(hf_informer_wait_term(&f.informer, 1, "7", hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_count(f.informer), 3);
+        assert_int_equal(fake_api_n_lists(f.api), 2);
+        teardown();
+}
+
 static void *wait_far(void *ctx) {
         return hf_informer_wait(f.informer, "1000", ctx) == 0 ? ctx : NULL;
 }
@@ -420,6 +440,7 @@ int main(void) {
                 cmocka_unit_test(test_a_recreated_object_is_reported_as_deleted_and_added),
                 cmocka_unit_test(test_a_probe_with_several_pages_becomes_the_list),
                 cmocka_unit_test(test_a_consistent_list_is_as_good_as_a_revision),
+                cmocka_unit_test(test_at_a_new_term_only_a_list_counts),
                 cmocka_unit_test(test_a_list_begun_earlier_does_not_count),
                 cmocka_unit_test(test_with_one_revision_only_the_revision_counts),
                 cmocka_unit_test(test_a_lost_watch_does_not_wait_for_a_probe),

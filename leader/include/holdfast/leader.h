@@ -107,8 +107,9 @@ struct hf_client *hf_term_client(struct hf_term *term);
 /* The fence that identifies the term to the server; hf_term_client sends it already. Borrowed; NULL
  * for HF_EVERY_INSTANCE. */
 const struct hf_fence *hf_term_fence(struct hf_term *term);
-/* The resourceVersion of the write that began the term: a cache that has reached it has seen
- * everything the previous leader wrote. Borrowed; "" for HF_EVERY_INSTANCE. */
+/* The resourceVersion of the write that began the term. If the server has one revision for all
+ * collections, a cache that has reached it has seen everything the previous leader wrote;
+ * hf_informer_wait_term waits for that on any server. Borrowed; "" for HF_EVERY_INSTANCE. */
 const char *hf_term_acquired_at(struct hf_term *term);
 /* Whether this process may act as leader at this moment. For HF_EVERY_INSTANCE: true until abort.
  * Thread: any. */
