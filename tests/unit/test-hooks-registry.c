@@ -89,7 +89,8 @@ static void test_registration_closes_with_the_start(void **state) {
         assert_int_equal(n, 1);
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         assert_int_equal(n, 2);
-        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_CLOSED);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0); /* the result of the first */
+        assert_int_equal(n, 2);
         hf_hooks_stopped(hooks);
         hf_hooks_free(hooks);
 }

@@ -78,7 +78,9 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * threads of each hook after its stop. Blocks at most for the sum of the start and stop deadlines
  * along the longest chain of dependencies. Returns 0, or the first error; reterr_status then lists
  * every hook that failed or missed its deadline. HF_E_STUCK: a thread could not be joined. It is
- * still alive and uses the hook's objects, so do not free them.
+ * still alive and uses the hook's objects, so do not free them. Other calls, during the stop or
+ * later, wait for its end and return the same. A hook must not call it: its stop would wait for
+ * itself until the deadline.
  */
 int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
