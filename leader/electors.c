@@ -404,7 +404,11 @@ static int start_controllers(struct hf_hook_context *context, void *ctx,
         if (hf_cancel_fired(hf_hook_shutting_down(context)))
                 return hf_fail(reterr_status, HF_E_CANCELED,
                                "shut down before the controllers started");
-        return hf_electors_start(ctx, reterr_status);
+        int r = hf_electors_start(ctx, reterr_status);
+        /* hf_electors_stop limits its own duration. This longer limit only catches a bug in it. No
+         * elector can be added any more, so the bound is final. */
+        hf_hook_set_stop_deadline(context, 2 * stop_bound(ctx) + 10 * HF_NSEC_PER_SEC);
+        return r;
 }
 
 static int stop_controllers(struct hf_hook_context *context, void *ctx,
@@ -419,9 +423,6 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .after = after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* hf_electors_stop limits its own duration. This longer limit only catches a bug in
-                 * it. */
-                .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
                 .ctx = electors,
         };
         while (after && after[hook.n_after])

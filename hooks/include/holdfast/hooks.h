@@ -91,6 +91,9 @@ void hf_hooks_stopped(struct hf_hooks *hooks);
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context); /* borrowed */
 struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context);       /* borrowed */
 struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; may be NULL */
+/* Replaces the hook's stop deadline (relative, positive). For a start function that knows only then
+ * how long the stop may take. No effect on a stop that has begun. */
+void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline);
 /*
  * Starts a thread of the hook. fn gets a token that fires when the stop of this hook begins; the
  * registry joins the thread. 0 or -errno; HF_E_CLOSED when the hook is being stopped or the

@@ -227,9 +227,9 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
  * stuck, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
-/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors. Call it
- * after the last hf_electors_add, because the hook's stop deadline depends on the electors' timing.
- * after: names of the hooks that must start first; NULL-terminated; NULL = none. */
+/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors, also those
+ * that are added later. after: names of the hooks that must start first; NULL-terminated; NULL =
+ * none. */
 int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                            const char *const *after, struct hf_status *reterr_status);
 
