@@ -31,6 +31,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/process_mark.h"
 #include "base/sized_config.h"
 #include "base/thread.h"
 #include "base/time_format.h"
@@ -43,12 +44,15 @@
 /* ---- adding ---- */
 
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors) {
+        int r = hf__process_mark_init(); /* for the gates */
+        if (r != 0)
+                return r;
         struct hf_electors *electors = calloc(1, sizeof *electors);
         if (!electors)
                 return -ENOMEM;
         electors->host = host;
         electors->epoll_fd = electors->timer_fd = -1;
-        int r = hf__mutex_init(&electors->mu);
+        r = hf__mutex_init(&electors->mu);
         if (r != 0)
                 goto no_mutex;
         r = hf_cond_init(&electors->changed);

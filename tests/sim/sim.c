@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/process_mark.h"
 #include "tests/sim/sim.h"
 
 void sim_violate(struct sim *sim, const char *format, ...) {
@@ -250,6 +251,10 @@ int main(int argc, char **argv) {
 
         if (!parse_options(argc, argv, &o))
                 return print_usage();
+        if (hf__process_mark_init() != 0) { /* for the gates */
+                fprintf(stderr, "sim: out of memory\n");
+                return 1;
+        }
         if (o.list)
                 return list_defects();
         if (o.trace || o.svg || o.stop.on)

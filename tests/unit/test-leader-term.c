@@ -16,6 +16,7 @@
 
 #include <holdfast/client_port.h>
 
+#include "base/process_mark.h"
 #include "leader/term.h"
 
 static const struct hf_host host = {.size = sizeof host};
@@ -262,6 +263,7 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
         hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
         /* The gate is open all the time, so only the end of the term rejects writes. */
+        assert_int_equal(hf__process_mark_init(), 0);
         hf__gate_open(&gate, HF_NSEC_NEVER);
         assert_int_equal(hf__term_new(&host, &config, &work), 0);
         while (sem_wait(&shown.ready) != 0)
