@@ -193,18 +193,22 @@ static int open_loop(struct hf_electors *electors) {
 
 /* Logs the worst cases that follow from the timing, so that operators need not compute them. */
 static void log_timing(const struct hf_elector *elector) {
-        char takeover[32], act[32], overlap[32];
+        char lease[32], takeover[32], act[32], overlap[32];
         const struct hf_leader_timing *timing = &elector->timing;
+        hf__duration_format(timing->lease_duration, lease);
         hf__duration_format(hf_leader_timing_worst_takeover(timing), takeover);
         hf__duration_format(timing->renew_deadline, act);
         hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace,
                             overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
-               "%s: contending as %s; if a leader dies, another process leads at most %s later; a "
+               "%s: contending as %s; if a leader dies, another process leads about %s later, and "
+               "at "
+               "most %s later even if watches are silent and each request takes as long as it may; "
+               "a "
                "leader without a connection acts for at most %s after its last renewal; its "
                "controllers return at least %s before another process can lead, so terms do not "
                "overlap if clocks differ by less than that",
-               elector->label, elector->identity, takeover, act, overlap);
+               elector->label, elector->identity, lease, takeover, act, overlap);
 }
 
 /* Starts the loop's thread last, so that after a failure no elector contends for its Lease. */

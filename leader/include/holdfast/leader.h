@@ -50,8 +50,19 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
  * broken rule and the numbers. Pure.
  */
 int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_status *reterr_status);
-/* The longest time from a leader's death until the next leader acts. The timing must have passed
- * hf_leader_timing_check. Pure. */
+/*
+ * An upper bound of the time from a leader's death until the next leader acts. The timing must have
+ * passed hf_leader_timing_check. Pure. While the watch works and the server is quick, a take-over
+ * takes little more than lease_duration. The bound also covers a silent or broken watch and
+ * requests that take as long as they may. It holds if
+ *
+ *  - a standby runs that is not waiting after a failed request or after a term that it lost;
+ *  - the server answers each of the standbys' requests within request_timeout;
+ *  - the dead leader's last request is applied within request_timeout or never, and an event of a
+ *    watch arrives within request_timeout or never;
+ *  - only electors write the Lease, and its resourceVersion is a number;
+ *  - the clocks' speeds differ by at most a twentieth.
+ */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing);
 
 /* ---- controllers ---- */
