@@ -2,8 +2,8 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: a write contains what was read plus one change. After a failure, also a conflict, the
- * caller discards all known state.
+ * Invariant: a write contains what was read, or what the last write returned, plus one change.
+ * After a failure, also a conflict, the caller discards all known state.
  */
 #include "bootstrap/phase_ledger.h"
 

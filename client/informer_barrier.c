@@ -13,7 +13,8 @@
  * collection may have another counter, which may be far ahead of the Lease's. Then its revisions
  * prove nothing, and only such a list ends the wait.
  *
- * Invariant: each waiter is removed from the list by its own thread before its stack frame ends.
+ * Invariant: each waiter is removed from the list by its own thread before that thread's call of
+ * the barrier returns, because the call owns the waiter's memory.
  */
 #include "client/informer_barrier.h"
 
