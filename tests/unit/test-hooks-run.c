@@ -462,6 +462,8 @@ static const char *const chain[] = {"0", "1", "2", "3"};
 /* Holds the start coordinator, without the lock, until the stop coordinator waits. So when the stop
  * begins, the start has not returned. The stop coordinator must not have looked at a hook then. */
 static bool hold_start(pthread_mutex_t *mutex) {
+        if (mutex != &race.hooks->mu)
+                return false; /* a hook waits for its token */
         if (pthread_equal(pthread_self(), race.main_thread)) {
                 for (size_t i = 0; race.hooks->starting && i < race.hooks->n; i++)
                         if (race.hooks->list[i]->stop_state != HF__STOP_WAITING)
