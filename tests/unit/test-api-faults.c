@@ -20,6 +20,7 @@
 #include "faulty_api_fixture.h"
 #include "server/handlers/protobuf_body.h"
 #include "server/registry/loopback.h"
+#include "server/resources/response.h"
 #include "store_client.h"
 
 static void test_a_broken_watch_of_the_store_is_resumed(void **state) {
@@ -227,6 +228,22 @@ static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) 
                          0); /* the write was applied all the same */
 }
 
+/* A client may repeat a write only if the 503 says that nothing was written. */
+static void test_a_503_says_whether_nothing_was_written(void **state) {
+        struct hfd_response certain = {0}, unknown = {0};
+
+        hfd_response_store_error(&certain, HF_E_UNAVAILABLE, NULL);
+        assert_int_equal(certain.code, 503);
+        assert_int_equal(certain.status.error, HF_E_UNAVAILABLE);
+        assert_non_null(strstr(certain.body->data, "\"causes\":[{\"reason\":\"NotApplied\","));
+        hfd_response_done(&certain);
+        hfd_response_store_error(&unknown, HF_E_CANCELED, NULL);
+        assert_int_equal(unknown.code, 503);
+        assert_int_equal(unknown.status.error, HF_E_CANCELED);
+        assert_null(strstr(unknown.body->data, "NotApplied"));
+        hfd_response_done(&unknown);
+}
+
 /* The client is freed while requests are under way: each gets its reply. */
 static void test_freeing_the_client_ends_its_watches(void **state) {
         struct faulty_api_fixture *f = *state;
@@ -403,6 +420,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
+                cmocka_unit_test(test_a_503_says_whether_nothing_was_written),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
                 cmocka_unit_test(test_a_protobuf_body_is_decoded),
                 cmocka_unit_test(test_the_series_of_a_protobuf_event_is_kept),
