@@ -164,6 +164,8 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
 
 /* ---- the REST client: any Kubernetes API server over HTTP ---- */
 
+#define HF_REST_SERVERS_MAX 16 /* servers of one client */
+
 /*
  * Configuration of the REST client. Zero is the default of every member except size and server. All
  * strings are copied.
@@ -190,6 +192,16 @@ struct hf_rest_config {
          * reads it again after a 401, and when a request finds that the last reading is a minute
          * old. */
         const char *token_file;
+        /*
+         * Further instances of the same API server: n_other_servers URLs, which like `server` are
+         * all https or all http. Each may answer any request. A request begins at the server that
+         * answered last. If that one cannot be reached, refuses the connection, or breaks it before
+         * the request was sent, the request goes to the next server at once, within its deadline. A
+         * read does so also after 502 and 503, and when its connection breaks later. A write that
+         * may have been processed is not sent to a second server.
+         */
+        const char *const *other_servers;
+        size_t n_other_servers; /* less than HF_REST_SERVERS_MAX */
 };
 /*
  * Creates a client with one thread ("hf-rest"), which runs all callbacks; hf_client_free joins it.
@@ -201,7 +213,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                        struct hf_client **ret_client, struct hf_status *reterr_status);
 /*
  * Creates a REST client from the current context of a kubeconfig file (YAML or JSON; certificates
- * and tokens inline or as files). Refuses settings that it does not support, such as exec and
+ * and tokens inline or as files). The cluster's extension holdfast.dev/servers, {"servers": [URL,
+ * ...]}, names the other servers. Refuses settings that it does not support, such as exec and
  * auth-provider, with a message that names the setting.
  *
  * path NULL = the files of $KUBECONFIG, merged as kubectl merges them (the first file that defines
