@@ -51,12 +51,12 @@ bool hf__elector_is_identity(const char *text) {
         return n > 0 && n <= HF_IDENTITY_MAX;
 }
 
-static int check_labels(const char *const *labels, struct hf_status *reterr_status) {
-        for (; labels && *labels; labels++)
-                if (!strchr(*labels, '=') || **labels == '=')
+static int check_labels(const struct hf_elector_config *config, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < config->n_labels; i++)
+                if (!strchr(config->labels[i], '=') || config->labels[i][0] == '=')
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector: label \"%.100s\" is not of the form key=value",
-                                       *labels);
+                                       config->labels[i]);
         return 0;
 }
 
@@ -106,7 +106,7 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
         if (r != 0)
                 return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name,
                                why.message);
-        r = check_labels(config->labels, reterr_status);
+        r = check_labels(config, reterr_status);
         if (r == 0)
                 r = check_migration(config, reterr_status);
         if (r != 0)
@@ -169,10 +169,11 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
         elector->client = config->client;
         elector->unfenced = config->unfenced;
-        elector->unsafe_gate_off = config->unsafe_gate_off;
         elector->on_change = config->on_change;
         elector->ctx = config->ctx;
 }
+
+void hf__elector_gate_off(struct hf_elector *elector) { elector->gate_off = true; }
 
 /* Initialises the core and `info`, because hf_elector_info may be called before the first step.
  * heard_at starts at the current time, so that the health check does not fail before the Lease has

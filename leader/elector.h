@@ -27,7 +27,8 @@ struct hf_elector {
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
-        bool unfenced, unsafe_gate_off;
+        bool unfenced;
+        bool gate_off; /* set by hf__elector_gate_off */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;                       /* passed to on_change; borrowed */
         struct hf__lock *lock;           /* owned */
@@ -69,6 +70,9 @@ struct hf_elector {
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);
+/* Only to test the fence: from now on writes are sent although the gate is shut. Call it before
+ * start. */
+void hf__elector_gate_off(struct hf_elector *elector);
 /* Its controllers must have returned and the loop must have ended. Accepts NULL, returns NULL.
  * Waits only for lock callbacks that are posting to the mailbox at this moment. */
 struct hf_elector *hf__elector_free(struct hf_elector *elector);

@@ -114,7 +114,7 @@ static int start_instance(struct hf_elector *elector) {
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
-                .class = HF_EVERY_INSTANCE,
+                .runs = HF_EVERY_INSTANCE,
                 .label = elector->label,
                 .client = {.inner = elector->client},
                 .joined = on_instance_joined,
@@ -413,10 +413,12 @@ static int stop_controllers(struct hf_hook_context *context, void *ctx,
 }
 
 int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
-                           const char *const *after, struct hf_status *reterr_status) {
-        struct hf_hook hook = {
+                           const char *const *after, size_t n_after,
+                           struct hf_status *reterr_status) {
+        const struct hf_hook hook = {
                 .name = "start-controllers",
                 .after = after,
+                .n_after = n_after,
                 .start = start_controllers,
                 .stop = stop_controllers,
                 /* hf_electors_stop limits its own duration. This longer limit only catches a bug in
@@ -424,8 +426,6 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
                 .ctx = electors,
         };
-        while (after && after[hook.n_after])
-                hook.n_after++;
         return hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
 }
 

@@ -223,7 +223,7 @@ static int make_parts(struct hf__term *term, const struct hf__term_config *confi
         if (!term->parts)
                 return -ENOMEM;
         for (size_t i = 0; i < config->n_controllers; i++)
-                if (config->controllers[i].class == config->class) {
+                if (config->controllers[i].runs == config->runs) {
                         struct hf_term *part = &term->parts[term->n_parts++];
                         part->term = term;
                         part->controller = &config->controllers[i];

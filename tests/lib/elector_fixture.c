@@ -212,10 +212,10 @@ struct elector_fixture *elector_fixture_new(struct fake_api *api, const char *id
         struct elector_fixture *f = new_without_elector(api, identity, work);
         const struct hf_controller controllers[] = {
                 {.name = "worker",
-                 .class = HF_LEADER_ONLY,
+                 .runs = HF_LEADER_ONLY,
                  .run = elector_fixture_run_worker,
                  .ctx = f},
-                {.name = "local", .class = HF_EVERY_INSTANCE, .run = run_local, .ctx = f},
+                {.name = "local", .runs = HF_EVERY_INSTANCE, .run = run_local, .ctx = f},
         };
         struct hf_elector_config config = elector_fixture_config(f, controllers, 2);
 
@@ -237,7 +237,7 @@ struct elector_fixture *elector_fixture_start_migrating(struct fake_api *api,
                                                         const char *identity) {
         struct elector_fixture *f = new_without_elector(api, identity, ELECTOR_WRITES);
         const struct hf_controller worker = {.name = "worker",
-                                             .class = HF_LEADER_ONLY,
+                                             .runs = HF_LEADER_ONLY,
                                              .run = elector_fixture_run_worker,
                                              .ctx = f};
         struct hf_elector_config config = elector_fixture_config(f, &worker, 1);

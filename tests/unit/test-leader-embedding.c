@@ -454,12 +454,12 @@ static void test_our_hooks_drive_it(void **state) {
         struct hf_hooks *hooks = NULL;
         struct hf_status status = {0};
         bool own = false;
-        static const char *const after[] = {"own", NULL};
+        static const char *const after[] = {"own"};
         const struct hf_hook hook = {.name = "own", .start = own_start, .ctx = &own};
 
         assert_int_equal(hf_hooks_new(&g->host, NULL, &hooks), 0);
         assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), 0);
-        assert_int_equal(hf_controllers_install(hooks, g->electors, after, &status), 0);
+        assert_int_equal(hf_controllers_install(hooks, g->electors, after, 1, &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         assert_true(own);
         await_leading(g);

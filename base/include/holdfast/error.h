@@ -10,12 +10,22 @@
  *              Return it unchanged to your caller.
  *      > 0     an enum hf_error: part of the function's contract. The caller decides what to do.
  *
+ * The two signs let a function return both without a translation: numbers of errno differ between
+ * systems and would collide with ours. `r < 0` asks whether this process is in trouble, `r > 0`
+ * whether the request was answered with a no.
+ *
  * Outputs named ret_x are set on success only, outputs named reterr_x on failure only. A function
  * that takes a callback and fails never calls it. The library never logs an error that it returns,
  * never exits and never aborts.
  */
 #include <stddef.h>
 #include <stdint.h>
+
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum hf_error {
         HF_OK = 0,
@@ -83,5 +93,8 @@ const char *hf_strerror(int error);
  * function ends in `return hf_fail(reterr_status, HF_E_INVALID, "flag --%s ...", name);`. A message
  * that is longer than the buffer is cut. Thread: any.
  */
-int hf_fail(struct hf_status *reterr_status, int error, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
+int hf_fail(struct hf_status *reterr_status, int error, const char *format, ...) HF_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif

@@ -19,10 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 #include <holdfast/fence.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Opaque. Created by a constructor of an implementation, freed by hf_client_free. */
 struct hf_client;
@@ -98,8 +103,8 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
  * *ret_id (may be NULL) is for hf_client_cancel. It is written before this function returns, but
  * possibly after `done` was called. It must therefore not be in memory that `done` frees.
  */
-int hf_client_request(struct hf_client *client, const struct hf_request *request,
-                      hf_response_fn done, void *ctx, uint64_t *ret_id);
+HF_MUST_CHECK int hf_client_request(struct hf_client *client, const struct hf_request *request,
+                                    hf_response_fn done, void *ctx, uint64_t *ret_id);
 /* Cancels a request. Its `done` is called soon, with HF_E_CANCELED unless the response had already
  * arrived. A canceled write may have been applied, or may still be applied. Ignores the id of a
  * request that has ended. Never blocks. */
@@ -136,8 +141,9 @@ typedef void (*hf_watch_end_fn)(void *ctx, int error, const struct hf_status *st
 /* Starts a watch. Never blocks. Returns 0 if on_end will be called. Errors and *ret_id (for
  * hf_client_watch_cancel) are as for hf_client_request. The events of a watch are delivered one at
  * a time, in the order in which the server sent them. */
-int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
-                    hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
+HF_MUST_CHECK int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
+                                  hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+                                  uint64_t *ret_id);
 /* Cancels a watch. on_end is called soon, with HF_E_CANCELED unless the watch had already ended.
  * Ignores the id of a watch that has ended. Never blocks. */
 void hf_client_watch_cancel(struct hf_client *client, uint64_t id);
@@ -158,9 +164,9 @@ struct hf_client *hf_client_free(struct hf_client *client);
  * -EINVAL or -ENOMEM when no request could be started. reterr_status (may be NULL) is set on every
  * failure.
  */
-int hf_client_do(struct hf_client *client, const struct hf_request *request,
-                 struct hf_cancel *token, char **ret_body, size_t *ret_n,
-                 struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request *request,
+                               struct hf_cancel *token, char **ret_body, size_t *ret_n,
+                               struct hf_status *reterr_status);
 
 /* ---- the REST client: any Kubernetes API server over HTTP ---- */
 
@@ -209,8 +215,10 @@ struct hf_rest_config {
  * because it does not connect yet. Returns 0, -errno, or HF_E_INVALID with the reason in
  * reterr_status (may be NULL).
  */
-int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *config,
-                       struct hf_client **ret_client, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_rest_client_new(const struct hf_host *host,
+                                     const struct hf_rest_config *config,
+                                     struct hf_client **ret_client,
+                                     struct hf_status *reterr_status);
 /*
  * Creates a REST client from the current context of a kubeconfig file (YAML or JSON; certificates
  * and tokens inline or as files). The cluster's extension holdfast.dev/servers, {"servers": [URL,
@@ -221,8 +229,9 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
  * a name wins), else ~/.kube/config. Returns HF_E_NOT_FOUND if path is NULL and there is no such
  * file or setting; otherwise as hf_rest_client_new. Blocks on the file system.
  */
-int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
-                                   struct hf_client **ret_client, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
+                                                 struct hf_client **ret_client,
+                                                 struct hf_status *reterr_status);
 
 /* Configuration of a client in a pod. Zero is the default of every member except size. */
 struct hf_in_cluster_config {
@@ -242,6 +251,11 @@ struct hf_in_cluster_config {
  * Returns HF_E_NOT_FOUND if the process does not run in a pod; otherwise as hf_rest_client_new.
  * Blocks on the file system.
  */
-int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_cluster_config *config,
-                              struct hf_client **ret_client, char *ret_ns,
-                              struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_rest_client_in_cluster(const struct hf_host *host,
+                                            const struct hf_in_cluster_config *config,
+                                            struct hf_client **ret_client, char *ret_ns,
+                                            struct hf_status *reterr_status);
+
+#ifdef __cplusplus
+}
+#endif

@@ -21,9 +21,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_hooks;
 struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_stop has returned */
@@ -45,7 +50,8 @@ struct hf_hook {
 };
 
 /* host and client (may be NULL) are borrowed until hf_hooks_free. 0 or -errno. */
-int hf_hooks_new(const struct hf_host *host, struct hf_client *client, struct hf_hooks **ret_hooks);
+HF_MUST_CHECK int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
+                               struct hf_hooks **ret_hooks);
 /* Frees the registry after hf_hooks_stop, or when it was never started. If threads of a hook may
  * still be running, it leaks the memory on purpose, because they use it. Accepts NULL, returns
  * NULL. */
@@ -57,8 +63,8 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
  * empty name, or no start function; HF_E_CLOSED: the hooks were started or stopped already; or
  * -errno. reterr_status names the hook, and for a duplicate the first caller.
  */
-int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char *caller,
-                 struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook,
+                               const char *caller, struct hf_status *reterr_status);
 #define HF_HOOKS_STRING_(x) #x
 #define HF_HOOKS_STRING(x)  HF_HOOKS_STRING_(x)
 #define HF_HOOKS_HERE       __FILE__ ":" HF_HOOKS_STRING(__LINE__)
@@ -69,7 +75,7 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char 
  * returned), a deadline has passed (HF_E_TIMEOUT, the message names the hook), or
  * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these.
  */
-int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent,
  * never blocks. Thread: any. */
 void hf_hooks_shut_down(struct hf_hooks *hooks);
@@ -80,7 +86,7 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * every hook that failed or missed its deadline. HF_E_STUCK: a thread could not be joined. It is
  * still alive and uses the hook's objects, so do not free them.
  */
-int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
  * hf_hooks_free. */
 void hf_hooks_stopped(struct hf_hooks *hooks);
@@ -94,5 +100,9 @@ struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; 
  * registry joins the thread. 0 or -errno; HF_E_CLOSED when the hook is being stopped or the
  * shutdown has begun.
  */
-int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
-                  void (*fn)(void *ctx, struct hf_cancel *token), void *ctx);
+HF_MUST_CHECK int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
+                                void (*fn)(void *ctx, struct hf_cancel *token), void *ctx);
+
+#ifdef __cplusplus
+}
+#endif

@@ -21,10 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/client.h>
 #include <holdfast/hooks.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- timing ---- */
 
@@ -49,7 +54,8 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
  * lease_duration in whole seconds; everything positive. HF_E_INVALID: reterr_status names the
  * broken rule and the numbers. Pure.
  */
-int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_leader_timing_check(const struct hf_leader_timing *timing,
+                                         struct hf_status *reterr_status);
 /* The longest time from a leader's death until the next leader acts. The timing must have passed
  * hf_leader_timing_check. Pure. */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing);
@@ -67,7 +73,7 @@ enum hf_controller_class {
 
 struct hf_controller {
         const char *name; /* required; unique among all electors of the process; copied */
-        enum hf_controller_class class;
+        enum hf_controller_class runs;
         /*
          * Runs on a separate thread, once per term, with fresh state. After drain has fired it
          * must finish its work and return; after abort it must return at once. If it returns
@@ -77,7 +83,7 @@ struct hf_controller {
         void *ctx; /* passed to run and is_settled; borrowed */
         /*
          * The controllers that must have started before this one begins: names from the same set
-         * and class; NULL-terminated; copied; NULL = none. A controller has started when it has
+         * and class; n_after; copied. A controller has started when it has
          * called hf_term_started or has returned 0. A planned stop goes in the opposite order: the
          * named controllers are drained only after this one has returned. An abort reaches all
          * controllers at once. If a controller fails before it has started, those after it wait
@@ -85,6 +91,7 @@ struct hf_controller {
          * controllers of a term share one drain_deadline.
          */
         const char *const *after;
+        size_t n_after;
         /*
          * Optional. Called when a term begins. True: this controller counts as started in this
          * term, so the controllers after it need not wait for it. Called on the elector loop's
@@ -122,7 +129,7 @@ const struct hf_host *hf_term_host(struct hf_term *term); /* borrowed */
  * client-go has removed (endpoints, configmaps, endpointsleases, configmapsleases) and unknown
  * names are refused: HF_E_INVALID, and reterr_status recommends leases. Pure.
  */
-int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
 
 /* ---- electors ---- */
 
@@ -169,11 +176,11 @@ struct hf_elector_config {
         struct hf_leader_timing timing;          /* zero fields = defaults */
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
-        const char *const *labels; /* "key=value", set on the Lease; NULL-terminated; NULL = none */
+        const char *const *labels; /* "key=value", set on the Lease; n_labels; copied */
+        size_t n_labels;
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
                           begins or ends. Best effort: nothing waits for them */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
-        bool unsafe_gate_off; /* only to test the fence: send writes although the gate is shut */
         /* Called on the loop thread after every change of info; must not block. Optional. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
@@ -196,7 +203,7 @@ struct hf_elector_config {
 };
 
 /* 0 or -errno. host is borrowed until hf_electors_free. */
-int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
+HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
  * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
  * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector has
@@ -204,14 +211,15 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
  * config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be NULL) is owned by
  * electors.
  */
-int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config,
-                    struct hf_elector **ret_elector, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
+                                  const struct hf_elector_config *config,
+                                  struct hf_elector **ret_elector, struct hf_status *reterr_status);
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
  * hosts with separate healths. HF_E_CLOSED: already started or stopped.
  */
-int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
  * Drains, joins and releases every elector, then joins the loop. Blocks up to drain_deadline +
  * stop_grace + request_timeout x 2 (of the slowest elector), 2 s for a busy machine, and another
@@ -221,16 +229,17 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
  * calls, during the stop or later, wait for its end and return the same. Must not be called from
  * on_change or from a controller's run: it would wait for itself.
  */
-int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
  * stuck, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
 /* Registers one pair of hooks, start-controllers and stop-controllers, for all electors. Call it
  * after the last hf_electors_add, because the hook's stop deadline depends on the electors' timing.
- * after: names of the hooks that must start first; NULL-terminated; NULL = none. */
-int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
-                           const char *const *after, struct hf_status *reterr_status);
+ * after: n_after names of the hooks that must start first; copied. */
+HF_MUST_CHECK int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
+                                         const char *const *after, size_t n_after,
+                                         struct hf_status *reterr_status);
 
 void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info); /* Thread: any */
 /* Whether this process may act under the elector's Lease at this moment. Cheap, takes no lock.
@@ -241,14 +250,14 @@ bool hf_elector_may_act(struct hf_elector *elector);
  * elector drains and joins its controllers, then releases the Lease with the annotation
  * holdfast.dev/successor. HF_E_NOT_LEADER; -EINVAL: not an identity; -ENOMEM. Thread: any.
  */
-int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
+HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
  * The same without a named successor: any standby may lead at once. This process contends again
  * after two retry periods, or when another process holds the Lease. For a leader that cannot do its
  * work while another process might. HF_E_NOT_LEADER; -ENOMEM. Returns at once. Thread: any, also a
  * controller's.
  */
-int hf_elector_step_down(struct hf_elector *elector);
+HF_MUST_CHECK int hf_elector_step_down(struct hf_elector *elector);
 /*
  * Ends the term as if the Lease had been lost, because what this process knows of the Lease may be
  * wrong. For an embedder whose store was replaced by a backup. On a standby it only forces a read
@@ -258,3 +267,7 @@ void hf_elector_end_term(struct hf_elector *elector);
 /* Counts the iterations of the loop, at least one per second. A watchdog can check that it rises.
  * Thread: any. */
 uint64_t hf_electors_iterations(struct hf_electors *electors);
+
+#ifdef __cplusplus
+}
+#endif
