@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systematic mistakes: finds in a C source where one can be made, and writes a copy that contains all of them.
+
+The copy (a "schema") behaves as the original until one mistake is chosen by its number, with the variable
+HF_MUTANT in the environment. So everything is compiled once, and each mistake costs only its tests.
+
+It reads C as clang-format leaves it, by tokens, without types: conditions of `if` and `while`, returned values,
+and statements that are a call or an assignment. What it does not understand it leaves alone.
+"""
+import re
+
+TOKEN = re.compile(r"""
+    (?P<space>\s+|//[^\n]*|/\*.*?\*/)
+  | (?P<directive>(?<![^\n])[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
+  | (?P<string>(?:u8|[uUL])?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+  | (?P<name>[A-Za-z_]\w*)
+  | (?P<number>\.?\d(?:[\w.]|[eEpP][+-])*)
+  | (?P<punct>\.\.\.|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
+""", re.VERBOSE | re.DOTALL)
+
+# Statements without an effect that a test can see, or whose loss only the sanitizers see.
+NOT_REMOVED = re.compile(r"assert|abort|free|.*_free|.*_unref|.*_done|.*lock(_done|ed)?|va_\w+|(hf__?|hfd_)log\w*|.*_log|log_\w+|.*trace\w*|"
+                         r".*secure_wipe|pthread_(mutex|cond|attr)\w*|static_assert|_Static_assert|sizeof|secret_wipe|explicit_bzero|"
+                         r"curl_\w+_cleanup|cJSON_Delete|close|.*_wipe|sd_journal\w*")
+SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&"}
+ASSIGNS = {"=", "+=", "-=", "|=", "&=", "*=", "/="}
+KEYWORDS = {"if", "else", "while", "for", "do", "switch", "case", "default", "return", "goto", "break", "continue",
+            "struct", "union", "enum", "static", "const", "typedef", "extern", "sizeof"}
+
+
+class Token:
+    def __init__(self, kind, text, at):
+        self.kind, self.text, self.at, self.end = kind, text, at, at + len(text)
+
+
+class Mutation:
+    """One mistake: the text between two offsets is replaced by another when its number is chosen."""
+
+    def __init__(self, operator, begin, end, make, original, changed):
+        self.operator, self.begin, self.end, self.make = operator, begin, end, make
+        self.original, self.changed = " ".join(original.split()), " ".join(changed.split())
+
+
+def tokens_of(text):
+    found = []
+    for match in TOKEN.finditer(text):
+        if match.lastgroup not in ("space", "directive"):
+            found.append(Token(match.lastgroup, match[0], match.start()))
+    return found
+
+
+def closing(tokens, i):
+    """The index of the bracket that closes the one at i."""
+    pairs = {"(": ")", "[": "]", "{": "}"}
+    stack = []
+    for j in range(i, len(tokens)):
+        text = tokens[j].text
+        if tokens[j].kind != "punct":
+            continue
+        if text in pairs:
+            stack.append(pairs[text])
+        elif stack and text == stack[-1]:
+            stack.pop()
+            if not stack:
+                return j
+    raise ValueError("a bracket is not closed")
+
+
+def end_of_statement(tokens, i):
+    """The index of the semicolon that ends the statement that begins at i, or None if it has a block."""
+    j = i
+    while j < len(tokens):
+        text = tokens[j].text
+        if tokens[j].kind == "punct" and text in "([":
+            j = closing(tokens, j)
+        elif text == "{":
+            if tokens[j - 1].text not in (")", "="):
+                return None
+            j = closing(tokens, j)
+        elif text == ";":
+            return j
+        j += 1
+    return None
+
+
+def variants(text, tokens, begin, end):
+    """The expressions that differ from tokens[begin:end] by one operator."""
+    source = text[tokens[begin].at:tokens[end - 1].end]
+    base = tokens[begin].at
+    for j in range(begin, end):
+        token = tokens[j]
+        if token.kind != "punct":
+            if token.text in ("true", "false"):
+                other = "false" if token.text == "true" else "true"
+                yield f"{token.text} -> {other}", source[:token.at - base] + other + source[token.end - base:]
+            continue
+        other = SWAPS.get(token.text)
+        before = tokens[j - 1] if j > begin else None
+        if other is None and token.text in "+-" and before is not None and (before.kind in ("name", "number") or before.text in ")]"):
+            other = "-" if token.text == "+" else "+"
+        if other is None and token.text in "/%" and before is not None:
+            other = "*"
+        if other is None and token.text == "!" and before is not None:
+            yield "! removed", source[:token.at - base] + source[token.end - base:]
+        if other is not None:
+            yield f"{token.text} -> {other}", source[:token.at - base] + other + source[token.end - base:]
+
+
+def conditional(text, tokens, begin, end):
+    """Mistakes in the expression tokens[begin:end], which is a condition."""
+    source = text[tokens[begin].at:tokens[end - 1].end]
+    found = [("condition negated", f"!({source})")] + list(variants(text, tokens, begin, end))
+    for operator, changed in found:
+        yield Mutation(operator, tokens[begin].at, tokens[end - 1].end,
+                       lambda n, original, changed=changed: f"(HF_MUTANT_IS({n}) ? ({changed}) : ({original}))", source, changed)
+
+
+def returned(text, tokens, begin, end):
+    source = text[tokens[begin].at:tokens[end - 1].end]
+    found = list(variants(text, tokens, begin, end))
+    if source in ("r", "-r", "ret"):
+        found.append(("error lost", "0"))
+    elif re.fullmatch(r"-E[A-Z]+|HF_E_\w+|HFD_E_\w+", source):
+        found.append(("error lost", "0"))
+    elif source == "0":
+        found.append(("false error", "-5"))
+    for operator, changed in found:
+        yield Mutation("return: " + operator, tokens[begin].at, tokens[end - 1].end,
+                       lambda n, original, changed=changed: f"(HF_MUTANT_IS({n}) ? ({changed}) : ({original}))", source, changed)
+
+
+def removable(text, tokens, i, end):
+    """Whether tokens[i:end] is an expression statement whose removal is a mistake worth making."""
+    first, second = tokens[i], tokens[i + 1]
+    if first.text == "(" and second.text == "void":
+        return removable(text, tokens, i + 3, end)
+    if first.text == "*":
+        return any(t.text in ASSIGNS for t in tokens[i:end])
+    if first.kind != "name" or first.text in KEYWORDS or NOT_REMOVED.fullmatch(first.text) or first.text.isupper():
+        return False
+    return second.text in ASSIGNS or second.text in ("(", "->", ".", "[", "++", "--")
+
+
+def find(text):
+    """All mistakes that can be made in a source, in its order."""
+    tokens = tokens_of(text)
+    found = []
+    depth, in_function, i = 0, False, 0
+    starts = False  # whether a statement begins at i
+    while i < len(tokens):
+        token = tokens[i]
+        if token.text == "{" and token.kind == "punct":
+            if not in_function and depth == 0 and i and tokens[i - 1].text == ")":
+                in_function, starts = True, True
+            if not in_function and i and tokens[i - 1].text != ")":
+                i = closing(tokens, i) + 1  # a struct, an enum or a table
+                continue
+            depth += 1
+            starts = True
+            i += 1
+            continue
+        if token.text == "}" and token.kind == "punct":
+            depth -= 1
+            if depth == 0:
+                in_function = False
+            starts = True
+            i += 1
+            continue
+        if not in_function or not starts:
+            if in_function and token.text in ("(", "[") and token.kind == "punct":
+                i = closing(tokens, i) + 1
+                continue
+            starts = token.text == ";"
+            i += 1
+            continue
+        if token.text in ("if", "while") and tokens[i + 1].text == "(":
+            close = closing(tokens, i + 1)
+            found += conditional(text, tokens, i + 2, close)
+            i = close + 1
+            if tokens[i].text == ";":
+                i += 1
+            continue
+        if token.text in ("for", "switch") and tokens[i + 1].text == "(":
+            i = closing(tokens, i + 1) + 1
+            continue
+        if token.text in ("else", "do"):
+            i += 1
+            continue
+        if token.text in ("case", "default"):
+            while tokens[i].text != ":":
+                i += 1
+            i += 1
+            continue
+        end = end_of_statement(tokens, i)
+        if end is None:
+            starts = False
+            i += 1
+            continue
+        if token.text == "return":
+            if end > i + 1:
+                found += returned(text, tokens, i + 1, end)
+        elif removable(text, tokens, i, end):
+            source = text[token.at:tokens[end].end]
+            found.append(Mutation("statement removed", token.at, tokens[end].end,
+                                  lambda n, original: f"{{ if (!HF_MUTANT_IS({n})) {original} }}", source, ""))
+            found += values(text, tokens, i, end)
+        i = end + 1
+        starts = True
+    return found
+
+
+def values(text, tokens, i, end):
+    """Mistakes in the value that a statement assigns."""
+    for j in range(i, end):
+        if tokens[j].text in "([" and tokens[j].kind == "punct":
+            return
+        if tokens[j].text in ASSIGNS and tokens[j].kind == "punct" and j + 1 < end:
+            source = text[tokens[j + 1].at:tokens[end - 1].end]
+            if "?" in source or "{" in source:
+                return
+            for operator, changed in variants(text, tokens, j + 1, end):
+                yield Mutation("value: " + operator, tokens[j + 1].at, tokens[end - 1].end,
+                               lambda n, original, changed=changed: f"(HF_MUTANT_IS({n}) ? ({changed}) : ({original}))", source, changed)
+            return
+
+
+def schema(text, chosen):
+    """The text with all chosen mistakes, a list of (number, mutation): the innermost first, so that they can stand within one another."""
+    pieces = sorted(chosen, key=lambda pair: (pair[1].begin, -pair[1].end))
+
+    def render(begin, end, items):
+        out, at, i = [], begin, 0
+        while i < len(items):
+            first = items[i][1]
+            same = [p for p in items[i:] if p[1].begin == first.begin and p[1].end == first.end]
+            inner = [p for p in items[i:] if p not in same and p[1].begin >= first.begin and p[1].end <= first.end]
+            out.append(text[at:first.begin])
+            body = render(first.begin, first.end, inner)
+            for number, mutation in same:
+                body = mutation.make(number, body)
+            out.append(body)
+            at = first.end
+            i += len(same) + len(inner)
+        out.append(text[at:end])
+        return "".join(out)
+    return render(0, len(text), pieces)

@@ -1,0 +1,266 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Systematic mutants: small mistakes made by rule all over the sources, which the tests must notice.
+
+systematic.py build DIRECTORY                       copies the tree to DIRECTORY with all mistakes in it, compiles it, and
+                                                    finds which test reaches which mistake
+systematic.py run DIRECTORY [-n 400] [--seed N]     tries a sample; or [--only FILE,...], [--number N,...], [--all]
+systematic.py show DIRECTORY N...                   shows mistakes by their number
+
+operators.py has the mistakes. One that no test notices survives, unless equivalent.tsv says why it changes nothing
+that can be seen. `run` prints the survivors and each folder's share, and writes them to DIRECTORY/results.tsv. A test that
+fails with the mistake is repeated with it, so that a test that fails now and then kills nothing by accident. The
+exit status is 1 when less than 95 % of the sample is noticed.
+
+This takes long, so no suite runs it: about 2 s for each mistake and processor.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+import operators  # noqa: E402
+
+SCOPE = ["leader", "hooks", "client", "bootstrap", "server/storage", "server/cacher"]
+SIM_SCHEDULES = "4000"
+LIMIT = 65536
+WANTED = 95.0  # per cent
+
+
+def sources():
+    return sorted(path.relative_to(ROOT) for folder in SCOPE for path in (ROOT / folder).rglob("*.c"))
+
+
+def key(mutation):
+    return f"{mutation['operator']}\t{mutation['original']}\t{mutation['changed']}"
+
+
+# ---- build ----
+
+def write_schema(directory, dropped):
+    """Writes the copies with their mistakes. Returns the list of mistakes; its index is the number less one."""
+    mutations, number = [], 0
+    for name in sources():
+        text = (ROOT / name).read_text()
+        chosen = []
+        for mutation in operators.find(text):
+            number += 1
+            line = text.count("\n", 0, mutation.begin) + 1
+            mutations.append({"number": number, "file": str(name), "line": line, "operator": mutation.operator,
+                              "original": mutation.original, "changed": mutation.changed, "dropped": number in dropped})
+            if number not in dropped:
+                chosen.append((number, mutation))
+        (directory / "tree" / name).write_text(operators.schema(text, chosen))
+    assert number < LIMIT
+    return mutations
+
+
+def compile_tree(directory):
+    """Compiles, and leaves out the mistakes that do not compile."""
+    build, dropped = directory / "build", set()
+    while True:
+        mutations = write_schema(directory, dropped)
+        if not build.exists():
+            subprocess.run(["meson", "setup", build, directory / "tree", "-Dwerror=false", "-Dwarning_level=0", f"-Dc_args=-include {HERE}/hf_mutant.h -w"],
+                           check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(["ninja", "-k", "0", "-C", build], capture_output=True, text=True)
+        if done.returncode == 0:
+            return mutations
+        found = set()
+        for file, line in re.findall(r"^(\S+?\.c):(\d+):\d+: error", done.stdout, re.MULTILINE):
+            path = (build / file).resolve()
+            lines = path.read_text().split("\n")
+            at = int(line) - 1
+            while at >= 0 and not (numbers := re.findall(r"HF_MUTANT_IS\((\d+)\)", lines[at])):
+                at -= 1
+            found |= {int(n) for n in numbers}
+        if not found - dropped:
+            sys.exit(done.stdout[-4000:])
+        dropped |= found
+        print(f"{len(dropped)} mistakes do not compile")
+
+
+def tests_of(build):
+    """The programs that are run: the unit tests and the simulator."""
+    listed = json.loads(subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, check=True).stdout)
+    found = []
+    for test in listed:
+        argv = test["cmd"]
+        if "unit" in " ".join(test["suite"]):
+            found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
+        elif test["name"] in ("sim", "sim-seven", "sim-stop-at-each-step"):
+            at = argv.index("--schedules")
+            argv[at + 1] = "300" if "sweep" in " ".join(argv) else SIM_SCHEDULES
+            found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
+    return found
+
+
+def run_test(test, extra, limit):
+    """Whether the test passes. A test that hangs is killed with all that it started."""
+    environment = {**os.environ, **test["env"], **extra}
+    with tempfile.TemporaryDirectory(prefix="hf-mutant-") as private:
+        environment["TMPDIR"] = private
+        process = subprocess.Popen(test["argv"], cwd=test["cwd"] or ROOT, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            return process.wait(limit) == 0
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+
+
+def trace(directory, mutations):
+    """Runs each test without a mistake: how long it takes, and which mistakes it reaches."""
+    tests = tests_of(directory / "build")
+    for test in tests:
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(LIMIT)
+            begin = time.monotonic()
+            if not run_test(test, {"HF_MUTANT_TRACE": file.name}, 300):
+                sys.exit(f"{test['name']} fails without a mistake")
+            test["seconds"] = time.monotonic() - begin
+            reached = pathlib.Path(file.name).read_bytes()
+        test["reaches"] = [m["number"] for m in mutations if reached[m["number"]]]
+        print(f"{test['name']}: {test['seconds']:.1f} s, reaches {len(test['reaches'])}")
+    return tests
+
+
+def build(directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True).stdout
+    for name in tracked.decode().split("\0")[:-1]:
+        target = directory / "tree" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_file():
+            shutil.copy2(ROOT / name, target)
+    if (ROOT / ".cache").exists():
+        shutil.copytree(ROOT / ".cache", directory / "tree" / ".cache", dirs_exist_ok=True)
+    mutations = compile_tree(directory)
+    tests = trace(directory, mutations)
+    (directory / "schema.json").write_text(json.dumps({"mutations": mutations, "tests": tests}))
+    print(f"{sum(not m['dropped'] for m in mutations)} mistakes in {len(sources())} files")
+
+
+# ---- run ----
+
+def equivalents():
+    """The mistakes that change nothing that can be seen, and why: file, operator, original, changed, reason."""
+    path, found = HERE / "equivalent.tsv", {}
+    for line in path.read_text().split("\n") if path.exists() else []:
+        if line and not line.startswith("#"):
+            file, operator, original, changed, reason = line.split("\t")
+            found[file, f"{operator}\t{original}\t{changed}"] = reason
+    return found
+
+
+def judge(mutation, by_number):
+    """The name of the test that notices the mistake, or None."""
+    for test in by_number.get(mutation["number"], []):
+        extra = {"HF_MUTANT": str(mutation["number"])}
+        limit = 10 + 4 * test["seconds"]
+        if not run_test(test, extra, limit) and not run_test(test, extra, limit):
+            return test["name"]
+    return None
+
+
+def sample(mutations, options):
+    live = [m for m in mutations if not m["dropped"]]
+    if options.number:
+        numbers = {int(n) for n in options.number.split(",")}
+        return [m for m in live if m["number"] in numbers]
+    if options.only:
+        live = [m for m in live if any(m["file"].startswith(prefix) for prefix in options.only.split(","))]
+    if options.all:
+        return live
+    return random.Random(options.seed).sample(live, min(options.n, len(live)))
+
+
+def run(directory, options):
+    schema = json.loads((directory / "schema.json").read_text())
+    by_number = collections.defaultdict(list)
+    for test in sorted(schema["tests"], key=lambda t: t["seconds"]):
+        for number in test["reaches"]:
+            by_number[number].append(test)
+    known, lock = equivalents(), threading.Lock()
+    shares = collections.defaultdict(lambda: [0, 0, 0])  # noticed, equivalent, all
+    chosen = sample(schema["mutations"], options)
+    with open(directory / "results.tsv", "w") as results, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        def one(mutation):
+            reason = known.get((mutation["file"], key(mutation)))
+            by = None if reason else judge(mutation, by_number)
+            word = f"equivalent: {reason}" if reason else by or ("SURVIVES" if by_number.get(mutation["number"]) else "NOT REACHED")
+            with lock:
+                share = shares["/".join(mutation["file"].split("/")[:-1])]
+                share[0] += bool(by)
+                share[1] += bool(reason)
+                share[2] += 1
+                line = f"{mutation['number']}\t{mutation['file']}:{mutation['line']}\t{key(mutation)}\t{word}"
+                print(line, file=results, flush=True)
+                if not by and not reason:
+                    print(line, flush=True)
+        for future in [pool.submit(one, mutation) for mutation in chosen]:
+            future.result()
+    for folder, (noticed, equal, n) in sorted(shares.items()):
+        print(f"{folder:24} {noticed:4} of {n - equal:4} noticed, {equal} equivalent")
+    noticed, equal, n = (sum(s[i] for s in shares.values()) for i in range(3))
+    per_cent = 100.0 * noticed / max(1, n - equal)
+    print(f"seed {options.seed}: {noticed} of {n - equal} noticed: {per_cent:.1f} %; {equal} equivalent")
+    return 0 if per_cent >= WANTED else 1
+
+
+def show(directory, numbers):
+    schema = json.loads((directory / "schema.json").read_text())
+    for number in numbers:
+        m = schema["mutations"][number - 1]
+        reaching = [t["name"] for t in schema["tests"] if number in t["reaches"]]
+        print(f"{number} {m['file']}:{m['line']} {m['operator']}\n  {m['original']}\n  {m['changed']}\n  reached by: {' '.join(reaching)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in ("build", "run", "show"):
+        sub = commands.add_parser(command)
+        sub.add_argument("directory", type=pathlib.Path)
+        if command == "show":
+            sub.add_argument("numbers", type=int, nargs="+")
+        if command == "run":
+            sub.add_argument("-n", type=int, default=400)
+            sub.add_argument("--seed", type=int, default=1)
+            sub.add_argument("--only")
+            sub.add_argument("--number")
+            sub.add_argument("--all", action="store_true")
+            sub.add_argument("--jobs", type=int, default=os.cpu_count())
+    o = parser.parse_args()
+    directory = o.directory.resolve()
+    if o.command == "build":
+        build(directory)
+    elif o.command == "run":
+        return run(directory, o)
+    else:
+        show(directory, o.numbers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
