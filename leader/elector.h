@@ -17,13 +17,16 @@
 #include "leader/lock_port.h"
 #include "leader/term.h"
 
+#define HF__LABEL_SIZE (HF_CLUSTER_MAX + 1 + 2 * HF_NAME_MAX + 2)
+
 struct hf_elector {
         /* immutable once it is on the electors' list */
         struct hf_electors *electors; /* borrowed; the set it belongs to */
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
-        char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
-        char old_label[2 * HF_NAME_MAX + 2]; /* the Lease that it migrates from; "" = none */
-        struct hf_client *client;            /* borrowed */
+        char cluster[HF_CLUSTER_MAX + 1]; /* "" = it has no name */
+        char label[HF__LABEL_SIZE];       /* "namespace/name", or "cluster:namespace/name" */
+        char old_label[HF__LABEL_SIZE];   /* the Lease that it migrates from; "" = none */
+        struct hf_client *client;         /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;

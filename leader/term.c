@@ -363,7 +363,10 @@ struct hf_cancel *hf_term_abort(struct hf_term *part) {
         return part->term->abort;
 }
 struct hf_client *hf_term_client(struct hf_term *part) {
-        return part->term->client;
+        return part->term->gate ? part->term->client : NULL;
+}
+struct hf_client *hf_term_ungated_client(struct hf_term *part) {
+        return part->term->gate ? NULL : part->term->client;
 }
 const struct hf_fence *hf_term_fence(struct hf_term *part) {
         return part->term->gate ? &part->term->fence : NULL;

@@ -51,6 +51,7 @@ static int write_once(struct hf_term *term, struct elector_fixture *f, struct hf
                                      .body = body,
                                      .n_body = strlen(body)};
 
+        assert(!hf_term_ungated_client(term));
         int r = hf_client_do(hf_term_client(term), &request, token, NULL, NULL, NULL);
         if (r == HF_E_NOT_FOUND) {
                 request.verb = HF_VERB_CREATE;
@@ -152,6 +153,7 @@ static int run_local(struct hf_term *term, void *ctx) {
         struct elector_fixture *f = ctx;
 
         assert(hf_term_fence(term) == NULL && hf_term_may_act(term));
+        assert(!hf_term_client(term) && hf_term_ungated_client(term));
         elector_fixture_lock(f);
         f->n_local_running++;
         elector_fixture_unlock(f);

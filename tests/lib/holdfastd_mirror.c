@@ -170,7 +170,7 @@ static int run_mirror(struct hf_term *term, void *ctx) {
 static int start_informer(struct hf_term *term, const char *query,
                           struct hf_informer **ret_informer) {
         const struct hf_informer_config config = {.size = sizeof config,
-                                                  .client = hf_term_client(term),
+                                                  .client = hf_term_ungated_client(term),
                                                   .resource = configmaps,
                                                   .ns = "default",
                                                   .query = query,

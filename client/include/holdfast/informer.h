@@ -15,6 +15,12 @@
  * deleted and created again under its name (it has a new uid), handlers get DELETED and then ADDED.
  * A handler that is added later first gets every object as ADDED.
  *
+ * Order of calls: hf_informer_new; hf_informer_add_index for each index; hf_informer_start once;
+ * then any function, in any order; hf_informer_free. Before the start, reads find nothing, waits
+ * block, and handlers may be added, which are called after the start. An informer that was never
+ * started may be freed at once. Remove handlers, or let the functions that they call outlive the
+ * informer.
+ *
  * Thread: any, except where a function states otherwise. Handlers and index functions run on the
  * reflector's thread. They must be quick: put a key into a queue and return. They must not add or
  * remove handlers, call hf_informer_wait, or free the informer.

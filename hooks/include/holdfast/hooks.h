@@ -15,6 +15,14 @@
  * hf_hooks_start closes the registration. A hook can use two tokens of the registry: *shutting
  * down* (stop working; the API still responds) and *stopped* (the API is gone).
  *
+ * Order of calls: hf_hooks_new; hf_hooks_add for each hook; hf_hooks_start once; hf_hooks_shut_down
+ * if the start must end early; hf_hooks_stop, also after a start that failed; hf_hooks_stopped;
+ * hf_hooks_free. A registry that was never started may be freed at once.
+ *
+ * Starts, stops and spawned functions run on threads of the registry, and stops of independent
+ * hooks run concurrently. They must not call hf_hooks_start, hf_hooks_stop or hf_hooks_free, which
+ * wait for them. No lock is held while they run.
+ *
  * Thread: any for hf_hooks_add, hf_hooks_shut_down and hf_hooks_stop; the last may be called while
  * another thread is in hf_hooks_start. The other functions of the registry: owner only.
  */

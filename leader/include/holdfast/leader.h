@@ -72,7 +72,7 @@ enum hf_controller_class {
 };
 
 struct hf_controller {
-        const char *name; /* required; unique among all electors of the process; copied */
+        const char *name; /* required; unique among the electors of a cluster; copied */
         enum hf_controller_class runs;
         /*
          * Runs on a separate thread, once per term, with fresh state. After drain has fired it
@@ -109,8 +109,11 @@ struct hf_cancel *hf_term_drain(struct hf_term *term);
  * any. */
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
- * the term's fence with each write. For HF_EVERY_INSTANCE: the embedder's own client. Borrowed. */
+ * the term's fence with each write. Borrowed; NULL for HF_EVERY_INSTANCE. */
 struct hf_client *hf_term_client(struct hf_term *term);
+/* The embedder's own client, for HF_EVERY_INSTANCE: no gate and no fence protect its writes, and
+ * the other instances write at the same time. Borrowed; NULL for HF_LEADER_ONLY. */
+struct hf_client *hf_term_ungated_client(struct hf_term *term);
 /* The fence that identifies the term to the server; hf_term_client sends it already. Borrowed; NULL
  * for HF_EVERY_INSTANCE. */
 const struct hf_fence *hf_term_fence(struct hf_term *term);
@@ -165,6 +168,8 @@ struct hf_leader_info {
                             0 = the Lease is free, or our own */
 };
 
+#define HF_CLUSTER_MAX 63 /* bytes of hf_elector_config.cluster */
+
 struct hf_elector_config {
         size_t size;              /* sizeof(struct hf_elector_config) */
         const char *ns, *name;    /* the Lease's; required; copied */
@@ -200,16 +205,23 @@ struct hf_elector_config {
          * migrate_from.
          */
         bool coordinated;
+        /*
+         * The name of the cluster of `client`, for a process with electors in several clusters. It
+         * distinguishes Leases and controllers of the same name, in messages and as the label
+         * `cluster` of the metrics. Letters, digits, '-', '_' and '.', up to HF_CLUSTER_MAX bytes.
+         * NULL = no name; copied.
+         */
+        const char *cluster;
 };
 
 /* 0 or -errno. host is borrowed until hf_electors_free. */
 HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
  * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
- * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector has
- * the same Lease, or another controller the same name. HF_E_CLOSED: already started. -EINVAL:
- * config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be NULL) is owned by
- * electors.
+ * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector of
+ * this cluster has the same Lease, or another controller the same name. HF_E_CLOSED: already
+ * started. -EINVAL: config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be
+ * NULL) is owned by electors.
  */
 HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
                                   const struct hf_elector_config *config,
