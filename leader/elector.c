@@ -25,6 +25,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (!elector)
                 return NULL;
         assert(!elector->term && !elector->instance);
+        if (elector->host_loop)
+                hf__loop_remove(elector->host_loop, &elector->change);
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
@@ -171,6 +173,15 @@ static int check_leases_are_free(struct hf_electors *electors, const struct hf_e
         return 0;
 }
 
+/* Runs in the host's loop. */
+static void run_change(void *ctx) {
+        struct hf_elector *elector = ctx;
+        struct hf_leader_info info;
+
+        hf_elector_info(elector, &info);
+        elector->on_change(elector->ctx, &info);
+}
+
 /* The texts fit: check_config has limited the lengths. */
 static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
         (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
@@ -190,6 +201,8 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->unfenced = config->unfenced;
         elector->on_change = config->on_change;
         elector->ctx = config->ctx;
+        elector->host_loop = config->loop;
+        elector->change = (struct hf__loop_task){.fn = run_change, .ctx = elector};
 }
 
 void hf__elector_gate_off(struct hf_elector *elector) { elector->gate_off = true; }

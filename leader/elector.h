@@ -10,6 +10,7 @@
 
 #include <holdfast/leader.h>
 
+#include "base/loop.h"
 #include "leader/elector_core.h"
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
@@ -34,6 +35,8 @@ struct hf_elector {
         bool gate_off; /* set by hf__elector_gate_off */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;                       /* passed to on_change; borrowed */
+        struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = here */
+        struct hf__loop_task change;     /* calls on_change in host_loop */
         struct hf__lock *lock;           /* owned */
         struct hf__lease_events *events; /* owned; NULL = no Events are written */
         struct hf__leader_metrics metrics;

@@ -43,6 +43,10 @@ static void notify_host(struct hf_elector *elector) {
 
         if (!elector->on_change)
                 return;
+        if (elector->host_loop) {
+                hf__loop_queue(elector->host_loop, &elector->change);
+                return;
+        }
         hf_elector_info(elector, &info);
         elector->on_change(elector->ctx, &info);
 }

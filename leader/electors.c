@@ -371,6 +371,7 @@ static bool has_no_threads(const struct hf_electors *electors) {
 struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         if (!electors)
                 return NULL;
+        hf__stop_thread_join(electors);
         hf__leader_health_remove(electors);
         if (!has_no_threads(electors))
                 return NULL; /* leaked on purpose: a stuck thread may still use the memory */

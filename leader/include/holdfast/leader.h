@@ -136,6 +136,7 @@ HF_MUST_CHECK int hf_leader_lock_type_check(const char *lock_type, struct hf_sta
 
 /* ---- electors ---- */
 
+struct hf_loop;     /* <holdfast/loop.h> */
 struct hf_electors; /* all electors of a process, on one loop thread */
 struct hf_elector;  /* one Lease, and the controllers that run while it is held */
 
@@ -186,7 +187,8 @@ struct hf_elector_config {
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
                           begins or ends. Best effort: nothing waits for them */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
-        /* Called on the loop thread after every change of info; must not block. Optional. */
+        /* Called on the elector loop's thread after every change of info; must not block. Optional.
+         * See `loop`. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
         const char *lock_type; /* see hf_leader_lock_type_check; NULL = leases */
@@ -212,6 +214,9 @@ struct hf_elector_config {
          * NULL = no name; copied.
          */
         const char *cluster;
+        /* on_change runs in this loop, and may be called once for several changes; borrowed until
+         * hf_electors_free. NULL = it runs on the elector loop's thread */
+        struct hf_loop *loop;
 };
 
 /* 0 or -errno. host is borrowed until hf_electors_free. */
@@ -242,6 +247,20 @@ HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_stat
  * on_change or from a controller's run: it would wait for itself.
  */
 HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
+/*
+ * The same for an event loop, which must not block. Begins the stop and returns at once. A thread
+ * ("hf-stop") runs hf_electors_stop; when it has ended, done (NULL = none) is called with its
+ * result: in `loop`, or on that thread if loop is NULL. status is borrowed for the call. 0;
+ * HF_E_CLOSED: a stop was begun already; -errno: there is no thread, so nothing has begun.
+ */
+HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
+                                         void (*done)(void *ctx, int result,
+                                                      const struct hf_status *status),
+                                         void *ctx);
+/* The result of the stop that was begun, as of hf_electors_stop; HF_E_BUSY while it goes on;
+ * -EINVAL if none was begun. Never blocks. Thread: any. */
+HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
+                                        struct hf_status *reterr_status);
 /* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
  * stuck, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
