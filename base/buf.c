@@ -2,8 +2,8 @@
 /*
  * Shared blocks of bytes.
  *
- * A block must not be written to after its first hf__buf_ref, because readers on other threads hold
- * no lock.
+ * A block must not be written to once other code has a pointer to it, because readers on other
+ * threads hold no lock.
  */
 #include "base/buf.h"
 

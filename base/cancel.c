@@ -6,12 +6,12 @@
  * `propagated` marks. A token holds a reference to its parent, so the root lives longer than the
  * others. `reason` and `deadline` are atomic and can be read without the lock.
  *
- * `reason` changes once, from NONE to its value: when a fire reaches the token, or when a thread
- * notices that a deadline has passed. `propagated` is set when a fire reaches the token; its added
- * wakers are called then, and its waiting threads woken. A waker that is added after the token has
- * fired or its deadline has passed is called at once. Setting an earlier deadline wakes waiting
- * threads, too. A token whose deadline has passed can still be fired: that calls its added wakers,
- * but the reason remains DEADLINE.
+ * `reason` changes at most once, from NONE to its value: when a fire reaches the token, when the
+ * token is created below a fired parent, or when a thread notices that a deadline has passed.
+ * `propagated` is set in the first two cases; a fire also calls the added wakers and wakes the
+ * waiting threads. A waker that is added after the token has fired or its deadline has passed is
+ * called at once. Setting an earlier deadline wakes waiting threads, too. A token whose deadline
+ * has passed can still be fired: that calls its added wakers, but the reason remains DEADLINE.
  *
  * hf_cancel_fire marks the subtree under the lock and moves its wakers to a ring on the caller's
  * stack. Then it calls them one by one with the lock released. A waker is in one of three states:

@@ -2,9 +2,9 @@
 /*
  * The system's clock as a struct hf_clock.
  *
- * Deadlines are in boot time, but a condition variable can only wait on monotonic time, which
- * stands still while the machine is suspended. So no wait is longer than SLICE. After the machine
- * resumes, a passed deadline is noticed within one slice.
+ * Deadlines are in boot time, but a condition variable cannot wait on it. It waits on monotonic
+ * time, which stands still while the machine is suspended. So no wait with a deadline is longer
+ * than SLICE. After the machine resumes, a passed deadline is noticed within one slice.
  */
 #include <holdfast/clock.h>
 #include <holdfast/error.h>

@@ -3,8 +3,8 @@
  * The registry of health checks: a list in the order in which checks were added.
  *
  * A read-write lock guards the list. hf_health_each holds the read lock while checks run, and a
- * removal takes the write lock. So when a removal returns, no check is running, and the owner of
- * the check may free its context.
+ * removal takes the write lock. So when a removal returns, the removed check is not running, and
+ * its owner may free the context.
  */
 #include <holdfast/error.h>
 #include <holdfast/health.h>
@@ -69,8 +69,7 @@ static struct check **find_locked(struct hf_health *health, const char *name) {
         return link;
 }
 
-/* Allocates before it takes the lock, so that running checks are not delayed for longer than
- * necessary. */
+/* Allocates before it takes the lock, so that checks wait for the lock as briefly as possible. */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx) {
         int r = 0;

@@ -23,7 +23,7 @@
 
 #include "base/json_number.h"
 
-/* Both are only casts. cJSON's functions take no const items, so cjson_of drops the const.
+/* Both are only casts. Most of cJSON's functions take no const items, so cjson_of drops the const.
  * Functions here that take a const hf__json still only read it. */
 static cJSON *cjson_of(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
 static struct hf__json *json_of(cJSON *c) { return (struct hf__json *)(void *)c; }
@@ -96,7 +96,8 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
                         *reterr_offset = bad;
                 return HF_E_INVALID;
         }
-        /* cJSON returns NULL for bad text and when memory is exhausted; only malloc sets errno. */
+        /* cJSON returns NULL for bad text and when memory is exhausted. Of the functions that it
+         * calls only malloc sets errno to ENOMEM. */
         errno = 0;
         cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
         if (!root && errno == ENOMEM)
@@ -233,8 +234,7 @@ static bool items_equal(const cJSON *a, const cJSON *b);
 
 /*
  * Compares the members from x on with the members from y on, in any order: sorts both by key. Both
- * lists have the same length. If memory is exhausted, they count as different. At worst this causes
- * a write that changes nothing.
+ * lists have the same length. If memory is exhausted, they count as different.
  */
 static bool items_equal_unordered(const cJSON *x, const cJSON *y) {
         size_t n = 0;
@@ -260,7 +260,7 @@ static bool counts_equal(const cJSON *a, const cJSON *b) {
 }
 
 /* Compares members in order as long as their keys match, because that is the usual case and needs
- * no sorting. The time is proportional to the smaller of the two values. */
+ * no sorting. */
 static bool items_equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
@@ -466,8 +466,7 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
 
         if (!c)
                 return -ENOMEM;
-        /* The new value takes over the key of the old one, so that nothing is allocated and this
-         * cannot fail. */
+        /* The new value takes over the key of the old one, so that nothing is allocated. */
         if (!(c->type & cJSON_StringIsConst))
                 cJSON_free(c->string);
         c->string = old->string;

@@ -4,10 +4,10 @@
  * JSON values. A value is an opaque hf__json. Only the implementation of this header includes
  * cJSON's header, so that the library behind it can be replaced.
  *
- * Keys are case sensitive. If several members have the same key, the first one is used. Nesting is
- * limited to HF__JSON_DEPTH_MAX, because reading and printing are recursive and threads have small
- * stacks. Whole numbers are exact if they fit into an int64_t; other numbers are doubles. Thread: a
- * tree belongs to one thread at a time.
+ * Keys are case sensitive. If several members have the same key, the first one is used. The parser
+ * limits nesting to HF__JSON_DEPTH_MAX, because functions that visit a whole value are recursive
+ * and threads have small stacks. Numbers without fraction and exponent are exact if they fit into
+ * an int64_t; other numbers are doubles. Thread: a tree belongs to one thread at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,8 @@ struct hf__json *hf__json_wipe_free(struct hf__json *json);
 /* A deep copy. NULL: out of memory, or json is NULL. */
 struct hf__json *hf__json_dup(const struct hf__json *json);
 /* Whether a and b are equal. The order of an object's members does not matter. NULL equals NULL.
- * Takes time proportional to the smaller one (n log n if the order differs). */
+ * Takes time proportional to the smaller one (n log n if the order differs; then false if memory is
+ * exhausted). */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
@@ -77,9 +78,10 @@ struct hf__json *hf__json_next(const struct hf__json *member);
 size_t hf__json_count(const struct hf__json *container); /* takes linear time */
 
 /* ---- building ----
- * 0, -ENOMEM, or -EINVAL when the container has another type. A function with a parameter `value`
- * owns the value from the call on: if the function fails, it frees the value. A NULL value counts
- * as out of memory, so that the result of a constructor can be passed on unchecked. */
+ * 0, -ENOMEM, or -EINVAL when the container has another type; some functions assert its type
+ * instead. A function with a parameter `struct hf__json *value` owns the value from the call on: if
+ * the function fails, it frees the value. A NULL value counts as out of memory, so that the result
+ * of a constructor can be passed on unchecked. */
 
 struct hf__json *hf__json_object(void); /* NULL = out of memory */
 struct hf__json *hf__json_array(void);  /* NULL = out of memory */
@@ -99,7 +101,8 @@ int hf__json_put(struct hf__json *object, const char *key, struct hf__json *valu
 int hf__json_put_string(struct hf__json *object, const char *key, const char *value);
 void hf__json_drop(struct hf__json *object, const char *key);
 
-/* Add a member without checking for an existing one. The object must not have the key yet. */
+/* Add a member without checking for an existing one. The object must not have the key yet. A NULL
+ * object counts as out of memory. */
 int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value);
 int hf__json_add_string(struct hf__json *object, const char *key, const char *value);
 

@@ -23,7 +23,8 @@
 
 #include <holdfast/error.h>
 
-/* cJSON copies a number into a buffer of 64 bytes and ignores what does not fit. */
+/* cJSON copies a number into a buffer of 64 bytes. What does not fit it takes for a syntax error
+ * after the number. */
 #define CJSON_NUMBER_MAX 63
 
 /* The text, and how far it has been searched for numbers. */

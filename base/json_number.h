@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Numbers that a double does not hold exactly. For json.c only. Thread: as json.h. */
+/* Numbers that a double may not hold exactly. For json.c only. Thread: as json.h. */
 #include <stddef.h>
 #include <stdint.h>
 
 struct hf__json;
 
 /*
- * Completes a tree that was parsed from the text: whole numbers from 2^53 on get their digits back
- * if they fit into an int64_t. 0, -ENOMEM, or HF_E_TOO_LARGE with the offset of a number that is
- * larger than any double.
+ * Completes a tree that was parsed from the text: numbers of 2^53 or more (or -2^53 or less) that
+ * are written without fraction and exponent get their digits back if they fit into an int64_t. 0,
+ * -ENOMEM, or HF_E_TOO_LARGE with the offset of a number that is larger than any double.
  */
 int hf__json_number_complete(struct hf__json *root, const char *data, size_t n, size_t *ret_offset);
 

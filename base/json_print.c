@@ -4,7 +4,7 @@
  *
  * cJSON's own printer is not used, because it writes large whole numbers as "1e+15", which
  * Kubernetes' clients refuse for integer fields, and because it needs an additional copy of the
- * text. A finite double that is printed here reads back as the same double.
+ * text. A finite double that is printed here reads back as an equal double.
  */
 #include "base/json.h"
 

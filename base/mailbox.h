@@ -5,9 +5,9 @@
  * thread that owns the mailbox takes them in the order in which they were posted.
  *
  * Posting waits at most for the short mutex, never until the owner takes a message. It never
- * allocates: a message is a member of a struct of the
- * sender. The message belongs to the mailbox until the owner takes it. The owner polls the eventfd,
- * which becomes readable when a message is posted to an empty mailbox.
+ * allocates: a message is a member of a struct of the sender. The message belongs to the mailbox
+ * until the owner takes it. The owner polls the eventfd, which becomes readable when a message is
+ * posted to an empty mailbox.
  */
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
  * Growing strings.
  *
  * Invariant: data is NULL, or has room for n bytes and a NUL, and data[n] is that NUL. It also
- * holds after an error; the text then ends before the failed append.
+ * holds after an error; the text is then incomplete.
  */
 #include "base/strbuf.h"
 
@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-/* Faster than printf: every request formats numbers for keys, JSON and HTTP headers. */
+/* Faster than printf, because requests format many numbers: for keys, JSON and HTTP headers. */
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         char backwards[HF__U64_TEXT_MAX - 1]; /* the digits in reverse order */
         size_t n = 0;
@@ -69,7 +69,8 @@ static char *grow_and_wipe(struct hf__strbuf *s, size_t space) {
         return data;
 }
 
-/* Ensures space for n more bytes and the NUL. false: there is none, and s->error is set. */
+/* Ensures space for n more bytes and the NUL. false: s->error is set, now or since an earlier
+ * failure. */
 static bool make_room(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
 
@@ -191,7 +192,7 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
         hf__strbuf_putc(s, '"');
         /* Bytes that need no escape are appended in runs. That is faster than one by one. Nothing
          * here checks s->error, because after an error the appends do nothing. JSON allows 0x7f
-         * (DEL) unescaped, but it is a control character, and this text is printed on terminals. */
+         * (DEL) unescaped, but it is a control character, and terminals may show this text. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);

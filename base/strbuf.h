@@ -18,15 +18,17 @@ struct hf__strbuf {
         size_t space; /* allocated bytes */
         size_t max;   /* limit of n; 0 = none */
         int error;    /* 0, -ENOMEM, -EINVAL (a bad format) or HF_E_TOO_LARGE */
-        bool secret;  /* set it before the first append: memory is wiped before it is freed */
+        /* Set it before the first append: the text is wiped before its memory is freed. Do not use
+         * it with hf__strbuf_reset, which forgets the length of the text. */
+        bool secret;
 };
 
 #define HF__U64_TEXT_MAX 21 /* the digits of a uint64_t and the NUL */
 
 /* The next two functions write to the caller's array and return the length without the NUL. */
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]);
-/* Concatenates the strings up to a NULL. If they need more than max bytes, out is "" and 0 is
- * returned. */
+/* Concatenates the strings up to a NULL. If they and the NUL need more than max bytes, out is ""
+ * and 0 is returned. */
 size_t hf__join(char *out, size_t max, ...) __attribute__((sentinel));
 
 void hf__strbuf_done(struct hf__strbuf *s);  /* frees the contents and zeroes the struct */

@@ -4,7 +4,7 @@
  *
  * Invariants: a new thread never runs with a signal unblocked, not even for its first instruction,
  * because signals belong to the host. hf__mutex_is_held relies on the mutex type that
- * hf__mutex_init sets, so both must be compiled with the same setting of NDEBUG.
+ * hf__mutex_init sets, so both stay in this file and see the same NDEBUG.
  */
 #include "base/thread.h"
 

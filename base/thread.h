@@ -6,8 +6,8 @@
  * Every thread has a name, blocks all signals and has the stack size that the host has set. No
  * thread is ever detached: the code that starts a thread joins it.
  *
- * Every mutex is initialised by hf__mutex_init. In builds with assertions it is error-checking:
- * locking it twice or unlocking another thread's lock fails instead of corrupting it, and
+ * Every mutex of the library is initialised by hf__mutex_init. In builds with assertions it is
+ * error-checking: locking it twice or unlocking another thread's lock fails, and
  * hf__mutex_assert_held can check which thread holds it. Thread: any, for every function here.
  */
 #include <assert.h>
@@ -27,9 +27,9 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
 int hf__mutex_init(pthread_mutex_t *mutex);
 
 /*
- * Asserts that the calling thread holds mutex. Write it at the top of each function whose name ends
- * in _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). It
- * costs a function call but no system call if the assertion holds, and nothing with NDEBUG.
+ * Asserts that the calling thread holds mutex. Write it at the top of a function whose name ends in
+ * _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). It costs a
+ * function call but no system call if the assertion holds, and nothing with NDEBUG.
  */
 #define hf__mutex_assert_held(mutex) assert(hf__mutex_is_held(mutex))
 

@@ -2,9 +2,10 @@
 /*
  * Formats and parses times and durations.
  *
- * Times must have exactly the layouts of Kubernetes' Time and MicroTime, because clients compare
- * them as text. Durations look like Go's, except that a negative one is "0s". Nothing may depend on
- * the process's locale or time zone, so neither strftime nor strtod is used.
+ * Times must have exactly the layouts of Kubernetes' Time and MicroTime, because Go's clients do
+ * not parse a MicroTime with more or fewer decimals. Durations look like Go's, except that a
+ * negative one is "0s". Nothing may depend on the process's locale or time zone, so neither
+ * strftime nor strtod is used.
  */
 #include "base/time_format.h"
 

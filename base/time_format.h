@@ -21,7 +21,7 @@ int hf__microtime_parse(const char *text, int64_t *ret_usec);
 void hf__time_format(int64_t sec, char *text);
 int hf__time_parse(const char *text, int64_t *ret_sec);
 
-/* Parses a duration as Go's time.ParseDuration does, except that negative ones are refused: "15s",
+/* Parses a duration as Go's time.ParseDuration does, except that a minus sign is refused: "15s",
  * "1m30s", "250ms", "1.5h", "0". 0 or -EINVAL. */
 int hf__duration_parse(const char *text, hf_nsec *ret_duration);
 /* Writes a duration as Go prints it ("1m30s", "15s", "250ms"). A negative duration becomes "0s".

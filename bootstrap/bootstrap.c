@@ -5,11 +5,11 @@
  *
  * The model. plan.c makes all decisions. It is pure, as are ledger.c, steps.c and content.c. In
  * each term, one thread per phase carries the decisions out (phase_run.c). Terms do not overlap,
- * and a phase begins after the previous one. There is one exception: if a phase fails that some
- * version has completed already, the next phase runs in parallel. Then the ledger's resourceVersion
- * prevents that one phase overwrites the other's record. The hooks (ledger_wait.c) only watch the
- * ledger. Controllers and hooks publish their state in the `info` of the phase, under one lock
- * (report.c).
+ * and usually a phase begins after the previous one is complete. Phases can also run in parallel:
+ * when one fails that some version has completed already, and when one writes a deleted ledger
+ * again. Then the ledger's resourceVersion prevents that one phase overwrites the other's record.
+ * The hooks (ledger_wait.c) only watch the ledger. Controllers and hooks publish their state in the
+ * `info` of the phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -227,8 +227,8 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                         .after = i ? phase->after : after,
                         .n_after = i ? 1 : n_after,
                         .start = hf__ledger_wait,
-                        /* Practically no limit: the hook ends when its patience is over or when
-                         * the hooks shut down. */
+                        /* Practically no limit: the hook ends when the phase is complete, when its
+                         * patience is over, or when the hooks shut down. */
                         .start_deadline = HF_NSEC_NEVER / 4,
                         .ctx = phase,
                 };

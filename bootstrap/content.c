@@ -89,8 +89,7 @@ static int print_sorted(const struct hf__json *json, struct hf__strbuf *out) {
         hf__strbuf_putc(out, '[');
         for (const struct hf__json *m = hf__json_first(json); r == 0 && m; m = hf__json_next(m)) {
                 r = print_sorted(m, out);
-                hf__strbuf_putc(out,
-                                ','); /* also after the last element: the text is only hashed */
+                hf__strbuf_putc(out, ','); /* after the last element too: it is only hashed */
         }
         hf__strbuf_putc(out, ']');
         return r;

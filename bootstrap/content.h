@@ -5,8 +5,8 @@
  * manifest states, without the fields that the server manages. Pure.
  *
  * An object that bootstrap writes has the annotation HF__STAMP with the hash of the manifest's
- * content. It serves one purpose: after a crash between a write and its record, the next leader
- * recognises the write as bootstrap's own.
+ * content. It serves one purpose: if a write has no record, because of a crash or a lost response,
+ * the next attempt recognises the write as bootstrap's own.
  */
 #include <stddef.h>
 
@@ -31,6 +31,6 @@ struct hf__content_seen {
          * controllers */
         hf__hash present;
 };
-/* Reads the stamp of an object that the server sent, and hashes its content. 0, -ENOMEM, or
- * HF_E_INVALID: the text is not JSON. */
+/* Reads the stamp of an object that the server sent, and hashes its content. 0, or an error of
+ * hf__json_parse: -ENOMEM, HF_E_INVALID, HF_E_TOO_LARGE. */
 int hf__content_inspect(const char *object, size_t n, struct hf__content_seen *ret_seen);

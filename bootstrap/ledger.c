@@ -2,9 +2,10 @@
 /*
  * Reads, changes and writes the ledger.
  *
- * Invariants: a write keeps the parts of the ConfigMap that this program does not know. If one
- * record cannot be read, the whole ledger is rejected, because the step of a skipped record would
- * be done again. `completed` is read even from a rejected ledger.
+ * Invariants: a write keeps the parts of the ConfigMap that this program does not know, except
+ * unknown members of records. If one record cannot be read, the whole ledger is rejected, because
+ * the step of a skipped record would be done again. `completed` is read even from a rejected
+ * ledger.
  */
 #include "bootstrap/ledger.h"
 
@@ -135,7 +136,7 @@ static int read_record(struct hf__ledger *ledger, const char *text, size_t n, si
         return r;
 }
 
-/* Reads the records, one per line. Any client may write into the ConfigMap, so their number is
+/* Reads the records, one per line. Users can write into the ConfigMap, so their number is
  * limited. */
 static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
@@ -158,8 +159,8 @@ static void make_completed_key(const char *phase, char key[MAX_KEY]) {
         (void)snprintf(key, MAX_KEY, "%.47s.completed", phase);
 }
 
-/* Reads the completion of a phase. Any value counts as complete, even one that cannot be read: a
- * later format or a user has marked the phase as complete. */
+/* Reads the completion of a phase. Any text that is not empty counts as complete, even one that
+ * cannot be read: a later format or a user has marked the phase as complete. */
 static void read_completed(struct hf__ledger *ledger, const struct hf__json *data,
                            const char *phase) {
         char key[MAX_KEY];

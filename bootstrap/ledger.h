@@ -27,7 +27,7 @@
 
 enum hf__outcome {
         HF__OUTCOME_CREATED,
-        HF__OUTCOME_UPDATED, /* replaced what an older version had applied and nobody had edited */
+        HF__OUTCOME_UPDATED, /* an earlier content that nobody had edited was replaced */
         HF__OUTCOME_FOUND,   /* it existed before, made by a user: left alone */
         HF__OUTCOME_KEPT,    /* a user had edited it: left alone */
         HF__OUTCOME_DELETED, /* a user had deleted it: left alone */
@@ -59,7 +59,7 @@ struct hf__ledger_completed {
 };
 
 struct hf__ledger {
-        bool newer_format;                /* a later program wrote it: only `completed` was read */
+        bool newer_format;                /* not ours, so a later one: only `completed` was read */
         struct hf__ledger_entry *entries; /* owned; in the order in which they were added */
         size_t n_entries;
         struct hf__ledger_completed completed[HF_BOOTSTRAP_PHASES_MAX];

@@ -3,9 +3,9 @@
  * Turns manifests into steps: parses YAML or JSON, checks the object's kind, namespace and name,
  * removes the fields that the server manages, and computes a hash of the content.
  *
- * Invariants: nothing here depends on the server, the clock or the order of keys, so all instances
- * of the same version create the same steps. A message about a document is one line and names the
- * file, the document and the line.
+ * Invariants: the steps depend on the manifests and the table of kinds only, so instances that have
+ * the same ones create the same steps. A message about an invalid document is one line and names
+ * the file, the document and the line.
  */
 #include "bootstrap/manifest.h"
 
@@ -24,7 +24,7 @@
 #include "base/utf8.h"
 #include "client/yaml.h"
 
-#define MAX_JSON (1u << 20) /* bytes of one object; servers accept no larger one */
+#define MAX_JSON (1u << 20) /* bytes of one object as JSON */
 
 /* ---- positions and errors ---- */
 
@@ -78,7 +78,8 @@ static int reject(const struct place *place, struct hf_status *reterr_status, co
         return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", where, what);
 }
 
-/* A name becomes part of URLs and of the step's id. Rejects only what every server rejects. */
+/* A name becomes part of URLs, of the step's id and of messages. Rejects what could not be read
+ * there; the server checks the rest. */
 static bool is_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         if (n == 0 || n > HF_NAME_MAX || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)

@@ -37,8 +37,8 @@ struct hf__phase {
 
         /*
          * Set once this process has seen in the ledger that nothing is left to do, and never
-         * cleared. An older content never returns. If a user deletes the ledger, there is work to
-         * do again, but nothing waits for it. Thread: any.
+         * cleared. There may be work to do again, for example if a user deletes the ledger, but
+         * nothing waits for it. Thread: any.
          */
         atomic_bool settled;
 

@@ -2,8 +2,8 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: a write contains what was read plus one change. After a conflict all known state is
- * discarded.
+ * Invariant: a write contains what was read, or what the last write returned, plus one change.
+ * After a conflict all known state is discarded.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -91,10 +91,12 @@ static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body,
 /*
  * Writes the ledger in memory to the server, and keeps the response as the object for the next
  * write. A conflict is no failure: then *ret_written is false, and all known state is discarded.
+ * "Not found" is a conflict for an update only: a create gets it if the namespace does not exist.
  */
 static int write_ledger(struct hf__phase_run *run, bool *ret_written, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf__strbuf body = {0};
+        bool existed = run->ledger_object;
         char *text = NULL;
         size_t n = 0;
 
@@ -110,7 +112,7 @@ static int write_ledger(struct hf__phase_run *run, bool *ret_written, struct hf_
         }
         free(text);
         *ret_written = r == 0;
-        if (r != HF_E_CONFLICT && r != HF_E_EXISTS && r != HF_E_NOT_FOUND)
+        if (r != HF_E_CONFLICT && r != HF_E_EXISTS && !(r == HF_E_NOT_FOUND && existed))
                 return r;
         hf__phase_run_forget(run);
         return 0;

@@ -9,17 +9,17 @@
  * previous leader.
  *
  * When the phase is complete, the controllers after it may start, and this one keeps running. If a
- * user then deletes the ledger, it writes the ledger again from the objects that exist, because
- * instances that start later need it to become ready. If a phase fails but some version has
- * completed it before, the controllers after it may start, too.
+ * user then deletes the ledger, the phase is done once more, because instances that start later
+ * need the ledger to become ready. Objects that exist keep their content. If a phase fails but some
+ * version has completed it before, the controllers after it may start, too.
  *
  * The run ends between two steps when the term drains, and at once when the gate or the fence
- * refuses a write. After failing for give_way_after it releases the Lease, which drains the term.
- * That time doubles with each release in a row, so that a fault that all instances share does not
- * keep moving the Lease.
+ * refuses a write. After failing for give_way_after it releases the Lease, which drains the term,
+ * unless it has no elector or is writing a deleted ledger again. That time doubles with each
+ * release in a row, so that a fault that all instances share does not keep moving the Lease.
  *
- * Invariants: the ledger is written only at the resourceVersion at which it was read, so it
- * contains what this leader read plus one change. All writes go through the term's client, gated
+ * Invariants: the ledger is written only at the resourceVersion that was last read or written here,
+ * so another process's change is never overwritten. All writes go through the term's client, gated
  * and fenced.
  */
 #include "bootstrap/phase_run.h"
@@ -87,7 +87,7 @@ static bool means_term_end(int error) {
                error == HF_E_CANCELED;
 }
 
-/* Returns 0 when nothing is left to do, else the error that ended the term. */
+/* Returns 0 when nothing is left to do, else the error that ended the run. */
 static int run_to_completion(struct hf__phase_run *run) {
         for (;;) {
                 struct hf_status why = {0};

@@ -2,15 +2,15 @@
 #pragma once
 /*
  * The core of bootstrap: decides what to do next, from the ledger, the steps, the version and what
- * is known of one object. Pure: no clock, no I/O, no memory. phase_run.c carries out one action at
- * a time. The unit test stops it at every point and starts again.
+ * is known of one object. Pure: no clock, no I/O, no allocation. phase_run.c carries out one action
+ * at a time. The unit test stops it at every point and starts again.
  *
  * Rules:
  *
  *  - Newer versions win. A phase that a newer version completed is left alone, and so is a step
  *    whose record is from a newer version. If versions are equal but contents differ (other
- *    directories), a superseded content never returns. So each change is made once, however often
- *    leadership moves.
+ *    directories), the last HF__SUPERSEDED_MAX contents that were superseded do not return. So a
+ *    change is made once, however often leadership moves.
  *  - A step whose record has exactly its content is settled. If the object has changed since, a
  *    user wanted that.
  *  - A step without a record gets its object created. If the object exists already, there are two

@@ -8,8 +8,8 @@
  *
  * The file is read when the client is created. Later it is read only on the engine's thread: after
  * a 401, and when a request starts a minute or more after the file was last read. That request
- * still uses the previous token, which is valid for much longer. Therefore no caller waits for the
- * file system, and an idle client does nothing.
+ * still uses the previous token, which the kubelet replaces long before it expires. Therefore no
+ * caller waits for the file system, and an idle client does nothing.
  *
  * Invariants: if the file cannot be read, the previous token is kept, because a file may be missing
  * for a moment while it is replaced. A struct hf__token is wiped before it is freed.

@@ -5,8 +5,8 @@
  * nodes, so that the old values of the entry need not be computed again. A node without entries is
  * freed.
  *
- * Invariants: an entry is in a node exactly if that node is in the entry's list, and it is in no
- * list twice. An update either moves the entry to all of its new values or, out of memory, changes
+ * Invariants: an entry is in a node exactly if that node is in the entry's list, and no list has a
+ * node twice. An update either moves the entry to all of its new values or, out of memory, changes
  * nothing.
  */
 #include "client/indexer.h"

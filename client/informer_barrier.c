@@ -9,7 +9,8 @@
  * reflector checks the waiting threads at probe_at and sends such a list request in parallel to the
  * watch; reflector_list.c calls it a probe.
  *
- * Invariant: each waiter is removed from the list by its own thread before its stack frame ends.
+ * Invariant: each waiter is removed from the list by its own thread before that thread's call of
+ * the barrier returns, because the call owns the waiter's memory.
  */
 #include "client/informer_barrier.h"
 

@@ -7,7 +7,8 @@
 
 #include <holdfast/informer.h>
 
-/* One waiting thread; lives on its stack. Immutable while it is in the informer's list. */
+/* One waiting thread. Its call of the barrier owns the memory. Apart from `next`, immutable while
+ * it is in the informer's list. */
 struct hf__informer_waiter {
         struct hf__informer_waiter *next; /* guarded by the informer's mu */
         uint64_t revision;

@@ -55,7 +55,7 @@ struct hf_informer {
 
         /* guarded by mu */
         struct hf_informer_handler *handlers; /* owned, in the order in which they were added */
-        struct hf__informer_waiter *waiters;  /* on the stacks of the waiting threads */
+        struct hf__informer_waiter *waiters;  /* owned by the calls that wait */
         hf_nsec probe_at;                     /* no list for waiters starts earlier */
         unsigned probe_failures;              /* since the last new waiter */
         /* Consistent lists begun so far. They are numbered from 1, so this is also the number of

@@ -191,7 +191,7 @@ static int store_changed_object(struct hf_informer *informer, struct hf__informe
 }
 
 /* Stores a state of an object. If object is NULL it is created from `data`, but only when it is
- * needed, because most items of a list are already stored. */
+ * needed, because most items of a later list are already stored. */
 static int store_object(struct hf_informer *informer, const struct metadata *metadata,
                         struct hf__buf *object, struct hf__span data) {
         struct hf__informer_entry *fresh = entry_new(metadata);
@@ -299,8 +299,7 @@ void hf__informer_store_done(struct hf_informer *informer) {
         struct hf__key_iter iter;
         hf__key_iter_init(&iter, entries);
         while ((entry = (struct hf__informer_entry *)hf__key_iter_next(&iter))) {
-                hf__indexer_remove_locked(
-                        entry); /* no other thread is left, so no lock is needed */
+                hf__indexer_remove_locked(entry); /* without the lock: no other thread is left */
                 entry_free(entry);
         }
         hf__key_index_done(entries);

@@ -45,15 +45,16 @@ struct hf__informer_store {
 int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
                                  struct hf__buf **ret_object);
 /* Applies a watch event that is not a bookmark. `object` is already transformed; the store takes
- * its own reference. 0, -ENOMEM or -EPROTO: nothing has changed. */
+ * its own reference. 0, -ENOMEM or -EPROTO: the new state is not stored, so the caller must list
+ * again. */
 int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type type,
                              struct hf__buf *object);
 /* Replaces the contents with those of a list: call begin, then page for each page, then end. `end`
  * removes the objects that were in no page. If the list fails before that, the objects of its pages
  * stay and nothing is removed. */
 void hf__informer_store_replace_begin(struct hf_informer *informer);
-/* body is a Kubernetes list object. 0, -ENOMEM, or -EPROTO: it is not valid. Items before the
- * invalid one have been stored. */
+/* body is a Kubernetes list object. 0, -ENOMEM, or -EPROTO: it is not valid. After a failure the
+ * items before the one that failed have been stored. */
 int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body);
 void hf__informer_store_replace_end(struct hf_informer *informer);
 /* Frees the entries without calling handlers. Only after the reflector's thread was joined. */

@@ -4,7 +4,8 @@
  *
  * $KUBECONFIG may name several files, which are merged as kubectl merges them. The first file that
  * defines a cluster, context or user of some name defines all of it. The first current-context
- * counts. A file that does not exist is skipped. Paths in a file are relative to its directory.
+ * counts. A file in that list that does not exist is skipped. Paths in a file are relative to its
+ * directory.
  *
  * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
  * refused with a message that names it. If we ignored it, we would connect to another server or as
@@ -490,6 +491,9 @@ static int load_default(struct file *files, size_t *n_files, struct hf_status *r
                 r = asprintf(&list, "%s/.kube/config", home) < 0
                             ? fail_no_memory(reterr_status)
                             : load_file(list, files, reterr_status);
+                if (r == -ENOENT) /* the caller named no file, so none is given */
+                        r = hf_fail(reterr_status, HF_E_NOT_FOUND,
+                                    "no kubeconfig is given, and %.400s does not exist", list);
                 *n_files = r == 0;
         } else {
                 r = hf_fail(reterr_status, HF_E_NOT_FOUND,

@@ -13,9 +13,9 @@ struct hf__kubeconfig {
 
 /*
  * Parses a kubeconfig from n bytes of text. `source` names the text in messages. Relative paths in
- * the text are relative to `dir` ("" = the working directory). Returns 0, -errno, HF_E_INVALID, or
- * HF_E_UNAVAILABLE (it is YAML, and libyaml is missing), with the reason in reterr_status. The
- * caller frees *ret_config with hf__kubeconfig_done.
+ * the text are relative to `dir` ("" = the working directory). Returns 0, -errno, HF_E_INVALID,
+ * HF_E_TOO_LARGE, or HF_E_UNAVAILABLE (it is YAML, and libyaml is missing), with the reason in
+ * reterr_status. The caller frees *ret_config with hf__kubeconfig_done.
  */
 int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source,
                          struct hf__kubeconfig *ret_config, struct hf_status *reterr_status);

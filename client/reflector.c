@@ -18,9 +18,9 @@
  * lost.
  *
  * If the server sends a lower revision than before, or reports that it has not reached the revision
- * at which a watch shall begin, then the server was restored from a backup. The reflector lists
- * again and compares the contents of all objects, even of those whose version is unchanged, because
- * the server may have issued that version a second time.
+ * at which a watch shall begin, then the server may have been restored from a backup. The reflector
+ * lists again and compares the contents of all objects, even of those whose version is unchanged,
+ * because the server may have issued that version a second time.
  *
  * An event, or a watch that lived for STABLE_WATCH, resets the number of watch failures; a list
  * that succeeds resets the number of list failures.
@@ -42,7 +42,7 @@
 /* ---- the watch ---- */
 
 /* Whether the server reports that it has not reached the revision of a watch. Kubernetes has no
- * separate reason for this error, so only the message identifies it. */
+ * separate reason for this error, and hf_status has no causes, so the message must identify it. */
 static bool is_server_behind(int error, const struct hf_status *status) {
         return error == HF_E_TIMEOUT && status &&
                strstr(status->message, "Too large resource version");
@@ -76,8 +76,8 @@ static void start_watch(struct hf_informer *informer) {
         reflector->watch_floor = 0; /* the watch begins after every list so far */
 }
 
-/* Applies a watch event to the store. A revision below the last one seen shows that the server was
- * restored from a backup. */
+/* Applies a watch event to the store. A revision below the last one seen is taken as a sign that
+ * the server was restored from a backup. */
 static void handle_event(struct hf_informer *informer,
                          const struct hf__reflector_message *message) {
         struct hf__reflector *reflector = &informer->reflector;

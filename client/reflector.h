@@ -23,7 +23,7 @@ struct hf__reflector {
         /* The list and the watch that the reflector follows; NULL = none. Owned until their last
          * message was taken. */
         struct hf__reflector_source *list, *watch;
-        size_t n_sources; /* these two, and abandoned sources whose last message has not arrived */
+        size_t n_sources; /* these two, and abandoned ones whose last message was not taken yet */
 
         /* the list */
         bool need_list;       /* the store must be listed before a watch may start */
@@ -42,7 +42,7 @@ struct hf__reflector {
         uint64_t watch_floor;    /* a list already stored the events up to this revision */
         unsigned watch_failures; /* consecutive */
 
-        /* boot time; replaces list_at and watch_at while a thread waits at the barrier */
+        /* boot time; replaces a later list_at or watch_at while a thread waits at the barrier */
         hf_nsec urgent_at;
 };
 

@@ -10,11 +10,12 @@
  *
  * Probes. If a probe's revision R is higher than the last one seen, the probe is newer than the
  * store. It replaces the store's content, and later watch events up to R are skipped (watch_floor).
- * If the watch has already reached R, the probe changes nothing, but counts as a consistent list
- * for the waiting threads. So the revision of an idle collection advances, and a busy one never
- * goes back. If a probe cannot be ordered against the watch, because more pages follow or its
- * version is not a number, it ends the watch and becomes the list before the next watch. A response
- * that arrives after the watch was lost is ignored, because it may be older than the store.
+ * If the watch has already reached R, the probe changes nothing; a consistent one still counts as
+ * such for the waiting threads. So the revision of an idle collection advances, and a busy one
+ * never goes back. If a probe cannot be ordered against the watch, because more pages follow or its
+ * version is not a number, it ends the watch and becomes the list before the next watch. A probe's
+ * response that arrives after the watch was lost is ignored, because it may be older than the
+ * store.
  *
  * Invariant: the store never returns to an older state, unless the server was restored from a
  * backup. Then the next complete list is authoritative (versions_reused).
@@ -205,7 +206,8 @@ static bool accept_list(struct hf_informer *informer, const char *version, bool 
         return true;
 }
 
-/* A revision below the last one seen shows that the server was restored from a backup. */
+/* A revision below the last one seen is taken as a sign that the server was restored from a
+ * backup. */
 static void begin_list(struct hf_informer *informer, const char *version) {
         uint64_t revision = hf__resource_version_number(version);
 

@@ -6,6 +6,6 @@
 
 #define HF__RESOURCE_VERSION_MAX 32 /* bytes of a resourceVersion with its NUL */
 
-/* Returns the revision of a resourceVersion. 0: it is NULL, empty, or not a decimal number of 64
- * bits. */
+/* Returns the revision of a resourceVersion. 0: it is NULL, empty, "0", or not a decimal number of
+ * 64 bits. */
 uint64_t hf__resource_version_number(const char *resource_version);

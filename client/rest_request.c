@@ -3,15 +3,17 @@
  * A request of the REST client: one or more tries, and one response. rest.h documents its
  * ownership.
  *
- * A request is retried in three cases:
+ * A request is retried here in three cases:
  *      - At once at another server, if it has failed at this one: rest_servers.c has the rules.
- *      - At once after a 401, if the token has since been replaced. The server rejected the
- *        request before it did anything, because authentication failed.
+ *      - At once after a 401, but only once, if the token has since been replaced. The server
+ *        rejected the request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
  *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there
  *        the server has already waited. A write is retried only after 429 and 503, which mean that
- *        the server did not process it. Requests for Leases (HF_LANE_LEASE) are not retried here:
- *        the elector has a schedule for its retries, and must see a failure at once.
+ *        the server did not process it. Requests for Leases (HF_LANE_LEASE) do not wait for a
+ *        Retry-After: the elector has a schedule for its retries, and must see a failure at once.
+ *
+ * The engine itself sends a GET again if a reused connection turns out to be dead.
  *
  * Invariant: a write is never sent again if the server may have applied it. To its caller, a write
  * that waits for a retry is still under way: it can be canceled, and its deadline applies. (The

@@ -6,7 +6,7 @@
  * A watch ends when the server ends the stream (0: watch again), sends an ERROR event or an HTTP
  * error (the error is taken from its Status; 410 is HF_E_GONE), or sends a line that is not a watch
  * event or is longer than MAX_LINE. It also ends when it is canceled, when the connection breaks,
- * and at its deadline.
+ * when memory is exhausted, and at its deadline.
  *
  * A connection may stop working without being closed. Therefore the client asks the server to end
  * the watch after 300 to 600 seconds, and gives the request a slightly later deadline. The time is
@@ -244,8 +244,8 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
             (retry_with_new_token(watch, result) || retry_at_next_server(watch, result)))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
-                /* Servers end every line with a newline. A line without one was cut short, even if
-                 * what arrived looks complete. */
+                /* API servers end every line with a newline. A line without one was cut short, even
+                 * if what arrived looks complete. */
                 if (watch->line.n > 0)
                         (void)fail_watch(watch, -EPROTO, "the stream ended within a line");
         } else if (watch->error == 0 && result->outcome == 0) {

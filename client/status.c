@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translates HTTP responses into errors. The HTTP code decides; the reason in the body only
- * distinguishes errors that share a code.
+ * Translates HTTP responses into errors. The HTTP code decides; the reason and the causes in the
+ * body distinguish errors that share a code.
  *
  * Invariant: if the server may have applied a write, the error never implies that it did not.
  */

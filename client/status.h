@@ -4,9 +4,9 @@
  * Translates an HTTP response that is not a success into an hf_error and a message. Uses the
  * Kubernetes Status in the body if there is one. Pure.
  *
- * A write may have been applied although its response is 500, 502 or 504. The result is then
- * HF_E_TIMEOUT: the outcome is unknown. A 503 means that the server or a proxy did not process the
- * request.
+ * A write may have been applied although its response is 500, 502, 504 or another 5xx. The result
+ * is then HF_E_TIMEOUT: the outcome is unknown. Only a 503 is taken to mean that the server or a
+ * proxy did not process the request.
  */
 #include <stdbool.h>
 #include <stddef.h>

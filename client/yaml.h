@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Converts YAML to JSON. This is the only user of libyaml. The library is loaded for each
- * conversion instead of linked, so that programs that read no YAML do not need it. Anchors, aliases
- * and tags (except !!str) are refused, because with them a small text can expand to a huge one.
- * Thread: any.
+ * conversion instead of linked, so that programs that read no YAML do not need it. Anchors and
+ * aliases are refused, because with them a small text can expand to a huge one; tags except !!str
+ * are refused, because JSON has none. Thread: any.
  */
 #include <stddef.h>
 
@@ -23,7 +23,7 @@ int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
 typedef int (*hf__yaml_fn)(void *ctx, size_t number, size_t line, const char *json, size_t n,
                            struct hf_status *reterr_status);
 /* Calls fn for each document in order; an empty document is "null". max_json limits the JSON of one
- * document, in bytes. Returns 0, the result of fn, or an error as above, whose message begins with
- * the document and the line. */
+ * document, in bytes. Returns 0, the result of fn, or an error as above. A message about an invalid
+ * document begins with its number and the line. */
 int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn fn, void *ctx,
                   struct hf_status *reterr_status);

@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
         int r = hf_health_new(&host.health);
         if (r == 0)
                 r = hf_metrics_new(&host.metrics);
-        if (r == 0) /* without a third argument it is NULL, which means $KUBECONFIG */
+        if (r == 0) /* without a third argument it is NULL: the default kubeconfig */
                 r = hf_rest_client_from_kubeconfig(&host, argv[3], &client, &status);
         name = argv[1];
         config.name = name;

@@ -7,7 +7,8 @@
  * hf_hooks_stop (stop.c). Each is a loop: it looks at all hooks, advances those that can advance,
  * and waits on one condition variable until a state changes or the nearest deadline passes. Hook
  * functions run on their own threads without the lock, and their results are stored under the lock.
- * So a hook that is slow, calls back into the registry, or never returns does not delay the others.
+ * So a hook that is slow, calls back into the registry, or never returns delays only hooks that are
+ * ordered after it. (Without a thread, a stop function runs on the coordinator's: stop.c.)
  *
  *      start:  WAITING -> RUNNING -> DONE or FAILED
  *      stop:   WAITING -> RUNNING -> JOINING -> DONE
@@ -16,14 +17,14 @@
  *              RUNNING or JOINING -> STUCK
  *
  * The start coordinator changes start_state, and so does the hook's start thread in its last access
- * to the registry. Only the stop coordinator changes stop_state. `shutdown` is set
- * once, under the lock, and the start coordinator tests it under the same lock before it begins a
+ * to the registry. Only the stop coordinator changes stop_state. `shutdown` is set under the lock
+ * and never cleared, and the start coordinator tests it under the same lock before it begins a
  * start. So no start begins after hf_hooks_shut_down, and hf_hooks_stop sees every start that was
  * begun, because it first waits until the start coordinator has returned.
  *
- * A stop never waits for work that would be canceled only after this stop. The shutting-down
- * token fires before any stop runs, a hook's own token fires before its stop runs, and each wait
- * has a deadline.
+ * A stop never waits for work that would be canceled only after this stop. The shutting-down token
+ * fires before any stop runs, a hook's own token fires before its stop runs, and each wait for a
+ * hook's thread has a deadline.
  */
 #include "hooks/registry.h"
 
@@ -160,9 +161,9 @@ static struct hf_hook_context *find_locked(struct hf_hooks *hooks, const char *n
         return NULL;
 }
 
-/* Adds hook to the list, which then owns it. After a failure the caller still owns it. */
-static int publish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
-                          struct hf_status *reterr_status) {
+/* Whether the hook can be added to the list now. */
+static int check_registration_locked(struct hf_hooks *hooks, const struct hf_hook_context *hook,
+                                     struct hf_status *reterr_status) {
         hf__mutex_assert_held(&hooks->mu);
         if (hooks->closed)
                 return hf_fail(reterr_status, HF_E_CLOSED,
@@ -174,28 +175,33 @@ static int publish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
                 return hf_fail(reterr_status, HF_E_EXISTS,
                                "hook \"%s\" (by %s) is already registered by %s", hook->name,
                                hook->caller, first->caller);
-        struct hf_hook_context **list =
-                realloc(hooks->list, (hooks->n + 1) * sizeof(struct hf_hook_context *));
-        if (!list)
-                return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", hook->name);
-        hooks->list = list;
-        list[hooks->n++] = hook;
         return 0;
 }
 
-/* Undoes publish_locked after the health check could not be added. A concurrent hf_hooks_add may
- * have appended another hook, so this searches for its own. */
-static void unpublish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
-        size_t i = 0;
+static int check_registration(struct hf_hooks *hooks, const struct hf_hook_context *hook,
+                              struct hf_status *reterr_status) {
+        pthread_mutex_lock(&hooks->mu);
+        int r = check_registration_locked(hooks, hook, reterr_status);
+        pthread_mutex_unlock(&hooks->mu);
+        return r;
+}
 
-        hf__mutex_assert_held(&hooks->mu);
-        while (hooks->list[i] != hook) {
-                i++;
-                assert(i < hooks->n);
+/* Adds hook to the list, which then owns it. After a failure the caller still owns it. */
+static int publish(struct hf_hooks *hooks, struct hf_hook_context *hook,
+                   struct hf_status *reterr_status) {
+        pthread_mutex_lock(&hooks->mu);
+        int r = check_registration_locked(hooks, hook, reterr_status);
+        struct hf_hook_context **list =
+                r == 0 ? realloc(hooks->list, (hooks->n + 1) * sizeof(struct hf_hook_context *))
+                       : NULL;
+        if (list) {
+                hooks->list = list;
+                list[hooks->n++] = hook;
+        } else if (r == 0) {
+                r = hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", hook->name);
         }
-        memmove(&hooks->list[i], &hooks->list[i + 1],
-                (hooks->n - i - 1) * sizeof(struct hf_hook_context *));
-        hooks->n--;
+        pthread_mutex_unlock(&hooks->mu);
+        return r;
 }
 
 /* Checks the hook before it is copied. reterr_status names the hook and its caller. */
@@ -215,6 +221,17 @@ static int check_hook(const struct hf_hook *hook, const char *caller,
         return 0;
 }
 
+static int add_check(struct hf_hook_context *hook, struct hf_status *reterr_status) {
+        int r = hf_health_add(hook->hooks->host->health, hook->check,
+                              HF_HEALTHZ | HF_LIVEZ | HF_READYZ, check_finished, hook);
+
+        return r == 0 ? 0
+                      : hf_fail(reterr_status, r, "hook \"%s\" (by %s): health check %s: %s",
+                                hook->name, hook->caller, hook->check, hf_strerror(r));
+}
+
+/* Adds the health check first and the hook last, because a hook in the list may start at once. The
+ * registration is also checked before, so that the error about a duplicate names both callers. */
 int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *from, const char *caller,
                  struct hf_status *reterr_status) {
         if (!caller)
@@ -225,23 +242,18 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *from, const char 
         struct hf_hook_context *hook = hook_new(hooks, from, caller);
         if (!hook)
                 return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", from->name);
-        pthread_mutex_lock(&hooks->mu);
-        r = publish_locked(hooks, hook, reterr_status);
-        pthread_mutex_unlock(&hooks->mu);
+        r = check_registration(hooks, hook, reterr_status);
+        if (r == 0)
+                r = add_check(hook, reterr_status);
         if (r != 0) {
                 hook_free(hook);
                 return r;
         }
-        r = hf_health_add(hooks->host->health, hook->check, HF_HEALTHZ | HF_LIVEZ | HF_READYZ,
-                          check_finished, hook);
-        if (r == 0)
-                return 0;
-        r = hf_fail(reterr_status, r, "hook \"%s\" (by %s): health check %s: %s", hook->name,
-                    hook->caller, hook->check, hf_strerror(r));
-        pthread_mutex_lock(&hooks->mu);
-        unpublish_locked(hooks, hook);
-        pthread_mutex_unlock(&hooks->mu);
-        hook_free(hook);
+        r = publish(hooks, hook, reterr_status);
+        if (r != 0) {
+                hf_health_remove(hooks->host->health, hook->check);
+                hook_free(hook);
+        }
         return r;
 }
 

@@ -22,9 +22,10 @@ enum hf__hook_stop_state {
         /* waits for the hooks that depend on it, then for its own start to return */
         HF__STOP_WAITING,
         HF__STOP_RUNNING, /* its stop function runs */
-        HF__STOP_JOINING, /* its stop function has returned, but not all of its threads have */
-        HF__STOP_DONE,    /* all its threads are joined, or its start was never begun */
-        HF__STOP_STUCK    /* its deadline has passed and threads are still running */
+        /* its stop function has returned or is missing, and not all of its threads are joined */
+        HF__STOP_JOINING,
+        HF__STOP_DONE, /* all its threads are joined, or its start was never begun */
+        HF__STOP_STUCK /* its deadline has passed and threads are still running */
 };
 
 struct hf_hook_context {

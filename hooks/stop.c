@@ -4,8 +4,9 @@
  *
  * A hook is stopped once every hook that depends on it has stopped (or is stuck), and its own start
  * function has returned (or has missed its deadline). Then its token fires, its stop function runs,
- * and its threads are joined, all within its stop deadline. A thread is joined only after its last
- * access to the registry, so that a join never waits for a hook's own code.
+ * and its threads are joined. If that is not done by its stop deadline, the hook is stuck. A thread
+ * is joined only after its last access to the registry, so that a join never waits for a hook's own
+ * code.
  */
 #include <assert.h>
 #include <stdio.h>

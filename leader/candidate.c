@@ -5,8 +5,8 @@
  *      NEW --start--> RUNNING --stop--> STOPPED
  *
  * One thread publishes (writes) the object: at the start, when it is woken, and when the next
- * renewal is due. A watch of the object runs on the client's threads. It wakes the publishing
- * thread when the object was deleted or contains a ping without a response.
+ * renewal or the retry after a failure is due. A watch of the object runs on the client's threads.
+ * It wakes the publishing thread when the object was deleted or contains a ping without a response.
  *
  * Invariants:
  *  - Publishing reads the object first, because the coordinator writes to it too.

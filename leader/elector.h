@@ -43,8 +43,8 @@ struct hf_elector {
 
         /* any thread; call hf__electors_wake after setting a flag */
         struct hf__gate gate;
-        atomic_bool term_is_stale; /* the fence refused a write of the current term, or the server
-                                      did not confirm the fence */
+        atomic_bool term_is_stale; /* the fence refused a write of the current term, the server did
+                                      not confirm the fence, or the controllers could not start */
         atomic_bool end_requested; /* the embedder ends the current term, even one whose
                                       acquire is still under way */
         atomic_bool event_lost;    /* a watch event was dropped because memory ran out */

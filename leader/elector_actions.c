@@ -4,9 +4,9 @@
  * metrics, Events.
  *
  * Invariants:
- *  - everything happens on the loop's thread, in the order of the core's actions, except that the
- *    gate is shut first, because no other action may delay that;
- *  - nothing here blocks.
+ *  - actions are carried out on the loop's thread, in the core's order, except that the gate is
+ *    shut first, because no other action may delay that;
+ *  - nothing here blocks, as long as the host's callbacks (log, on_change) do not.
  */
 #include "leader/elector_actions.h"
 
@@ -112,8 +112,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                (double)acquire->gap_us / 1e6);
         if (r == 0 && hf__term_is_complete(elector->term))
                 return;
-        /* A term whose controllers cannot run ends like a lost term. The backoff then gives other
-         * processes a chance to acquire the Lease. */
+        /* A term whose controllers cannot run ends like a lost term, with a backoff that grows. */
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: the controllers of term %llu cannot start, so the term ends: %s",
                elector->label, (unsigned long long)action->term,

@@ -191,8 +191,8 @@ static void run_timers(struct hf__core *core, struct hf__core_time now,
         }
 }
 
-/* Reopens a watch that was lost, at most once per retry period. Returns the boot time at which that
- * will be due, or HF_NSEC_NEVER. */
+/* Opens the watch if it is not open, at most once per retry period. Returns the boot time at which
+ * that will be due, or HF_NSEC_NEVER. */
 static hf_nsec reopen_watch(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         if (core->watching || has_ended(core))
                 return HF_NSEC_NEVER;

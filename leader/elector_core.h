@@ -6,7 +6,7 @@
  *
  * The core is a pure state machine: step(state, event, now) -> actions and the next wake-up. It
  * uses no thread, clock, lock, memory allocation or I/O. The shell (elector_loop.c) delivers events
- * and carries out the actions. The simulator (tests/sim) drives the same code through millions of
+ * and carries out the actions. The simulator (tests/sim) drives the same code through many
  * schedules in virtual time.
  *
  * States
@@ -26,7 +26,7 @@
  *      FOLLOWING           stop requested, the Lease may be held by us   RELEASING
  *      FOLLOWING           stop requested, the Lease is not held by us   STOPPED
  *      LEADING             stop or hand-over requested                   DRAINING
- *      LEADING, DRAINING   Lease lost, or not renewed in time            ABORTING
+ *      LEADING, DRAINING   Lease lost, not renewed in time, term stale   ABORTING
  *      DRAINING            drain deadline passed                         ABORTING
  *      DRAINING, ABORTING  controllers returned, a request is pending    RELEASING
  *      ABORTING            controllers returned, no request is pending   FOLLOWING, after a backoff
@@ -58,7 +58,8 @@
  *
  *  5. A standby waits for the recorded lease duration, counted from the moment at which it saw the
  *     holder's fields change last. It never compares another machine's timestamps with its own
- *     clock. It takes a Lease without a holder, or a deleted one, at once.
+ *     clock. It takes a Lease without a holder, or a deleted one, at once, unless rule 9, 10 or 12
+ *     makes it wait.
  *
  *  6. A standby that watches the Lease acquires it without reading it first. Shortly before a Lease
  *     expires it reads once more (the final read), as late as the reply can still arrive in time,
@@ -66,14 +67,14 @@
  *     the expiry. When the watch is lost, the standby polls, with jitter, and reopens the watch.
  *
  *  7. Every term has a different acquire time, which identifies it. If a record has our identity
- *     and an acquire time that this core wrote, but this core does not lead with it (the reply to
- *     an acquire was lost), the core acquires it again with a new acquire time. A record with our
- *     identity that this core did not write comes from another process with the same identity (a
- *     collision). It is treated like any other holder's.
+ *     and one of the last acquire times that this core wrote, but this core does not lead with it
+ *     (the reply to an acquire was lost), the core acquires it again with a new acquire time. Any
+ *     other record with our identity comes from another process with the same identity (a
+ *     collision). It is treated like any other holder's. (Not in a coordinated election: rule 12.)
  *
  *  8. The Lease is released only after all controllers of the term have returned, and only while
- *     the record is still ours. A controller that has not returned stop_grace after the abort leads
- *     to STUCK, and nothing is released.
+ *     the record is still ours (rule 11 has the exception). A controller that has not returned
+ *     stop_grace after the abort leads to STUCK, and nothing is released.
  *
  *  9. After a term that was lost, the core waits before it contends again. The wait doubles with
  *     each short term in a row and is reset by a term of at least one lease duration. A leader that

@@ -13,7 +13,7 @@
  * duration as the write that began the term. */
 bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record);
 /* Whether this core wrote the record: in this term, in an earlier one, or by a write whose reply
- * was lost. */
+ * was lost. It remembers its last HF__CORE_OWN_ACQUIRES acquire times. */
 bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__record *record);
 /* Whether another process holds the Lease under our identity. */
 bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record);
@@ -40,8 +40,8 @@ bool hf__core_may_still_apply(const struct hf__core *core);
 bool hf__core_is_named(const struct hf__core *core, hf_nsec now);
 /* Coordinated election: whether the coordinator wants the present holder to end its term. */
 bool hf__core_is_other_preferred(const struct hf__core *core);
-/* The boot time from which the observed Lease may be acquired; 0 = it has no holder, or we wrote
- * its record. */
+/* The boot time from which the observed Lease may be acquired; 0 = at once: it does not exist, is
+ * released and names no other successor, or we wrote its record. */
 hf_nsec hf__core_free_at(const struct hf__core *core);
 
 /* ---- records to write ---- */

@@ -4,7 +4,7 @@
  * a failure, and what its outcome means. elector_core.h has the numbered rules.
  *
  * Only hf__core_start_due_op decides what to send. All other code stores what it has learned, and
- * requests operations through must_read, in_doubt, next_op_at and renew_at.
+ * requests operations through must_read, in_doubt and the times at which operations are due.
  *
  * Two kinds of uncertainty are separate:
  *  - must_read: the known record may be outdated. The Lease is read before it is written again.
@@ -15,8 +15,8 @@
  *  - at most one operation is under way, and it has a deadline; while leading, the deadline is not
  *    later than the end of the validity;
  *  - if the first failure in a row is a write after which the Lease must be read, the core reads at
- *    once. After any other failure it waits before it sends again. So no sequence of replies makes
- *    it send in a tight loop.
+ *    once. After any other failure it waits before it sends again, except after a final read, which
+ *    is sent once per expiry. So no sequence of replies makes it send in a tight loop.
  */
 #include "leader/elector_core_op.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The transitions between the states of the elector's core. Only this file, and enter_stuck in
- * elector_core.c, change `state`.
+ * The transitions between the states of the elector's core. Only this file, and hf__core_init and
+ * enter_stuck in elector_core.c, change `state`.
  *
  * Invariants:
  *  - validity counts from the moment at which the acquire was sent, not from its reply;

@@ -16,8 +16,8 @@
  *    the step's operation, and a term's validity counts from there. A pause between reading the
  *    clock and sending can therefore only shorten the validity.
  *
- * An input that concerns the current term is a flag, not a message, because a message could be read
- * after that term has ended, and would then end the next one. The client of the current term sets
+ * An input that aborts the current term is a flag, not a message, because a message could be read
+ * after that term has ended, and would then abort the next one. The client of the current term sets
  * term_is_stale, and the start of a term clears it. The embedder sets end_requested. To see whether
  * the controllers have returned, the loop calls hf__term_is_joined for the current term.
  *
@@ -43,7 +43,7 @@
 #include "leader/elector_core_lease.h"
 
 #define COMPONENT         "elector"
-#define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* several times as long as a hand-over takes */
+#define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* longer than a hand-over usually takes */
 
 static const struct hf_clock *clock_of(const struct hf_elector *elector) {
         return hf_host_clock(elector->electors->host);
@@ -215,7 +215,7 @@ static bool is_term_joined(const struct hf_elector *elector) {
 }
 
 static void join_term(struct hf_elector *elector) {
-        /* This joins threads. They have returned from all controller code, so it takes no time. */
+        /* This joins threads. They have returned from all controller code, so it is short. */
         elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));

@@ -433,7 +433,7 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
 /* ---- requests to the loop ---- */
 
 /* Sends the loop a request to end the term and release the Lease. successor "" = any standby. If
- * the term ends before the loop reads the message, the core ignores it. */
+ * the term ends before the loop reads the message, the core ignores it, unless it leads again. */
 static int request_hand_over(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
         hf_elector_info(elector, &info);

@@ -2,8 +2,9 @@
 /*
  * The gate consists of two atomics without a lock, because every write of a leader reads it.
  *
- * Invariant: valid_until alone decides. pid is written before it and does not change while the gate
- * is open, so a thread that reads a valid_until also reads the pid that belongs to it.
+ * Invariant: in the process that opened it, valid_until alone decides. pid is written before it and
+ * does not change while the gate is open, so a thread that reads a valid_until also reads the pid
+ * that belongs to it.
  */
 #include "leader/gate.h"
 

@@ -5,8 +5,9 @@
  *
  * The gate holds one number, the boot time until which acting is allowed. It is opened with such a
  * time, every acknowledged renewal extends it, and it is shut explicitly or when that time passes.
- * It is checked immediately before every write. So a process that was stopped, suspended or cut off
- * from the network cannot act when it wakes up, before it has learned anything.
+ * A term's client checks it immediately before every write. So a process that was stopped,
+ * suspended or cut off from the network cannot act when it wakes up, before it has learned
+ * anything.
  *
  * Only the actions of the elector's core change it. After a fork it is shut in the child, because
  * the child does not renew the Lease.

@@ -15,8 +15,7 @@
 struct hf__leader_client_config {
         struct hf_client *inner; /* borrowed; must outlive every response */
         struct hf__gate *gate;   /* borrowed until hf__leader_client_release */
-        struct hf_fence fence;   /* fence.term 0 = send no fence, because the server's revisions are
-                                    not numbers */
+        struct hf_fence fence;   /* sent with each write; fence.term 0 = send none */
         bool unfenced;           /* accept a response that does not confirm the fence */
         bool gate_off;           /* only to test the fence: send writes although the gate is shut */
         /* A write of the term was refused by the fence, or the server did not confirm the fence.

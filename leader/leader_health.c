@@ -12,7 +12,7 @@
  * The second check is never under livez, because a restart would not help, and never under readyz,
  * because a process that cannot lead can still serve.
  *
- * Thread: the checks run on any thread; they read the electors' `info` under its mutex.
+ * Thread: the checks run on any thread; they read the electors' `info` under the electors' mutex.
  */
 #include "leader/leader_health.h"
 
@@ -39,8 +39,9 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
                                info.stuck_controller, elector->label);
                 return false;
         }
-        /* The loop shuts the gate when the validity ends. If the gate is still open when the Lease
-         * has expired, the loop hangs. (The text is that of client-go's check.) */
+        /* The loop shuts the gate when the validity ends. If it has not done so when the Lease has
+         * expired, the loop hangs, or the machine has just resumed. (The text is that of
+         * client-go's check.) */
         hf_nsec lease_end =
                 info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
         if (info.valid_until && now_of(elector) > lease_end) {

@@ -14,9 +14,9 @@
  *  - Only the response to its request changes an entry that is UNDER_WAY. The entry then holds a
  *    reference, so the owner may free the struct hf__lease_events at any time.
  *  - The number of Event objects per Lease is bounded, even on a server that never deletes Events:
- *    an Event's name consists of the Lease's name and its transitions modulo KEPT_TERMS, so the
- *    newest Event overwrites the oldest. Therefore an Event is written with PUT. If the server does
- *    not create objects on PUT, it is written with POST.
+ *    an Event's name consists of the Lease's name, its transitions modulo KEPT_TERMS, and whether
+ *    the term began or ended, so the newest Event overwrites the oldest. Therefore an Event is
+ *    written with PUT. If the server does not create objects on PUT, it is written with POST.
  */
 #include "leader/lease_events.h"
 

@@ -5,7 +5,7 @@
  * "<identity> stopped leading", reason LeaderElection, on the Lease.
  *
  * Best effort: while the server does not respond, a few Events are kept and retried, and nothing
- * waits for them.
+ * waits for a response.
  */
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@
 
 struct hf__lease_events;
 
-/* Texts are copied. client is borrowed and must outlive every response. 0 or -errno. */
+/* Texts are copied. host and client are borrowed and must outlive every response. 0 or -errno. */
 int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, const char *ns,
                          const char *name, const char *identity,
                          struct hf__lease_events **ret_events);

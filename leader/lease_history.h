@@ -5,9 +5,9 @@
  * itself. Pure.
  *
  * The process that acquires the Lease adds one entry in the same write. So the history costs no
- * separate write, and never reports a term that did not begin. It is for people to read; no
- * decision depends on it. Its size is bounded. A history that cannot be parsed (edited by hand,
- * written by other software) is replaced by a new one.
+ * separate write, and has no entry for an acquire that the server did not accept. It is for people
+ * to read; no decision depends on it. Its size is bounded. A history that cannot be parsed (edited
+ * by hand, written by other software) is replaced by a new one.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct hf__strbuf;
 
 #define HF__LEASE_HISTORY_ANNOTATION "holdfast.dev/transitions"
 #define HF__LEASE_HISTORY_MAX        8
-#define HF__LEASE_HISTORY_MAX_BYTES  ((size_t)16 << 10) /* we never write a longer text */
+#define HF__LEASE_HISTORY_MAX_BYTES  ((size_t)16 << 10) /* a longer text counts as malformed */
 
 /* One term. */
 struct hf__lease_history_entry {

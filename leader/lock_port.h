@@ -5,8 +5,9 @@
  * with one Lease behind an API client, two_lease_lock.c with two such locks.
  *
  * All operations are asynchronous. The elector loop starts them and they never block. Callbacks
- * come on any thread, exactly once per operation, possibly before the starting function has
- * returned. They must not block. (The elector's callbacks only post a message to its loop.)
+ * come on any thread, possibly before the starting function has returned: exactly one reply to each
+ * read or write (none once the lock is freed), and any number of records from a watch. They must
+ * not block. (The elector's callbacks only post a message to its loop.)
  */
 #include <holdfast/error.h>
 #include <holdfast/host.h>

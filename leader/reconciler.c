@@ -6,10 +6,9 @@
  * them. The wakers of drain and abort only close the queue.
  *
  * The number of workers depends on the load. The calling thread is a worker from beginning to end.
- * Up to the configured maximum, one worker always waits for keys, so that a slow key does not delay
- * the others: a worker that takes a key while no other worker waits starts a new one. A worker
- * leaves when it has waited for LINGER and another worker waits too. Without keys only the calling
- * thread remains.
+ * A worker that takes a key while no other worker waits starts a new one, up to the configured
+ * maximum, so that a slow key does not delay the others. A worker leaves when it has waited for
+ * LINGER and another worker waits too. Without keys only the calling thread remains.
  *
  * Invariants:
  *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
@@ -48,7 +47,7 @@ struct run {
                 workers[HF_RECONCILER_WORKERS_MAX - 1]; /* in addition to the calling thread */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
         bool ending;        /* no further worker is started */
-        bool has_warned;    /* logged that no thread could be created */
+        bool has_warned;    /* it was reported that no thread could be created */
 };
 
 struct feed {
@@ -130,8 +129,9 @@ static void reconcile_key(struct run *run, const char *key) {
 static void *worker_main(void *ctx);
 
 /* Starts another worker, if the limit allows it. mu is held, so that join_workers sees every
- * worker. If the thread cannot be created, the work only becomes slower. */
-static void start_worker_locked(struct run *run) {
+ * worker. If the thread cannot be created, the work only becomes slower. Returns -errno when that
+ * happens for the first time in this run, else 0. */
+static int start_worker_locked(struct run *run) {
         hf__mutex_assert_held(&run->mu);
         const struct hf_host *host = hf_term_host(run->term);
         unsigned n_more = run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0;
@@ -140,24 +140,24 @@ static void start_worker_locked(struct run *run) {
         while (worker < end && worker->state == WORKING)
                 worker++;
         if (worker == end || run->ending)
-                return;
+                return 0;
         /* A worker sets LEFT in its last critical section, so this join is short. */
         if (worker->state == LEFT)
                 (void)pthread_join(worker->thread, NULL);
         *worker = (struct worker){.run = run};
         int r = hf__thread_start(host, "hf-worker", worker_main, worker, &worker->thread);
         if (r < 0) {
-                if (!run->has_warned)
-                        hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name,
-                               "no thread for another worker: %s", hf_strerror(r));
+                bool is_first = !run->has_warned;
                 run->has_warned = true;
-                return;
+                return is_first ? r : 0;
         }
         worker->state = WORKING;
         run->n_waiting++; /* counted from here, because it begins by waiting */
+        return 0;
 }
 
-/* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. */
+/* Waits for a key. lingers: waits no longer than LINGER, and then returns HF_E_CANCELED. (Without
+ * memory for the token it waits as long as it takes.) */
 static int wait_for_key(struct run *run, const char **ret_key, bool lingers) {
         struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 
@@ -176,7 +176,7 @@ static void run_worker(struct run *run, bool lingers) {
 
         while (stays) {
                 const char *key = NULL;
-                int r = wait_for_key(run, &key, lingers);
+                int r = wait_for_key(run, &key, lingers), no_thread = 0;
                 (void)pthread_mutex_lock(&run->mu);
                 assert(run->n_waiting > 0);
                 if (r != 0) {
@@ -186,9 +186,12 @@ static void run_worker(struct run *run, bool lingers) {
                                 run->n_waiting == 1;
                         run->n_waiting -= !stays;
                 } else if (--run->n_waiting == 0) {
-                        start_worker_locked(run);
+                        no_thread = start_worker_locked(run);
                 }
                 (void)pthread_mutex_unlock(&run->mu);
+                if (no_thread < 0)
+                        hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
+                               "no thread for another worker: %s", hf_strerror(no_thread));
                 if (r != 0)
                         continue;
                 reconcile_key(run, key);

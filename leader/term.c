@@ -32,8 +32,8 @@
  *  - The tokens and the parts live until hf__term_free, because other parts refer to them after
  *    their own thread has returned.
  *
- * The elector loop creates the threads and does not wait for them. It calls hf__term_free only
- * after `joined`, so the joins there are short.
+ * The owner creates the threads and does not wait for them. It calls hf__term_free only after
+ * hf__term_is_joined, so the joins there are short.
  */
 #include "leader/term.h"
 

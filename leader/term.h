@@ -5,7 +5,7 @@
  *
  * Two structs have nearly the same name:
  *  - struct hf__term (here) is the whole term: all its controllers with a thread each, one gated
- *    and fenced client, one abort token. The elector loop owns it.
+ *    and fenced client, one abort token. The elector owns it.
  *  - struct hf_term (public, leader.h) is the part of one controller in it: that
  *    controller's run() receives it. It lives inside the struct hf__term and points back to it.
  *

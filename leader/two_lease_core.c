@@ -19,7 +19,7 @@
  *    restored backup makes revisions go back), unless the watch has reported a change since the
  *    request was sent.
  *  - The sum of the two revisions orders the states of the pair, because every change increases one
- *    of them and decreases neither.
+ *    of them and decreases neither (unless a backup is restored).
  */
 #include "leader/two_lease_core.h"
 

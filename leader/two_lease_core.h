@@ -118,8 +118,8 @@ struct hf__two_lease {
 };
 
 void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration);
-/* Each of the following overwrites ret_commands. op_id: not 0. An operation that is still under way
- * is given up, and its reply is HF_E_TIMEOUT. */
+/* Each of the following overwrites ret_commands. Reading and writing give up an operation that is
+ * still under way, and its reply is HF_E_TIMEOUT. op_id: not 0. */
 void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
                         struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
 void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,

@@ -12,7 +12,7 @@
  *  - `mu` is not held while a Lease lock or the elector is called;
  *  - if several threads carry out commands at the same time, these may reach the mailbox in another
  *    order than the core returned them. That is harmless, because the elector's core orders records
- *    by their revision numbers;
+ *    by their revision numbers, and reads the Lease if they have none;
  *  - lock_free closes the lock, waits for the threads that carry out commands, and only then frees
  *    the Lease locks. A late callback finds the lock closed.
  */

@@ -6,7 +6,7 @@
 
 #include "leader/lock_port.h"
 
-/* The old Lease is config->migrate_from, the new one config->name. lease_duration: written into
- * both. Lifetimes as in hf__lease_lock_new. 0 or -errno. */
+/* The old Lease is config->migrate_from, the new one config->name. lease_duration: the elector's,
+ * with the default filled in. Lifetimes as in hf__lease_lock_new. 0 or -errno. */
 int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
                            hf_nsec lease_duration, struct hf__lock **ret_lock);

@@ -2,9 +2,9 @@
 /*
  * Parses the command line and runs the sub-command.
  *
- * Invariants. Settings of the whole process (SIGPIPE, the number of heaps) are made here,
- * before any thread exists. Exit status 2 means a mistake that only the user can correct, on the
- * command line or in a manifest: the systemd unit does not restart the process then.
+ * Invariants. SIGPIPE and the number of heaps are set here, before any thread exists. Exit status 2
+ * means a mistake that only the user can correct, on the command line or in a manifest: the systemd
+ * unit does not restart the process then.
  */
 #include "server/program.h"
 

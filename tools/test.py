@@ -36,7 +36,8 @@ BUILDS = {
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false"], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
 # The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
-# forbids ptrace; test_growth.py measures the processor time, and test_checker.py runs no server. Under the thread sanitizer only these files run: they cover all ways in which a term begins and ends, and reloads.
+# forbids ptrace; test_growth.py measures the processor time, and test_checker.py runs no server. Under the thread sanitizer only these files
+# run: they cover how terms begin and end, and reloads.
 SANITIZED = {
     "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
@@ -51,7 +52,8 @@ def is_about_symbols(report):
 
 
 class Children:
-    """The running processes. Each leads its own process group, so that nothing survives an interrupted run."""
+    """The running processes. Each leads its own process group, so that an interrupted run can end
+    all that they started."""
 
     def __init__(self):
         self.mutex = threading.Lock()
@@ -203,7 +205,7 @@ class Run:
         self.close(name, status, passed, len(results) - passed - skipped, skipped, log, reports)
 
     def close(self, name, status, passed, failed, skipped, log, reports):
-        """Counts as a failure too: a failed command without a failed test, no test at all, a report of a sanitizer."""
+        """Counts as a failure too: a failed command without a failed test, no test that passed, a report of a sanitizer."""
         text = log.read_text(errors="replace")
         found = sorted(path for path in reports.iterdir() if not is_about_symbols(path.read_text(errors="replace")))
         for report in found:

@@ -2,8 +2,9 @@
 /*
  * The engine: its loop, and the functions that other threads call.
  *
- * One thread owns curl and all requests. Other threads send it commands through the mailbox, and
- * access only the members that mu guards. Callbacks run on the engine's thread with no lock held.
+ * One thread owns curl and all requests. Other threads send it commands through the mailbox.
+ * Besides the mailbox they use only the members that mu guards, the immutable ones and the atomic
+ * counter `iterations`. Callbacks run on the engine's thread with no lock held.
  *
  * From its submission until its end a request is in the bucket for its id, so that a cancellation
  * finds it. Its cancel command is a member of its struct, so that canceling allocates nothing and
@@ -11,13 +12,14 @@
  * command is taken.
  *
  * The loop sleeps in epoll_wait for at most a second. It wakes for curl's sockets, for the mailbox
- * and for a boot-time timer. That timer expires at the earliest of curl's timers, the requests'
- * timers and the scheduled calls. It is set again only if it must expire earlier than before. If it
- * expires too early, that costs one empty iteration, which is cheaper than a system call per
- * request.
+ * and for a boot-time timer. That timer expires no later than the earliest of the lanes' timers
+ * (hf__lanes_due), the requests' timers and the scheduled calls. It is set again only if it is not
+ * armed or must expire earlier. If it expires too early, that costs one empty iteration, which is
+ * cheaper than a system call per request.
  *
  * After hf__http_engine_stop, submissions are refused. The thread takes the remaining commands from
- * the mailbox, ends every request with HF_E_CANCELED, calls every scheduled function, and exits.
+ * the mailbox, ends every remaining request with HF_E_CANCELED, calls every remaining scheduled
+ * function, and exits.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -32,7 +34,7 @@
 #include "base/thread.h"
 
 #define N_EVENTS 64
-/* At least one iteration a second, because a watchdog checks that `iterations` grows. */
+/* At least one iteration a second, so that a watchdog can check that `iterations` grows. */
 #define MAX_WAIT_MS 1000
 
 /* A call that hf__http_schedule has scheduled. The engine owns it. */

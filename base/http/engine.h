@@ -4,24 +4,25 @@
  * The HTTP client engine: one thread with one epoll loop over libcurl's multi interface. No other
  * code of Holdfast includes curl's header.
  *
- * Any thread submits a request. The engine's thread calls its callbacks: on_head when the header
+ * Any thread may submit a request. The engine's thread calls its callbacks: on_head when the header
  * block is complete, on_data for each piece of the body, and on_done exactly once, last. Callbacks
- * must not block. A request ends when its response is complete, at its deadline, when it is
- * canceled, or when the engine stops. Its outcome reports which of these happened.
+ * must not block. A request ends when its response is complete, when its transfer fails, when its
+ * deadline or head_timeout passes, when a callback or hf__http_cancel ends it, or when the engine
+ * stops.
  *
  * Lanes: requests of different lanes never share a connection, so that Lease traffic does not queue
- * behind a large list. Within a lane connections are kept alive and reused; HTTP/2 requests to one
- * origin share connections.
+ * behind a large list. Within a lane connections are kept for further requests, and HTTP/2 requests
+ * to one origin can share them.
  *
  * Outcomes:
  * - 0: a complete HTTP response, whatever its status code.
- * - HF_E_UNAVAILABLE: nothing was sent, or the connection was refused.
- * - HF_E_TIMEOUT: the deadline passed, or the connection broke after the request was sent. It is
- *   unknown whether the server processed the request.
+ * - HF_E_UNAVAILABLE: there was no connection. No byte of the request was sent.
+ * - HF_E_TIMEOUT: the deadline or head_timeout passed, or the transfer failed after the request may
+ *   have been sent. It is unknown whether the server processed the request.
  * - HF_E_CANCELED: the request was canceled, a callback ended it, or the engine was stopped.
  * - HF_E_TOO_LARGE: there is no on_data, and the body is longer than max_body.
- * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused.
- * - HF_E_INVALID: the URL is malformed, or its protocol is not supported.
+ * - HF_E_UNAUTHORIZED: one side refused the other's TLS certificate, or cannot use its own.
+ * - HF_E_INVALID: the URL is malformed, or libcurl does not support its protocol or an option.
  * - -errno: a local failure. Nothing was sent.
  */
 #include <stdbool.h>
@@ -45,7 +46,7 @@ enum hf__http_version {
 
 /* How a request ended. All pointers are valid until on_done returns. */
 struct hf__http_result {
-        uint64_t id;              /* the id that hf__http_submit returned */
+        uint64_t id;              /* from hf__http_submit; a retry has the same id */
         int outcome;              /* see above */
         int code;                 /* HTTP status; 0 = none was received */
         const void *body;         /* the whole body; empty if on_data is set or outcome is not 0 */
@@ -61,8 +62,8 @@ struct hf__http_result {
 struct hf__http_request {
         const char *method; /* "GET", "POST" */
         const char *url;    /* absolute, http or https; see unix_socket */
-        /* The URL will be used again, so the engine keeps the parsed form as long as it runs. Set
-         * this only for a small set of URLs. */
+        /* The URL will be used again, so the engine may keep its parsed form as long as it runs
+         * (options.c). Set this only for a small set of URLs. */
         bool url_recurs;
         const char *unix_socket; /* path of a socket, for URLs http://localhost/...; NULL = TCP */
         const char *const *headers; /* "Name: value" */
@@ -94,11 +95,11 @@ struct hf__http_request {
 /* Creates an engine and starts its thread. host is borrowed. 0 or -errno. */
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                         struct hf__http_engine **ret_engine);
-/* From now on submitting fails with HF_E_CLOSED, and all requests end soon with HF_E_CANCELED.
- * Idempotent, never blocks. Thread: any. */
+/* From now on submitting fails with HF_E_CLOSED, and requests that have not ended do so soon, most
+ * with HF_E_CANCELED. Idempotent, never blocks. Thread: any. */
 void hf__http_engine_stop(struct hf__http_engine *engine);
-/* Stops the engine and joins its thread. When it returns, every on_done has returned. Accepts NULL,
- * returns NULL. Must not be called from a callback. */
+/* Stops the engine and joins its thread. When it returns, every on_done and every scheduled
+ * function has returned. Accepts NULL, returns NULL. Must not be called from a callback. */
 struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine);
 
 /*
@@ -114,16 +115,16 @@ int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_reques
  */
 int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request,
                           uint64_t id);
-/* Causes the request to end soon with HF_E_CANCELED. Does nothing if it has ended already. Never
- * blocks, cannot fail. Thread: any. */
+/* Causes the request to end soon: with HF_E_CANCELED, unless it ends for another reason first. Does
+ * nothing if it has ended already. Never blocks, cannot fail. Thread: any. */
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
 /*
- * Calls fn on the engine's thread, at boot time `when` or soon if that has passed. When the engine
- * stops, timers that are not due are called at once. 0; -ENOMEM or HF_E_CLOSED: fn is never called.
- * Thread: any.
+ * Calls fn on the engine's thread, at boot time `when` or soon if that has passed; when the engine
+ * stops, it calls a function that is not due as well. 0; -ENOMEM or HF_E_CLOSED: fn is never
+ * called. Thread: any.
  */
 int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
                       void *ctx);
-/* A counter that grows with each iteration of the loop, at least once a second. A watchdog reads it
- * to check that the loop still runs. Thread: any. */
+/* A counter that grows with each iteration of the loop: at least once a second unless a callback
+ * blocks. A watchdog can read it to check that the loop still runs. Thread: any. */
 uint64_t hf__http_engine_iterations(struct hf__http_engine *engine);

@@ -5,7 +5,7 @@
  * The outcome must never claim that nothing was done when the peer may have acted. curl calls
  * hf__exchange_on_prereq when it has a connection and is about to send. Before that nothing was
  * sent, and a failed connection is HF_E_UNAVAILABLE. After that the peer may have acted, and a
- * failed transfer is HF_E_TIMEOUT.
+ * broken connection is HF_E_TIMEOUT. determine_outcome has the other cases.
  *
  * When a reused connection breaks before the response, curl itself would send the request again. If
  * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the

@@ -44,9 +44,10 @@ struct hf__exchange {
         struct hf__http_command submit_command, cancel_command;
 
         /* the engine's thread only, from here on */
-        /* Due at the earliest of deadline, head_deadline, connect_deadline, not_before. */
+        /* Due at the earliest of deadline, head_deadline (until head_done), connect_deadline and
+         * not_before (while is_delayed). */
         struct hf__timer timer;
-        hf_nsec connect_deadline;          /* HF_NSEC_NEVER = none, or curl has a connection */
+        hf_nsec connect_deadline; /* HF_NSEC_NEVER = none, or curl has a connection */
         struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
         bool is_delayed;
         bool ended; /* on no list any more; kept only until cancel_command is taken */
@@ -93,7 +94,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
 /* Frees an exchange that was never submitted or has ended. */
 void hf__exchange_free(struct hf__exchange *x);
 
-/* Starts x, delays it, or ends it when no time is left. */
+/* Starts x, delays it, or ends it if no time is left or the engine is stopping. */
 void hf__exchange_start(struct hf__exchange *x);
 /* Passes x to curl, lets the guard hold it, or ends it on failure. */
 void hf__exchange_activate(struct hf__exchange *x);

@@ -10,10 +10,11 @@
  * is about to send, hf__h2c_guard_must_restart checks the prediction. If it was wrong, the request
  * restarts before any byte of it is sent.
  *
- * Each pool has two lists. The first request to an origin is in first_requests while it opens the
- * connection. Other requests to that origin wait in held: they have no curl handle yet, and only
- * their timer runs. A first request leaves its list when bytes have been received, or when it ends.
- * That sets h2c_changed, and the loop then starts all held requests, which may be held again.
+ * Each pool has two lists, for requests that do not expect to reuse a connection. The first one to
+ * an origin is in first_requests while it opens the connection. Others to that origin wait in held:
+ * they have no curl handle yet, and only their timer runs. A first request leaves its list when
+ * bytes have been received on the pool's connections, or when it ends or restarts. That sets
+ * h2c_changed, and the loop then starts all held requests, which may be held again.
  *
  * An exchange is in at most one list, and guard_pool points to that pool. Only the engine's thread
  * uses the lists.
@@ -59,7 +60,8 @@ void hf__h2c_guard_leave(struct hf__exchange *x) {
 }
 
 /* A connection can be shared once the server has sent something: the server's first frame is
- * SETTINGS, which may contain SETTINGS_MAX_CONCURRENT_STREAMS. */
+ * SETTINGS, which may contain SETTINGS_MAX_CONCURRENT_STREAMS. The bytes may belong to another
+ * connection of the pool. Then the prediction may be wrong, which costs a restart. */
 void hf__h2c_guard_on_received(struct hf__pool *pool) {
         for (struct hf__exchange *x = pool->first_requests, *next; x; x = next) {
                 next = x->guard_next;

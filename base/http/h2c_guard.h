@@ -16,16 +16,15 @@ struct hf__pool;
 bool hf__h2c_guard_applies(const struct hf__http_engine *engine,
                            const struct hf__http_request *request);
 /* Adds x to one of the pool's lists. true: x must wait until another request has opened a
- * connection. false: no other request is opening a connection to x's origin,
- * so x opens one. */
+ * connection. false: no other request is opening a connection to x's origin, so x opens one. */
 bool hf__h2c_guard_enter(struct hf__exchange *x, struct hf__pool *pool);
 /* Call it when curl has a connection for x and has sent nothing yet. true: x got a new connection
  * where it expected a reused one, or the other way round, and must restart. */
 bool hf__h2c_guard_must_restart(struct hf__exchange *x);
 /* Removes x from its list, if it is in one. */
 void hf__h2c_guard_leave(struct hf__exchange *x);
-/* Ends the wait for a first request that has been sent: its connection can now be shared. Call it
- * after bytes were received on a connection of the pool. */
+/* Ends the wait for the first requests that may have been sent: their connections can probably be
+ * shared now. Call it after bytes were received on a connection of the pool. */
 void hf__h2c_guard_on_received(struct hf__pool *pool);
 /* Starts the held requests. Call it when pool->h2c_changed is set. */
 void hf__h2c_guard_start_held(struct hf__pool *pool);

@@ -3,27 +3,28 @@
  * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
  * Through callbacks curl registers the descriptors to watch and the time of its next call. Apart
- * from reread_sockets, the loop calls curl only for descriptors that have events, never for all. A
- * socket that curl has closed must not stay in the table, because another thread may get the same
- * descriptor number at once.
+ * from reread_sockets, the loop calls curl only for descriptors that have events and for timers. A
+ * connection that curl has closed must not stay in the table, because another thread may get the
+ * same descriptor number at once.
  *
  * This file contains workarounds for three faults of libcurl 7.88:
  *
  * - It can hold back received bytes of one stream (its buffer was full while it served another
  *   stream) without asking to be called again. If nothing more arrives on the connection, the
  *   stream makes no progress until its deadline. So reread_sockets makes curl read from all sockets
- *   of the pool: immediately after a piece that may have filled a buffer, otherwise REREAD_DELAY
- *   after input, and again as long as that delivers more data.
+ *   of the pool that have received data: immediately after a piece that may have filled a buffer,
+ *   otherwise REREAD_DELAY after input, and again as long as that delivers more data.
  *
- * - It opens connections that it does not need: for a thousand concurrent requests it opens eight
- *   hundred connections, where four would do. So a pool limits the connections to each origin, to
- *   the number that its requests need with STREAMS_PER_CONNECTION streams per connection. The limit
- *   is lifted when a request cannot share a connection, or when a response arrives in HTTP/1.x.
- *   After such a response the requests that wait for a connection begin again.
+ * - It opens connections that it does not need: most of a thousand concurrent requests get one of
+ *   their own. So a pool limits the connections to each origin. For clear-text HTTP/2 the limit is
+ *   fixed. For other requests it grows with their number, by one connection for each
+ *   STREAMS_PER_CONNECTION, and is lifted for good when a request cannot share a connection or when
+ *   a response arrives in HTTP/1.x. After such a response the requests that wait for a connection
+ *   begin again.
  *
  * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
- *   write wakes the peer. So shared connections are corked, and the collected frames are sent at
- *   the end of an iteration of the loop.
+ *   write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked, and the
+ *   collected frames are sent at the end of an iteration of the loop.
  */
 #include "base/http/lane.h"
 
@@ -88,8 +89,9 @@ static uint32_t set_epoll_events(int epoll_fd, int fd, uint32_t watched, uint32_
         return r < 0 ? 0 : event.events;
 }
 
-/* CURLMOPT_SOCKETFUNCTION. After a failure the descriptor stays unwatched and its requests end at
- * their deadline: an error returned to curl would end all requests of the pool. */
+/* CURLMOPT_SOCKETFUNCTION. After a failure the descriptor stays unwatched, and its requests wait
+ * for their deadlines or a cancellation: an error returned to curl would end all requests of the
+ * pool. */
 static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx) {
         struct hf__pool *pool = ctx;
         struct hf__socket *sock = socket_at(&pool->engine->lanes, fd);

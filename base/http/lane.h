@@ -6,7 +6,8 @@
  * requests have not all ended.
  *
  * Thread: the engine's, for every function here except hf__lanes_init and hf__lanes_done, which run
- * before that thread starts and after it ends. There is no lock.
+ * before that thread starts and after it ends. hf__lanes_done makes curl call
+ * hf__lanes_close_socket. There is no lock.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -20,8 +21,8 @@ struct hf__exchange;
 /*
  * The connections of a lane: one curl multi handle. A request may time out on a connection that
  * delivered no byte in the meantime, or while it waits for a connection. Then the lane gets a new
- * pool, so that no later request uses that connection. Requests in the old pool continue, and the
- * pool is freed when all of them have ended.
+ * pool (if memory allows), so that no later request uses that connection. Requests in the old pool
+ * continue, and the pool is freed when all of them have ended.
  */
 struct hf__pool {
         struct hf__pool *next; /* the next older pool; only the newest pool gets new requests */
@@ -103,7 +104,8 @@ void hf__lanes_replace_pool(struct hf__pool *pool);
 
 /* A connection's socket was opened. */
 void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd);
-/* Corks the socket of a new connection that requests will share. */
+/* Corks the socket of a new connection that requests will share, unless HF__HTTP_N_CORKED sockets
+ * are corked already. */
 void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd);
 /* CURLOPT_CLOSESOCKETFUNCTION; ctx is the engine. */
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd);

@@ -2,8 +2,9 @@
 /*
  * The curl handle of one request, and its options.
  *
- * curl copies little of the data that options point to. The exchange owns this data (or holds a
- * reference, for TLS), and lives until it has released the handle.
+ * curl copies little of the data that options point to. The exchange owns this data, holds a
+ * reference to it (TLS settings) or borrows it from the engine (URLs that recur), and lives until
+ * it has released the handle.
  *
  * Handles are kept for further requests. Most are reset and have no options. But after a successful
  * request to a URL that recurs, the handle keeps all options, and the next request to this URL sets
@@ -29,7 +30,7 @@
 /* Shorter than the renew deadline of a Lease, because a server that moved has new addresses. */
 #define DNS_CACHE_TIMEOUT_S 5L
 /* curl allocates this buffer for each request with a body. With its default size of 64 KiB the
- * allocation takes longer than sending the body. */
+ * allocation takes longer than sending a small body. */
 #define UPLOAD_BUFFER     16384L
 #define KEEPALIVE_IDLE_S  10L
 #define KEEPALIVE_INTVL_S 5L
@@ -251,9 +252,9 @@ static bool allows_kept_options(const struct hf__http_request *request) {
         return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
 }
 
-/* Returns the kept URL of a request, and adds it if there is room. NULL: the URL does not recur,
- * there is no room or memory, or libcurl cannot parse it. In the last case the request itself will
- * fail with that error. */
+/* Returns the kept URL of a request, and adds it if there is room. NULL: the URL does not recur, a
+ * handle may not keep the request's options, there is no room or memory, or libcurl cannot parse
+ * the URL. In the last case the request itself will fail with that error. */
 static const struct hf__http_url *find_url(struct hf__options *options,
                                            const struct hf__http_request *request) {
         if (!request->url_recurs || !allows_kept_options(request))
@@ -274,8 +275,8 @@ static const struct hf__http_url *find_url(struct hf__options *options,
         return &options->urls[options->n_urls++];
 }
 
-/* Takes the handle that was given back most recently, preferably one that has the options of url
- * (may be NULL). Creates a handle if none is kept; `easy` is then NULL if memory is exhausted. */
+/* Takes a kept handle, preferably one that has the options of url (may be NULL). Creates a handle
+ * if none is kept; `easy` is then NULL if memory is exhausted. */
 static struct hf__http_idle pop_idle_handle(struct hf__options *options,
                                             const struct hf__http_url *url) {
         size_t i = options->n_idle;

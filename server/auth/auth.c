@@ -194,11 +194,12 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
         struct hfd_user requested = {0};
         if (!name && !groups && !others)
                 return 0;
-        *ret_fault = "the headers of the impersonation name no user, or too many groups";
+        *ret_fault = "the headers of the impersonation name no user, too many groups, or a name "
+                     "that is too long";
         if (!name || !name[0] || !copy_text(requested.name, sizeof requested.name, name) ||
             !add_groups(&requested, groups ? groups : ""))
                 return HF_E_INVALID;
-        /* Like kube-apiserver, adds implied_group user to one of the two groups. */
+        /* Like kube-apiserver: every user is in one of these two groups. */
         const char *implied_group =
                 strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : HFD_GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&requested, implied_group) && !add_group(&requested, implied_group))
@@ -215,7 +216,7 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
         return 0;
 }
 
-/* Health and version, which implied_groupbody may read: probes have no credentials. */
+/* Health and version, which everybody may read: probes have no credentials. */
 static bool is_public_path(const char *path) {
         static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
         for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {

@@ -18,16 +18,17 @@
 
 struct hfd_auth;
 
-/* token_file: Kubernetes' static token file (tokens.h); NULL = none. host is borrowed. 0, -errno,
- * or HF_E_INVALID for a bad line: the message names file and line. */
+/* token_file: Kubernetes' static token file (tokens.h); NULL = none. It is copied; host is
+ * borrowed. 0, -errno or an error of hfd_tokens_load. */
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
 struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
-/* Reads the token file again, if there is one. On an error the previous table stays. */
+/* Reads the token file again, if there is one. Errors as hfd_auth_new; then the previous table
+ * stays. */
 int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
-/* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. A request without credentials
- * succeeds as system:anonymous. */
+/* 0, or HF_E_UNAUTHORIZED: a bad certificate, an unknown token, or a name or groups that do not fit
+ * into a struct hfd_user. A request without credentials succeeds as system:anonymous. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user);
 
@@ -46,7 +47,7 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
  * and "" where they do not apply. */
 struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
-                             "deletecollection" */
+                             "deletecollection"; for other paths the method in lower case */
         const char *group, *resource, *ns, *name;
         const char *path; /* the URL path; it decides if the request is not for a resource */
         bool is_resource;

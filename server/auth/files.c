@@ -5,7 +5,7 @@
  * Invariant: a reader never sees an incomplete file, and a crash leaves either the old file or the
  * new one. Therefore hfd_write_file syncs the file before the rename and the directory after it.
  *
- * Invariant: a file may contain a key, so its text is overwritten before its memory is freed.
+ * Invariant: a file may contain a key, so its text is overwritten before memory is freed here.
  */
 #include "server/auth/files.h"
 
@@ -153,6 +153,9 @@ static int read_descriptor(int fd, const char *path, char **ret_text,
                 if (r == 0 && n + 1 == space && grow(&text, n, &space) != 0)
                         r = fail_read(path, ENOMEM, reterr_status);
         }
+        if (r == 0 && memchr(text, '\0', n))
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "cannot use %s: it has a NUL byte, so it is not a text file", path);
         if (r != 0) {
                 explicit_bzero(text, n);
                 free(text);

@@ -3,8 +3,8 @@
 /*
  * Small files that are written as a whole, the directories for them, and lock files.
  *
- * Threads: any; there is no lock. Every function blocks on files, so they are for the start and
- * reloads only. Messages name the path and the cause.
+ * Threads: any that serves no requests, because every function blocks on files; there is no lock.
+ * Messages name the path and the cause.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,12 +20,12 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status);
 
 /* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text, which the caller frees;
  * if it is secret, the caller overwrites it first. HF_E_INVALID: other users could replace the file
- * (trusted_path.h). HF_E_NOT_FOUND, HF_E_TOO_LARGE or -errno. */
+ * (trusted_path.h), or it contains a NUL. HF_E_NOT_FOUND, HF_E_TOO_LARGE or -errno. */
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);
 
 /* Replaces the file as a whole: writes a temporary file next to path, syncs it, renames it to path
- * and syncs the directory. A file at path never has a mode other than the given one. 0 or
- * -errno. */
+ * and syncs the directory. The new file has the given mode before it has its text. 0 or -errno:
+ * then either the old file or the new one is at path. */
 int hfd_write_file(const char *path, const char *text, mode_t mode,
                    struct hf_status *reterr_status);
 

@@ -10,8 +10,9 @@
  *   a whole, by rename, and a key is written before its certificate. So at worst there is a key
  *   without a certificate.
  * - A renewal keeps the key, so that certificate and key always match.
- * - A file that does not match the others is reported and never overwritten, because the user must
- *   have put it there.
+ * - A certificate that does not match its key, and a file that is malformed, is reported and never
+ *   overwritten, because the user must have put it there. Only a serving or admin certificate that
+ *   a new one can replace (pki_cert.h) is renewed.
  */
 #include "server/auth/pki.h"
 

@@ -4,10 +4,11 @@
  * The certificates that Holdfast creates itself: a CA, a serving certificate and an admin client
  * certificate, in the directory --cert-dir.
  *
- * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key; keys have mode 0600.
- * Instances that share the directory share the CA: the first one creates it under a lock file, and
- * the others find it. Existing valid files are used. A serving or admin certificate that has
- * expired or will expire within 30 days is renewed by the CA. Keys are P-256.
+ * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key; new keys are P-256 and have
+ * mode 0600. Instances that share the directory share the CA: the first one creates it under a lock
+ * file, and the others find it. Existing valid files are used. A serving or admin certificate is
+ * renewed if it has expired or will expire within 30 days, if another CA has issued it, or if a
+ * name is missing; that needs the CA's key.
  *
  * Threads: any. Blocks on files, and up to 30 s on the lock, so it is for the start and reloads
  * only.
@@ -23,10 +24,11 @@ struct hfd_pki {
 /*
  * Loads the certificates and creates those that are missing. names: NULL-terminated DNS names and
  * IP addresses for the serving certificate. localhost, 127.0.0.1 and ::1 are always in it. Names
- * that are neither a DNS name nor an IP address are left out. 0, -errno, HF_E_INVALID (a file is
- * not usable), HF_E_TOO_LARGE (too many names), HF_E_BUSY (another process held the lock for 30 s)
- * or HF_E_CANCELED (token fired during that wait). The message names the file or directory and what
- * to do. ret_pki is set on success only; free it with hfd_pki_done.
+ * that are neither a DNS name nor an IP address are left out. 0, -errno, HF_E_INVALID (a file or
+ * the directory is not usable), HF_E_TOO_LARGE (too many names, or a file exceeds 1 MiB), HF_E_BUSY
+ * (another process held the lock for 30 s) or HF_E_CANCELED (token fired during that wait). The
+ * message names the cause and, where there is one, the file. ret_pki is set on success only; free
+ * it with hfd_pki_done.
  */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status);

@@ -21,6 +21,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "server/tls/pem.h"
+
 #define CA_DAYS      3650
 #define LEAF_DAYS    365
 #define RENEW_DAYS   30 /* a leaf that expires sooner is renewed at the next start or reload */
@@ -41,20 +43,16 @@ static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
 static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 
-/* Provides no password, so that an encrypted key is an error. Otherwise OpenSSL would prompt for
- * the password on the terminal. */
-static int no_password(char *buffer, int size, int rwflag, void *ctx) { return -1; }
-
 static X509 *parse_cert(const char *pem) {
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-        X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+        X509 *cert = hfd_pem_read_cert(pem);
+
         ERR_clear_error();
         return cert;
 }
 
 static EVP_PKEY *parse_key(const char *pem) {
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+        EVP_PKEY *key = hfd_pem_read_key(pem);
+
         ERR_clear_error();
         return key;
 }
@@ -255,7 +253,7 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
         if (!cert)
                 return "it is not a certificate in PEM form";
-        if (X509_check_ca(cert) != 1)
+        if (check_openssl(X509_check_ca(cert) == 1, HF_E_INVALID) != 0)
                 return "it is not a CA certificate";
         if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
                 return "it has expired";
@@ -286,8 +284,9 @@ enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem
                 return HFD_PKI_RENEW;
         int days = 0, seconds = 0;
         *ret_fault = "it has expired or will soon";
-        if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) != 1 ||
-            days < RENEW_DAYS)
+        if (check_openssl(ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) == 1 &&
+                                  days >= RENEW_DAYS,
+                          HF_E_INVALID) != 0)
                 return HFD_PKI_RENEW;
         *ret_fault = "a name is missing from it";
         for (; names && *names; names++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The token file as a hash table. The file is split into strings in place, so that a table needs
- * only three allocations: the text, the entries and the buckets.
+ * The token file as a hash table. The file is split into strings in place, so that a table has only
+ * four blocks of memory: its struct, the text, the entries and the buckets.
  *
  * Invariants:
- * - The duration of a look-up must reveal nothing about the tokens in the table. So the hash is
- *   seeded with a secret, and comparing two tokens takes the same time wherever they differ.
+ * - The duration of a look-up must not help to guess a token. So the hash is seeded with a secret,
+ *   and comparing two tokens of the same length takes the same time wherever they differ.
  * - The text is overwritten before its memory is freed.
  * - Every length is checked when a line is read, so that a name or a group always fits into a
  *   struct hfd_user.

@@ -16,7 +16,8 @@ struct hfd_tokens;
 struct hfd_user;
 
 /* Loads the file; blocks. Blank lines are skipped. seed is a random secret for the hash. 0, -errno,
- * HF_E_NOT_FOUND, HF_E_TOO_LARGE, or HF_E_INVALID: the message names file and line. */
+ * HF_E_NOT_FOUND, HF_E_TOO_LARGE, or HF_E_INVALID: a bad line, whose number the message has, or an
+ * error of hfd_read_file. */
 int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens,
                     struct hf_status *reterr_status);
 struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens); /* accepts NULL, returns NULL */

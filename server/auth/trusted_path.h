@@ -20,7 +20,7 @@ enum hfd_trusted_kind {
         HFD_TRUSTED_NEW_DIRECTORY, /* the same; it and its missing parents are made, mode 0700 */
 };
 
-/* The caller closes *ret_fd. 0, HF_E_INVALID: the path is not trusted. HF_E_NOT_FOUND:
- * there is no such file. -errno. */
+/* The caller closes *ret_fd. 0, HF_E_INVALID: the path is not trusted. HF_E_NOT_FOUND: there is no
+ * such file (HFD_TRUSTED_FILE only). -errno. */
 int hfd_trusted_open(const char *path, enum hfd_trusted_kind kind, int *ret_fd,
                      struct hf_status *reterr_status);

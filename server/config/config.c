@@ -2,9 +2,9 @@
 /*
  * Completes and checks the configuration.
  *
- * Invariants. An error message is one line with the flag, the value and the rule that the value
- * breaks, because the user sees nothing else. Nothing here opens a file or binds an address: the
- * code which does so later reports its errors itself.
+ * Invariants. A message about a mistake is one line with the flag, the rule that it breaks and, if
+ * it has one, the value, because the user sees nothing else. Nothing here opens a file or binds an
+ * address: the code which does so later reports its errors itself.
  */
 #include "server/config/config.h"
 

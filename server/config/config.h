@@ -85,8 +85,8 @@ struct hfd_config {
  * other members. Splits the lists. HF_E_INVALID: a list is malformed; the message names the flag.
  * Or -errno. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Checks a completed configuration against all rules that need no I/O. HF_E_INVALID: the message
- * names the flag, the value and the rule. */
+/* Checks a completed configuration against the rules that need no I/O. HF_E_INVALID: the message
+ * names the flag and the rule. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
 void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly set config */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses the command line. One table describes all flags; parsing and --help use it. To add a flag,
- * add a row to the table and a member to struct hfd_config.
+ * add a row to the table and a member to struct hfd_config; hfd_config_done frees the strings.
  *
- * Invariants. A default in the table is parsed like a value from the command line, so --help shows
- * the default that takes effect. A mistake is never ignored: an unknown flag, a second value or a
- * flag of another command is an error, because a misspelt flag would otherwise have no effect.
+ * Invariants. A default in the table is parsed like a value from the command line, so that --help
+ * shows what takes effect; only derived defaults are described in words. Unless --help or --version
+ * is given, a mistake is never ignored: an unknown flag, a second value or a flag of another
+ * command is an error, because a misspelt flag would otherwise have no effect.
  */
 #include "server/config/flags.h"
 

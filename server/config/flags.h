@@ -5,7 +5,7 @@
  * with --help.
  *
  * The syntax is `--flag value` or `--flag=value`; a boolean is `--flag` or `--flag=true|false`.
- * Parsing prints nothing and does not exit. program.c prints the message and exits with status 2.
+ * Parsing prints nothing and does not exit: the program prints the message and exits.
  * Thread: main, at start.
  */
 #include "server/config/config.h"

@@ -88,8 +88,8 @@ static int make_kinds(struct hfd_controller_context *context,
 }
 
 /*
- * Creates all informers. Two of them select their objects by label: an instance would otherwise
- * cache all ConfigMaps and Leases of kube-system, of which it needs only a few.
+ * Creates all informers. Two of them select their objects by label: they would otherwise cache all
+ * ConfigMaps and Leases of kube-system, of which they need only a few.
  */
 static int make_informers(struct hfd_controller_context *context,
                           const struct hfd_controllers_config *config, unsigned needs) {

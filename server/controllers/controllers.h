@@ -14,7 +14,8 @@
  *
  * Each leader-only controller is a reconciler (holdfast/reconciler.h): informers add keys to a
  * queue, and workers process them. A new controller is a file with a function of the type of
- * hf_controller.run, and a row of the table in controllers.c.
+ * hf_controller.run, a row of the table and a name in controllers.c, and one more in
+ * HFD_N_CONTROLLERS.
  *
  * The informers run on every instance, leading or not, so that a new leader begins with caches that
  * are already filled. The elector gets the whole table as one set (holdfast/leader.h).

@@ -11,7 +11,7 @@
  * preconditions, so an Event that is updated in between is kept.
  *
  * An age is a difference between the real-time clocks of two machines: the reporter's and this one.
- * The skew of the two clocks is small compared with a time to live of an hour.
+ * The skew of the two clocks is small compared with a time to live of an hour, the default.
  */
 #include "server/controllers/event_expiry.h"
 

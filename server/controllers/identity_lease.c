@@ -3,7 +3,7 @@
  * The identity Lease shows that this incarnation of an instance is alive, and its URL. Every
  * instance has one, leading or not. It is created at the start, renewed every
  * HFD_IDENTITY_RENEW_SECONDS, and deleted on a clean stop. If this process was paused for long, the
- * leader's identity-lease-collector has deleted the Lease; then it is created again.
+ * leader's identity-lease-collector may have deleted the Lease; then it is created again.
  *
  * It is deleted as soon as the process begins to stop, before the leader's work drains; see
  * hfd_controllers_leave for the reason.

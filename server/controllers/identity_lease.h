@@ -15,7 +15,8 @@ int hfd_identity_lease_run(struct hf_term *term, void *context);
 
 /*
  * Blocks until the controller has ended, for half a second at most. The Lease is then deleted,
- * unless the half second has passed or the term was aborted; then the Lease may remain until it
- * expires. Returns at once if the controller never ran or the process is not stopping. Thread: any.
+ * unless the half second has passed, the delete has failed or the term was aborted; then the Lease
+ * may remain until it expires. Returns at once if the controller never ran or the process is not
+ * stopping. Thread: any.
  */
 void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context);

@@ -44,7 +44,7 @@ static void index_finalizers(void *ctx, const char *ns, const char *name, const 
                 (void)hf_informer_value(values, ns);
 }
 
-/* Controllers read spec and status of these two kinds only. */
+/* Controllers read spec and status of these two kinds only from the informers here. */
 static bool is_kept_whole(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
                strcmp(resource->plural, "workspaces") == 0;

@@ -18,7 +18,7 @@
 
 /* Indexes of the informers. HFD_OWNER_INDEX exists for all kinds: its values are the uids of an
  * object's owners. HFD_FINALIZER_INDEX exists for namespaced kinds: its value is the namespace of
- * an object that has finalizers. */
+ * an object that may have finalizers. */
 #define HFD_OWNER_INDEX     "owner"
 #define HFD_FINALIZER_INDEX "finalizer"
 

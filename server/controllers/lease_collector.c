@@ -3,14 +3,14 @@
  * The collector of expired identity Leases. An instance that crashes leaves its Lease behind. The
  * collector deletes a Lease that has not been renewed for its recorded duration.
  *
- * Invariant: a Lease counts as expired only if this process has seen no new renewTime for the whole
+ * Invariant: a Lease counts as expired only if this term has seen no new renewTime for the whole
  * duration on this machine's boot clock. Clocks of two machines are never compared. So a new leader
  * waits a full duration before it deletes anything. The delete has uid and resourceVersion as
  * preconditions, so a Lease that is renewed in between is kept.
  *
  * Threads. There is one observation per Lease. `mu` guards the index of observations. Only the
- * worker that processes the key of an observation reads and changes its members, and the queue
- * gives a key to one worker at a time.
+ * worker that processes the key of an observation reads and changes its times, and the queue gives
+ * a key to one worker at a time.
  */
 #include "server/controllers/lease_collector.h"
 
@@ -94,7 +94,8 @@ static int delete_lease(struct hf_term *term, const struct hf__json *lease, cons
 
         if (r == 0)
                 hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_LEASE_COLLECTOR,
-                       "deleted the identity Lease %s/%s of an instance that has ended", ns, name);
+                       "deleted the identity Lease %s/%s, which its instance no longer renews", ns,
+                       name);
         return hfd_object_client_ignore_stale(r); /* its instance has deleted or renewed it */
 }
 

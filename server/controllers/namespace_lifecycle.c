@@ -17,9 +17,10 @@
  * Invariants:
  *
  * Completeness. The transaction of every create compares the revision of the namespace
- * (server/registry/write/namespace.c), so a marked namespace gets no further objects. A list that
- * is not older than the mark therefore shows all of them, and the server can respond from its
- * cache. After the deletion, a consistent read shows what remains.
+ * (server/registry/write/namespace.c), so a marked namespace gets no further objects. (The system's
+ * namespaces are not compared, but they cannot be deleted either.) A list that is not older than
+ * the mark therefore shows all of them, and the server can respond from its cache. After the
+ * deletion, a consistent read shows what remains.
  *
  * Identity. If the namespace is deleted and created again, the new one must not lose objects, even
  * if the informers are outdated or this process was paused. So the contents are listed first. Then

@@ -3,10 +3,11 @@
 /*
  * The requests of controllers for single objects. They convert between JSON text and struct
  * hf__json, and use the client of the term. That client is gated and fenced (holdfast/leader.h), so
- * a controller whose term has ended gets HF_E_NOT_LEADER or HF_E_STALE_TERM from every write.
+ * a controller whose term has ended gets HF_E_NOT_LEADER, HF_E_STALE_TERM or HF_E_CANCELED from
+ * every write.
  *
- * All functions except hfd_object_client_get_cached block until the response has arrived or the
- * term's abort token fires (HF_E_CANCELED). Thread: any worker of the term.
+ * The functions that have a term block until the response has arrived or the term's abort token
+ * fires (HF_E_CANCELED). Thread: any worker of the term.
  */
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>

@@ -36,7 +36,7 @@ enum hfd_ws_step {
         HFD_WS_READY,
         HFD_WS_DELETE_NAMESPACE,
 };
-/* Decides the next step. HFD_WS_NOTHING: the workspace is Ready, or another initializer or the
+/* Decides the next step. HFD_WS_NOTHING: nothing is left to do, or another initializer or the
  * garbage collector must act first. */
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace);
 

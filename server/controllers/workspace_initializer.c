@@ -5,9 +5,9 @@
  *
  * Invariants:
  *
- *  - Each step ends with one fenced write of the workspace, at the resourceVersion for which the
- *    step was decided. So a new leader continues where the previous one stopped. After a conflict,
- *    the event of the other change enqueues the key again.
+ *  - Each step that need not wait ends with one fenced write of the workspace, at the
+ *    resourceVersion for which the step was decided. So a new leader continues where the previous
+ *    one stopped. After a conflict, the event of the other change enqueues the key again.
  *  - One controller does both initialization and cleanup, and its key is the workspace's name. So
  *    the two never run in parallel for one workspace.
  *
@@ -20,7 +20,7 @@
  * Other programs register initializers by a ConfigMap in kube-system with the label
  * HFD_INITIALIZER_LABEL. Before the controller writes the list of a workspace, it waits until the
  * informer of those ConfigMaps has reached the workspace's revision. So the list has every
- * initializer that was registered before the workspace was created.
+ * initializer that was registered before the workspace was created, up to HFD_WS_MAX_INITIALIZERS.
  */
 #include "server/controllers/workspace_initializer.h"
 

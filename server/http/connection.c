@@ -14,7 +14,7 @@
  * worker's exit). All other code sets `dead` or `ending`.
  *
  * Strangers. A client can connect and begin a handshake before we know who it is. It costs us up to
- * 45 KiB and the client nothing. Until its sender is known, a connection is in one of its worker's
+ * 45 KiB and the client little. Until its sender is known, a connection is in one of its worker's
  * two sets: `handshakes`, then `strangers`. Each has a maximum, which is a fraction of all
  * connections, so that strangers leave room for known senders. When a set is full, strangers.h
  * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
@@ -94,7 +94,8 @@ static void unlink_connection(struct hfd_worker *worker, struct hfd_connection *
                 worker->connections = connection->next;
 }
 
-/* Closes the connection of a stranger, later in this iteration, and takes its place from it. */
+/* Takes its place from a stranger, whose connection the worker closes in this iteration or soon
+ * after. */
 static void close_stranger(struct hfd_stranger *stranger) {
         struct hfd_connection *connection =
                 (void *)((char *)stranger - offsetof(struct hfd_connection, stranger));
@@ -104,7 +105,8 @@ static void close_stranger(struct hfd_stranger *stranger) {
         hfd_connection_mark_dirty(connection);
 }
 
-/* Makes room in a set that holds at most max. 0 or HF_E_TOO_LARGE. */
+/* Makes room in a set that holds at most max; with max 0, closes one of its members. 0 or
+ * HF_E_TOO_LARGE. */
 static int make_room(struct hfd_worker *worker, const struct hfd_strangers *set, size_t max,
                      const struct hfd_stranger_key *key, hf_nsec min_age, enum hfd_refusal why) {
         struct hfd_stranger *victim;
@@ -254,7 +256,7 @@ static void drop_input(struct hfd_connection *connection) {
         }
 }
 
-/* The sender has authenticated itself: the limits for strangers do not apply any more. */
+/* The sender has become known: the limits for strangers do not apply any more. */
 static void make_known(struct hfd_connection *connection) {
         hfd_strangers_remove(&connection->stranger);
         hfd_account_set_known(&connection->worker->http->account, &connection->share);

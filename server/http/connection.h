@@ -23,9 +23,10 @@
 #define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)
 /* A younger handshake is not closed for another client of the same address. */
 #define HFD_HANDSHAKE_GRACE (250 * HF_NSEC_PER_MSEC)
-#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* for the peer to send a request's head */
-#define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* for the peer to send a whole request */
-/* The longest time without a request, or without progress while bytes are unsent. */
+#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* HTTP/1.1: to send a request's head */
+#define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* HTTP/1.1: to send a whole request */
+/* The longest time without a request, or without progress while bytes are unsent. HTTP/2: also to
+ * send a whole request, and without progress of a response. */
 #define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
 #define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
 /* How long a drain waits for strangers. */
@@ -46,20 +47,19 @@ struct hfd_connection {
         size_t unsent_at, unsent_n;
         struct hfd_account_share share; /* what its requests hold; also: is the sender known? */
         struct hfd_stranger stranger;   /* in one of the worker's sets until the sender is known */
-        /* HANDSHAKE and LINGER: when the state began. OPEN: when the socket last accepted any
-         * byte. */
+        /* HANDSHAKE and LINGER: when the state began. OPEN: when it began, or when the socket last
+         * accepted any byte. */
         hf_nsec since;
         uint32_t events;      /* the events that epoll reports for it now */
         int epoll;            /* borrowed from the worker: the one that reports them */
         bool is_dirty;        /* it is in the worker's dirty list */
-        bool dead;            /* must be freed; only hfd_connection_serve does that */
+        bool dead;            /* must be freed: by hfd_connection_serve, or at the worker's exit */
         bool ending;          /* closes once nothing is unsent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
 };
 
-/* Takes ownership of fd on success only. 0, HF_E_TOO_LARGE (too many handshakes under way) or
- * -errno. */
+/* Takes ownership of fd on success only. 0, HF_E_TOO_LARGE (there is no room for it) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
 void hfd_connection_free(struct hfd_connection *connection);
 /* Continues the handshake, reads and writes, as far as possible without blocking. May free the
@@ -68,7 +68,7 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 /* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
  * event of its socket. Idempotent. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection);
-/* Enforces the time limits; called once a second. */
+/* Enforces the time limits; called about once a second. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
 /* ---- for the protocols ---- */
@@ -80,9 +80,9 @@ int hfd_connection_account(struct hfd_connection *connection, struct hfd_http_re
                            size_t extra);
 /* Detaches a request of this connection and uncounts it. Drops the connection's reference. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Call once when the head of a request is complete. Calls on_head, which decides about the request.
- * True: read the body, then dispatch. False: a response was sent, or the request was dispatched
- * without its body; the protocol must drop the rest of the request. */
+/* Call once when the head of a request is complete. Calls on_head, if there is one, which decides
+ * about the request. True: read the body, then dispatch. False: a response was sent, or the request
+ * was dispatched without its body; the protocol must drop the rest of the request. */
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Passes the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);

@@ -269,7 +269,7 @@ static void wake_workers(struct hfd_http *http) {
                 hf__mailbox_wake(&http->workers[i].mailbox);
 }
 
-/* The socket is shut down here and not by worker 0, so that clients are refused as soon as this
+/* Our own socket is shut down here and not by worker 0, so that clients are refused as soon as this
  * returns. The workers notice `draining` when they wake. */
 void hfd_http_stop_accepting(struct hfd_http *http) {
         pthread_mutex_lock(&http->mu);

@@ -2,24 +2,26 @@
 #pragma once
 /*
  * The HTTP server: a TLS listener, HTTP/2 and HTTP/1.1 connections on a few epoll workers, and the
- * request as handlers see it. Only this folder uses nghttp2, llhttp and OpenSSL's TLS. docs/http.md
- * describes its structure, its limits and the attacks that it withstands.
+ * request as handlers see it. For the server's side of HTTP, only this folder uses nghttp2, llhttp
+ * and OpenSSL's TLS. docs/http.md describes its structure, its limits and the attacks that it
+ * withstands.
  *
- * The handler gets a complete request: head and body have arrived and are within the limits. It
- * runs on the worker thread of the request's connection and must not block. Every request gets
- * exactly one response, now or later and from any thread: either hfd_http_request_reply, or
- * hfd_http_request_stream followed by pushes and an end.
+ * The handler gets a complete request: head and body have arrived and are within the limits. (With
+ * HFD_HTTP_IGNORE_BODY it gets the head only.) It runs on the worker thread of the request's
+ * connection and must not block. The handler's code must give each request exactly one response,
+ * now or later and from any thread: either hfd_http_request_reply, or hfd_http_request_stream
+ * followed by pushes and an end or a cut.
  *
  * A request is reference counted. The handler is given one reference; the code that responds drops
  * it afterwards. If the peer leaves first, on_gone is called and the response is dropped silently.
  *
  * A connection belongs to one worker for its whole life. A request that exceeds a limit (header
  * bytes, body bytes, streams, connections, handshakes, unsent bytes, time) gets a 413, 431, 408 or
- * 503, or its connection is closed.
+ * 503, or its stream is reset, or its connection is closed.
  *
  * In the comments, "Thread: any" means that every thread may call the function at any time.
- * "Thread: worker" means that it may be called only within the handler, on_head, on_gone and
- * on_finished, which run on the request's worker thread.
+ * "Thread: worker" means that it may be called only within the callbacks below (handler, on_head,
+ * on_gone, on_finished, on_unsent, on_drained), which run on the request's worker thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,9 +49,9 @@ enum hfd_http_verdict {
  * the context and on_finished, and respond. It must not keep the request without a reference of its
  * own. Thread: worker. Must not block.
  *
- * The first HFD_HTTP_READ_BODY on a connection also makes its sender known. Until then the
- * connection is a stranger's: it has small limits of its own, and it is closed first when places
- * or memory run out and soon after the server begins to drain.
+ * The first HFD_HTTP_READ_BODY on a connection also makes its sender known; so does a client
+ * certificate that verifies. Until then the connection is a stranger's: it has small limits of its
+ * own, and it is closed for others when places run out and soon after the server begins to drain.
  */
 typedef enum hfd_http_verdict (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
@@ -69,11 +71,12 @@ struct hfd_http_config {
         unsigned n_workers;      /* 0 = 2, at most 64 */
         size_t max_body;         /* bytes; 0 = 3 MiB */
         size_t max_header_bytes; /* 0 = 64 KiB */
-        /* 0 = 8000. A quarter of them, but at most 512 per worker, may be handshakes. */
+        /* 0 = 8000; lowered if the limit of open files does not allow so many. Half of them may be
+         * strangers', and a quarter, but at most 512 per worker, may be handshakes. */
         size_t max_connections;
         hfd_http_handler handler; /* required */
-        /* NULL: every sender is known, and every body is read. Called before handler on the same
-         * thread. */
+        /* NULL: the first request makes every sender known, and every body is read. Called before
+         * handler on the same thread. */
         hfd_http_on_head on_head;
         void *ctx; /* passed to handler and on_head */
 };
@@ -81,20 +84,22 @@ struct hfd_http_config {
 /* ---- the server ---- */
 
 /*
- * Binds and listens, but does not accept yet. The strings of config are used during this call only.
- * HF_E_BUSY: another process has the port. HF_E_INVALID: a certificate or the address is not
- * usable; the message names it.
+ * Binds and listens, but does not accept yet. The strings of config are used during this call only;
+ * host is borrowed until hfd_http_free. 0 or -errno. HF_E_BUSY: another process has the port.
+ * HF_E_INVALID: a certificate, the key, the address or listen_fd is not usable; the message names
+ * it.
  */
 int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
                  struct hfd_http **ret_http, struct hf_status *reterr_status);
-/* The port that the server listens on. Thread: any. */
+/* The port that the server listens on; 0 for a unix socket. Thread: any. */
 uint16_t hfd_http_port(struct hfd_http *http);
 /* Starts the workers and begins to accept. 0 or -errno; after an error only hfd_http_free may
  * follow. Call once. */
 int hfd_http_start(struct hfd_http *http);
 /*
- * Refuses new connections from now on. The peers of existing connections are requested to end them
- * (GOAWAY, Connection: close), and the connections end once they are idle. Idempotent. Thread: any.
+ * Refuses new connections from now on; those to an inherited socket wait in its backlog instead.
+ * The peers of existing connections are requested to end them (GOAWAY, Connection: close), and the
+ * connections end once they are idle. Idempotent. Thread: any.
  */
 void hfd_http_stop_accepting(struct hfd_http *http);
 /*
@@ -119,7 +124,8 @@ size_t hfd_http_n_connections(struct hfd_http *http);
  * last increase. Thread: any, but always the same one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);
 
-/* ---- the request; everything returned is borrowed until the last unref ---- */
+/* ---- the request; everything returned is borrowed until the last unref. Only the headers of a
+ * request that on_head has refused are freed earlier, when on_head has returned. ---- */
 
 /* Thread: any. ref returns request, unref returns NULL; both accept NULL. */
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
@@ -130,7 +136,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 
 /* "GET", in upper case as sent. */
 const char *hfd_http_request_method(struct hfd_http_request *request);
-/* As sent, without the query; begins with '/'. */
+/* As sent, without the query and, in an absolute URL, the authority; begins with '/'. */
 const char *hfd_http_request_path(struct hfd_http_request *request);
 /* Without the '?'; "" = none. */
 const char *hfd_http_request_query(struct hfd_http_request *request);
@@ -144,15 +150,15 @@ const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_
 const char *hfd_http_request_protocol(struct hfd_http_request *request);
 /* "127.0.0.1:40112", "[::1]:40112", "local" */
 const char *hfd_http_request_remote(struct hfd_http_request *request);
-/* The boot time at which the request was complete. */
+/* The boot time at which the handler was called. */
 hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 
 enum hfd_peer_cert {
         HFD_PEER_NONE,     /* the client sent no certificate */
-        HFD_PEER_VERIFIED, /* the client CA issued it, and it is valid now */
-        HFD_PEER_BAD       /* expired, or issued by another CA: respond with 401 */
+        HFD_PEER_VERIFIED, /* the client CA issued it, and it was valid at the handshake */
+        HFD_PEER_BAD       /* not valid, for example expired, or of another CA: respond with 401 */
 };
-/* The client certificate's common name ("" = none) and organisations. */
+/* The client certificate's common name ("" = none) and its first 64 organisations. */
 enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
                                          const char **ret_common_name,
                                          const char *const **ret_organisations,
@@ -166,18 +172,19 @@ void hfd_http_request_set_context(struct hfd_http_request *request, void *contex
 void *hfd_http_request_context(struct hfd_http_request *request);
 void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
                                           void (*free_fn)(void *context));
-/* fn is called once on the worker if the peer leaves before the response is complete, and never
- * after a complete response. Set it within the handler. Thread: worker. */
+/* fn is called once on the worker if the request ends before its response is complete: the peer has
+ * left, the response was cut or timed out, or the server ends. It is not called otherwise. Set it
+ * within the handler. Thread: worker. */
 void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
-/* fn is called once on the worker when the last byte of the response has been passed to the
- * connection, or when the peer has left. code is the status, or 0 if there was no response. n_bytes
- * counts body bytes. Thread: worker. */
+/* fn is called once on the worker when the request ends: the last byte of the response has been
+ * passed to the connection, or one of the reasons for on_gone applies. code is the status, or 0 if
+ * there was no response. n_bytes counts body bytes. Thread: worker. */
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 /*
- * fn is called once on the worker when the response has begun but the peer has not read all of it
- * at once. n_bytes: the length of the body; 0 for a stream. It is not called for a response that is
- * sent within the iteration in which it arrives. Thread: worker.
+ * fn is called on the worker, once at most, if a response is not complete at the end of the
+ * worker's iteration in which it began, usually because the peer has not read all of it at once.
+ * n_bytes: the length of the body; 0 for a stream. Thread: worker.
  */
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
                                 void (*fn)(void *ctx, size_t n_bytes), void *ctx);
@@ -196,20 +203,21 @@ struct hfd_header {
 };
 /*
  * Responds with a body of known length. headers are copied, body is referenced and may be NULL.
- * Content-Length is added; HEAD sends no body. The header "connection: close" closes the connection
- * after this response. A header that would break the framing is left out. A second response to one
- * request is dropped. Thread: any.
+ * Content-Length is added, except for 204 and 304; a response to HEAD sends no body. The header
+ * "connection: close" closes the connection after this response. A header that would break the
+ * framing is left out. A second response to one request is dropped. Thread: any.
  */
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body);
-/* Begins a response of unknown length; its head is sent at once. Thread: any. */
+/* Begins a response of unknown length; its head does not wait for a piece. Thread: any. */
 void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
                              const struct hfd_header *headers, size_t n_headers);
 /*
  * Queues one more piece of a stream. It is referenced, not copied. 0; -ENOBUFS: the peer reads too
- * slowly, and the stream has been cut; -EPIPE: the peer has left, or the stream was cut before;
- * -EINVAL: the response is not a stream, or has ended. Pieces from one thread keep their order.
+ * slowly, and the stream has been cut; -ENOMEM: it has been cut for lack of memory; -EPIPE: the
+ * peer has left, or the stream was cut before; -EINVAL: the response is not a stream, or has ended.
+ * Pieces from one thread keep their order.
  * Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
@@ -217,11 +225,12 @@ int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piec
  * any. */
 size_t hfd_http_request_unsent(struct hfd_http_request *request);
 /*
- * Cuts the response if bytes of it wait and the peer has read none since the boot time `since`.
- * True: it was cut now. The caller owns a reference. Thread: any.
+ * Cuts the response if bytes of it wait in the queue and none has left the queue since the boot
+ * time `since`. True: it was cut now. The caller owns a reference. Thread: any.
  */
 bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
-/* Ends the stream at once, so that the peer sees that it is incomplete. Thread: any. */
+/* Ends the stream at once, so that the peer sees that it is incomplete. Does nothing after
+ * hfd_http_request_end. Thread: any. */
 void hfd_http_request_cut(struct hfd_http_request *request);
 /* Ends the stream cleanly after the pieces that were pushed. Thread: any. */
 void hfd_http_request_end(struct hfd_http_request *request);

@@ -3,8 +3,8 @@
 /*
  * The server object, for the files of this folder. The rest of holdfastd uses http.h only.
  *
- * Lock: mu guards the members below it and nothing else. It is held for a few instructions, never
- * during I/O, a callback or while another mutex is taken.
+ * Lock: mu guards the members below it and nothing else. It is held for a few instructions, and for
+ * the listener's shutdown, which does not block. No callback runs and no mutex is taken under it.
  */
 #include <pthread.h>
 #include <stdatomic.h>

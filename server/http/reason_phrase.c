@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reason phrases as RFC 9110 names them. A code that is not listed still gets a phrase, because
- * some clients read an empty one as a malformed status line.
+ * Reason phrases as RFC 9110 and RFC 6585 name them. A code that is not listed still gets a phrase,
+ * because some clients read an empty one as a malformed status line.
  */
 #include "server/http/reason_phrase.h"
 

@@ -3,14 +3,14 @@
  * TLS with OpenSSL: TLS 1.2 and 1.3, with forward secrecy only. There are no session tickets,
  * because they would save little, and there is no renegotiation.
  *
- * Invariant: a client certificate that does not verify does not end the handshake (unless checking
- * it would cost more than verify_client allows). It is recorded,
- * and the handler responds with 401; after an aborted handshake the user would not see the reason.
- * So code that reads the names of a certificate must check enum hfd_peer_cert first.
+ * Invariant: a client certificate that does not verify does not end the handshake, unless it
+ * exceeds the limits below. It is recorded, and the handler responds with 401; after an aborted
+ * handshake the user would not see the reason. So code that reads the names of a certificate must
+ * check enum hfd_peer_cert first.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry would be reported as the error of
- * the next operation. The functions that read PEM text leave the queue empty; connection.c clears
- * it before each operation on a connection.
+ * the next operation. hfd_tls_new leaves the queue empty; connection.c clears it before each
+ * operation on a connection.
  */
 #include "server/http/tls.h"
 
@@ -20,10 +20,10 @@
 #include <string.h>
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include "server/http/request/origin.h"
+#include "server/tls/pem.h"
 
 #define MAX_ORGANISATIONS 64
 /* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
@@ -43,39 +43,8 @@ static int fail_tls(struct hf_status *reterr_status, const char *what, const cha
         return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what, reason, fix);
 }
 
-/* Provides no passphrase, so that an encrypted key is an error. Otherwise OpenSSL would prompt for
- * the passphrase on the terminal. */
-static int no_passphrase(char *buf, int size, int rwflag, void *ctx) { return -1; }
-
-static BIO *open_pem(const char *pem) { return pem ? BIO_new_mem_buf(pem, -1) : NULL; }
-
-static int load_chain(SSL_CTX *ctx, const char *cert_pem, struct hf_status *reterr_status) {
-        BIO *bio = open_pem(cert_pem);
-        X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, no_passphrase, NULL) : NULL;
-        int ok = cert && SSL_CTX_use_certificate(ctx, cert) == 1;
-
-        X509_free(cert);
-        while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
-                ok = SSL_CTX_add0_chain_cert(ctx, cert) == 1;
-                if (!ok)
-                        X509_free(cert);
-        }
-        BIO_free(bio);
-        if (!ok)
-                return fail_tls(reterr_status, "the server certificate is not usable",
-                                "give a PEM file that begins with the server's certificate");
-        ERR_clear_error(); /* the end of the PEM text is reported as an error */
-        return 0;
-}
-
 static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_status) {
-        BIO *bio = open_pem(key_pem);
-        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
-        int ok = key && SSL_CTX_use_PrivateKey(ctx, key) == 1;
-
-        EVP_PKEY_free(key);
-        BIO_free(bio);
-        if (!ok)
+        if (!hfd_pem_use_key(ctx, key_pem))
                 return fail_tls(reterr_status, "the server key is not usable",
                                 "give an unencrypted private key in PEM form");
         if (SSL_CTX_check_private_key(ctx) != 1)
@@ -128,21 +97,9 @@ static int verify_client(X509_STORE_CTX *store, void *ctx) {
 
 static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
                           struct hf_status *reterr_status) {
-        BIO *bio = open_pem(client_ca_pem);
-        X509_STORE *store = SSL_CTX_get_cert_store(ctx);
-        X509 *cert;
-        int n = 0, ok = bio != NULL;
-
-        while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
-                ok = X509_STORE_add_cert(store, cert) == 1 && SSL_CTX_add_client_CA(ctx, cert) == 1;
-                X509_free(cert);
-                n++;
-        }
-        BIO_free(bio);
-        if (!ok || n == 0)
+        if (!hfd_pem_trust(ctx, client_ca_pem, true))
                 return fail_tls(reterr_status, "the client CA is not usable",
                                 "give one or more CA certificates in PEM form");
-        ERR_clear_error();
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
         SSL_CTX_set_verify_depth(ctx, MAX_CHAIN);
         SSL_CTX_set_max_cert_list(ctx, MAX_CHAIN_BYTES);
@@ -187,8 +144,9 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         if (SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
                 r = fail_tls(reterr_status, "OpenSSL does not accept the cipher list",
                              "allow ECDHE with AES-GCM or ChaCha20");
-        if (r == 0)
-                r = load_chain(ctx, cert_pem, reterr_status);
+        if (r == 0 && !hfd_pem_use_chain(ctx, cert_pem))
+                r = fail_tls(reterr_status, "the server certificate is not usable",
+                             "give a PEM file that begins with the server's certificate");
         if (r == 0)
                 r = load_key(ctx, key_pem, reterr_status);
         if (r == 0 && client_ca_pem)
@@ -223,8 +181,8 @@ bool hfd_tls_is_h2(SSL *ssl) {
         return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* Returns the entry at index as UTF-8. NULL: out of memory, or the entry is empty or contains a
- * NUL, where a C string would end and might name another user. */
+/* Returns the entry at index as UTF-8. NULL: out of memory, or the entry is malformed, empty or
+ * contains a NUL, where a C string would end and might name another user. */
 static char *entry_text(X509_NAME *name, int index) {
         unsigned char *utf8 = NULL;
         int n = ASN1_STRING_to_UTF8(&utf8,

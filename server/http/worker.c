@@ -7,8 +7,8 @@
  *   the watchdog checks.
  * - serve the connections with events.
  * - handle the messages (new sockets, changed responses) of other threads and of this thread.
- * - serve the connections that these messages marked dirty: each one once, and at most MAX_DIRTY of
- *   them, so that an event for thousands of watches does not delay other requests.
+ * - serve the dirty connections, whose responses have changed or which have more to do, in at most
+ *   MAX_DIRTY steps, so that an event for thousands of watches does not delay other requests.
  * - serve a few strangers' connections. Their sockets are in a second epoll, so that a flood of
  *   handshakes delays known senders by a few steps only.
  * - once a second, check the time limits.
@@ -21,7 +21,8 @@
  * Invariant: only this thread touches the worker's connections, and it blocks in epoll_wait only.
  *
  * The end: http->closing is set and the worker is woken. It frees its connections, which detaches
- * their requests (response.gone). After that no other thread posts messages to it.
+ * their requests (response.gone). After that only worker 0 may post to it: sockets, which
+ * hfd_worker_done closes.
  */
 #include "server/http/worker.h"
 
@@ -226,7 +227,7 @@ static void serve_dirty(struct hfd_worker *worker) {
         }
 }
 
-/* Reports the responses of this iteration that the peer has not read at once. */
+/* Reports the responses that have begun in this iteration and are not complete. */
 static void report_unsent(struct hfd_worker *worker) {
         while (worker->answered) {
                 struct hfd_http_request *request = worker->answered;
@@ -399,8 +400,8 @@ int hfd_worker_start(struct hfd_worker *worker) {
         return r;
 }
 
-/* Drops messages that were posted after the thread had exited: sockets that worker 0 assigned too
- * late, and responses that were posted just before their requests were gone. */
+/* Drops the messages that the thread has not taken before it exited: sockets that worker 0 assigned
+ * too late, and responses that were posted just before their requests were gone. */
 static void drop_messages(struct hfd_worker *worker) {
         struct hf__message *messages = hf__mailbox_take(&worker->mailbox);
 

@@ -58,7 +58,7 @@ struct hfd_worker {
         struct hfd_connection *connections;         /* list, owned */
         struct hfd_strangers handshakes;            /* connections in HFD_CONNECTION_HANDSHAKE */
         struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
-        struct hfd_connection *dirty, **dirty_tail; /* these are served in this iteration */
+        struct hfd_connection *dirty, **dirty_tail; /* served in this iteration or a later one */
         struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         struct hfd_http_request *answered; /* list, with references: answered in this iteration */
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares the process's resident memory with the memory that it has allocated. The difference is
- * what malloc_trim could give back, except for free memory on pages that also contain used memory.
+ * about what malloc_trim could give back, except for free memory on pages with used memory.
  * What a trim could not give back is tolerated, and the next trim waits until there is more.
  *
  * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the

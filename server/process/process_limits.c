@@ -2,9 +2,9 @@
 /*
  * The limits of this process (process_limits.h).
  *
- * A process that is not dumpable is protected as a whole, with the copies of keys in OpenSSL's and
- * libcurl's memory. MADV_DONTDUMP on single pages would miss those. The service manager is not
- * hindered: it reads /proc as root.
+ * A process that is not dumpable is protected as a whole, with the copies of keys in OpenSSL's
+ * memory. MADV_DONTDUMP on single pages would miss those. The service manager is not hindered: it
+ * reads /proc as root.
  */
 #include "server/process/process_limits.h"
 

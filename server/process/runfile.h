@@ -7,8 +7,8 @@
  * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies;
  * no child inherits it, because the descriptor is close-on-exec. After a death `holdfastd release`
  * locks the file, reads it and releases exactly the term in it. It holds the lock until it is done,
- * so that the instance cannot start during the release. The file is never removed: otherwise a
- * process that still has it open could lock a file which other processes cannot find.
+ * so that the instance cannot start during the release. holdfastd never removes the file: otherwise
+ * a process that still has it open could lock a file which other processes cannot find.
  *
  * Thread: any, but one at a time for one object. Every function blocks on file I/O, shortly.
  */
@@ -23,8 +23,8 @@ struct hfd_runfile;
 /*
  * Creates the directory and the file if they are missing, locks the file and records that this
  * process leads nothing. Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has the
- * lock; the message names file and process. HF_E_INVALID: the instance's name cannot be a file
- * name. Or -errno.
+ * lock; the message names the file and, if known, the process. HF_E_INVALID: the instance's name
+ * cannot be a file name, or other users could replace the directory. Or -errno.
  */
 int hfd_runfile_lock(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);

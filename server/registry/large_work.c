@@ -2,8 +2,9 @@
 /*
  * Bounds the large writes that wait for the pool.
  *
- * Invariant: the memory of waiting writes is bounded, also for clients that send a write and leave
- * at once, whose requests no longer count as in flight.
+ * Invariant: the number of new writes that wait is bounded, also for clients that send a write and
+ * leave at once, whose requests no longer count as in flight. Retries are not refused: each belongs
+ * to a write that was accepted before.
  */
 #include "server/registry/large_work.h"
 

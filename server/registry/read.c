@@ -8,7 +8,8 @@
  *      "0"               any state: the cacher as it is
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
  *
- * list.c handles two more cases:
+ * While the cache is not filled, all three read the store. So do the first two while it contains
+ * the history of a store that was replaced. list.c handles two more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
@@ -147,7 +148,7 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_object_path(request->resource, request->ns, request->name, path);
                 object = hfd_object_new(request->resource, path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
-                /* A value that is not a valid object is not served: the cacher has none either. */
+                /* A value that is not a valid object is not served, as by the cacher. */
                 if (!object && hfd_object_check(reply->kvs[0].value) != HF_E_INVALID) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
                         return;

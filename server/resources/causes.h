@@ -45,5 +45,6 @@ void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char
 
 /* Formats a value for a cause: text in quotes, cut to 250 bytes. Unlike Go's %q, no escapes. */
 void hfd_quote(const char *text, char *out, size_t max_out);
-/* The same for an array of strings: `[]string{"a", "b"}`. Elements that do not fit are left out. */
+/* The same for an array of strings, each cut to 60 bytes: `[]string{"a", "b"}`. Elements that do
+ * not fit are left out. */
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out);

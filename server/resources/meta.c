@@ -3,8 +3,9 @@
  * Prepares the ObjectMeta of received objects. Two invariants:
  *
  *  - A client never sets the fields that belong to the server (uid, creationTimestamp,
- *    deletionTimestamp, generation, ...). A create removes or replaces them. An update copies those
- *    that the client left out from the stored object, and validation refuses any other value.
+ *    deletionTimestamp, generation, ...). A create removes or replaces them. An update computes the
+ *    generation and removes what is not stored. It copies the others from the stored object if the
+ *    client left them out, and validation refuses any other value.
  *  - The checks stop at the first failure, and clients parse its text. So neither the order of the
  *    checks nor the texts may change.
  */
@@ -278,8 +279,8 @@ static int carry_over_field(struct hf__json *meta, const struct hf__json *old_me
 }
 
 /*
- * Copies the parts whose changes increment the generation: all except metadata and status. NULL =
- * out of memory.
+ * Copies the parts whose changes increment the generation: all except kind, apiVersion, metadata
+ * and status. NULL = out of memory.
  */
 static struct hf__json *copy_counted_parts(const struct hf__json *object) {
         struct hf__json *copy = hf__json_dup(object);
@@ -305,8 +306,8 @@ static int compare_counted_parts(const struct hf__json *old, const struct hf__js
 }
 
 /*
- * Sets the generation to that of the stored object, plus one if the object changed. The client's
- * value is ignored. 0 or -ENOMEM.
+ * Sets the generation to that of the stored object. If the kind has one, adds one if a counted part
+ * has changed. The client's value is ignored. 0 or -ENOMEM.
  */
 static int set_generation(const struct hfd_resource *resource, struct hf__json *object,
                           const struct hf__json *old) {

@@ -5,8 +5,8 @@
  * only the server sets. meta_validation.h checks the values. Pure except for random numbers (uids,
  * generated names). Thread: owner of the object.
  *
- * A create calls hfd_meta_accept, hfd_meta_prepare_create and, if the object has a generateName,
- * hfd_meta_generate_name. An update calls hfd_meta_accept and hfd_meta_prepare_update.
+ * A create calls hfd_meta_accept, hfd_meta_prepare_create and, if the object has a generateName and
+ * no name, hfd_meta_generate_name. An update calls hfd_meta_accept and hfd_meta_prepare_update.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,11 +30,12 @@ bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const 
  */
 int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
                             struct hf__json *object, int64_t now_s);
-/* Sets metadata.name to metadata.generateName and five random characters. 0, -ENOMEM or -EIO. */
+/* Sets metadata.name to metadata.generateName, cut to 58 bytes, and five random characters. 0,
+ * -ENOMEM or -EIO. */
 int hfd_meta_generate_name(struct hf__json *object);
 /*
- * For an update: copies the server-set fields that the client left out from old, and increments the
- * generation if the object changed. Both objects must have metadata. 0 or -ENOMEM.
+ * For an update: copies the server-set fields that the client left out from old, removes those that
+ * are not stored, and sets the generation. Both objects must have metadata. 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old);

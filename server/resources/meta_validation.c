@@ -98,7 +98,7 @@ static void validate_labels(const struct hf__json *meta, struct hfd_causes *caus
         }
 }
 
-/* Values may have any syntax, but their total size is limited: every read returns all of them. */
+/* Values may have any syntax, but the total size is limited, because every read returns them. */
 static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
         size_t total = 0;
 
@@ -141,11 +141,10 @@ static void validate_owners(const struct hf__json *meta, struct hfd_causes *caus
                                   "Only one reference can have Controller set to true");
 }
 
-/* An object that is being deleted must not get a new finalizer, because its deletion might never
- * end. */
 /*
- * Adds a cause for a finalizer that the stored object does not have. Without memory for the index,
- * every finalizer counts as new.
+ * For an object that is being deleted: adds a cause for each finalizer that the stored object does
+ * not have, because with new ones the deletion might never end. Without memory for the index, every
+ * finalizer counts as new.
  */
 static void forbid_new_finalizers(const struct hf__json *list, const struct hf__json *old_list,
                                   struct hfd_causes *causes) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds and shares objects. Two invariants:
+ * Builds and shares objects. Invariants:
  *
  *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. The
- *    bytes before and after the resourceVersion are the stored bytes, unchanged. hfd_object_at and
- *    hfd_object_has_bytes rely on this.
+ *    bytes before and after the resourceVersion are the stored bytes, normalized if another program
+ *    stored them. hfd_object_at and hfd_object_has_bytes rely on this.
  *  - selectable is set once, by a compare-and-exchange. A thread that loses the race frees its own
  *    copy and uses the published one. So it needs no lock, and remains valid as long as the object.
- *  - frames is guarded by a lock that a few thousand objects share. It is held only to take or give
- *    a reference, and never together with another lock.
+ *  - frames is guarded by a lock that many objects share. It is held only to read or set a pointer
+ *    and its reference count, and never together with another lock.
  */
 #include "server/resources/object.h"
 
@@ -254,7 +254,8 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
 
 /*
  * Extracts what selectors can read: the labels, and every field that is_known_field (selector.c)
- * accepts for any kind. A field that is missing here would never match. NULL = out of memory.
+ * accepts for any kind, except name and namespace, which are in the path. A field that is missing
+ * here would never match. NULL = out of memory.
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
         static const char *const members[] = {"involvedObject",     "reason", "type",

@@ -6,14 +6,14 @@
  *
  * Stored bytes begin with `{"kind":K,"apiVersion":V,"metadata":{`, the head, which is the same for
  * all objects of a resource. They contain no resourceVersion. Served bytes are the stored bytes
- * with `"resourceVersion":"N",` inserted after the head. So neither a read nor a watch parses JSON.
+ * with `"resourceVersion":"N",` inserted after the head. So a plain read or watch parses no JSON.
  * If another program has stored an object in another form, hfd_object_new converts it.
  *
  * An object is immutable, except for the parts that are built on first use, and for its shared
  * frames. Thread: any.
  *
- * A server has a million of them, so the struct is small: what few objects need, and what can be
- * computed, is not in it.
+ * A server may have a million of them, so the struct is small: what few objects need, and what can
+ * be computed, is not in it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,9 +46,9 @@ static inline const char *hfd_object_name(const struct hfd_object *object) {
 }
 
 /*
- * stored: the value from the store. A value that begins with the head of the resource was written
- * by this server or another holdfastd, so it is not parsed. NULL = out of memory, or stored is not
- * a valid object; hfd_object_check distinguishes the two.
+ * stored: the value from the store. A value that begins with the head of the resource is taken as
+ * written by a holdfastd, so it is not parsed. NULL = out of memory, or stored is not a valid
+ * object; hfd_object_check distinguishes the two.
  */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored);
@@ -67,16 +67,17 @@ struct hfd_object *hfd_object_ref(struct hfd_object *object);
 /* Accepts NULL, returns NULL. */
 struct hfd_object *hfd_object_unref(struct hfd_object *object);
 
-/* Whether the object was created from bytes equal to stored. */
+/* Whether the object was created from bytes equal to stored. False if they had to be converted. */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored);
 /*
  * Whether it has a deletionTimestamp. If memory runs out: true, so that nothing is created in a
  * Namespace that may be terminating.
  */
 bool hfd_object_deleting(const struct hfd_object *object);
-/* Parses it, resourceVersion included. The caller frees. NULL = out of memory. */
+/* Parses it, resourceVersion included. The caller frees. NULL = out of memory, or the stored bytes
+ * are malformed behind the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
-/* What selectors can read: labels and some fields. Borrowed from object. NULL = out of memory. */
+/* What selectors can read: labels and some fields. Borrowed from object. NULL as above. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
  * The watch event `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type
@@ -84,10 +85,10 @@ const struct hf__json *hfd_object_selectable(struct hfd_object *object);
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
 /*
- * From share to unshare, the object keeps the frames that are asked for, so that all watches get
- * the same bytes: while one event is delivered. A frame is as large as the object, so no object
- * keeps its frames for longer. If memory runs out, frames are not shared. The caller has a
- * reference, and calls each once.
+ * From share to unshare, which is while one event is delivered, the object keeps the frames that
+ * are asked for, so that the watches get the same bytes. A frame is as large as the object, so no
+ * object keeps its frames for longer. If memory runs out, frames are not shared. The caller has a
+ * reference, and calls unshare once after each share.
  */
 void hfd_object_share_frames(struct hfd_object *object);
 void hfd_object_unshare_frames(struct hfd_object *object);

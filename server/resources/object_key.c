@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys of objects. A key can be converted to a path and back without loss: a name never contains a
- * slash (request_info.c refuses one), so the path of a namespaced object has exactly one.
+ * slash (request_info.c and meta_validation.c refuse one), so the path of a namespaced object has
+ * exactly one.
  */
 #include "server/resources/object_key.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Type checks for the parts of an object. The messages are those of Go's encoding/json, because
+ * Type checks for the parts of an object. The messages follow those of Go's encoding/json, because
  * clients show them.
  *
  * Invariant: after a check has succeeded, the part is not null, so later code need only distinguish

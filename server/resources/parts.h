@@ -5,8 +5,8 @@
  * of an object. `kind` is the name of the Go type that Kubernetes' messages show ("NamespaceSpec").
  * Pure. Thread: any.
  *
- * A part that is null counts as absent, and every function below removes it from object: clients
- * may send null to clear a field. object may be NULL: then all its parts are absent.
+ * A part that is null counts as absent, and the functions that get its object and key remove it:
+ * clients may send null to clear a field. object may be NULL: then all its parts are absent.
  */
 #include <stdbool.h>
 #include <stddef.h>

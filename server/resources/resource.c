@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of resources. To serve another kind, add a row; strategies/strategies.h lists what else
- * the kind needs. Columns and flags of Kubernetes' kinds are those of kube-apiserver, so that
- * kubectl shows the same tables and clients meet the same rules.
+ * the kind needs. Columns and flags of Kubernetes' kinds follow kube-apiserver, so that kubectl
+ * shows the usual tables (without some columns of -o wide) and clients meet the usual rules.
  *
  * Invariants:
  *

@@ -27,7 +27,7 @@ enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 
 
 /*
  * A column of the Table that kubectl shows. path: a JSON path into the object, or one of the forms
- * that registry/table.c knows ("@age", "@count:<path>", ...). wide: only with -o wide.
+ * that registry/list/table.c knows ("@age", "@count:<path>", ...). wide: only with -o wide.
  */
 struct hfd_column {
         const char *name, *type, *format, *path;
@@ -56,9 +56,10 @@ struct hfd_resource {
         bool no_strategic_patch;   /* refuses strategic merge patches, as for custom resources */
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
-         * A set of enum hfd_subresource. STATUS: only .../status writes status. FINALIZE: only
-         * .../finalize writes spec.finalizers, which delay the removal of a deleted object like
-         * metadata.finalizers. Until then its status.phase is Terminating (Namespaces).
+         * A set of enum hfd_subresource. STATUS: clients write status by .../status only. FINALIZE:
+         * after the create, clients write spec.finalizers by .../finalize only. These delay the
+         * removal of a deleted object like metadata.finalizers; meanwhile its status.phase is
+         * Terminating (Namespaces).
          */
         unsigned subresources;
         struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */

@@ -5,8 +5,8 @@
  * details are wire format: clients parse them (metav1.Status). Thread: owner only.
  *
  * A struct hfd_response begins as {0}. Exactly one function below fills it, and the owner calls
- * hfd_response_done at the end. Filling never fails: when memory runs out, body is NULL, and the
- * client gets the code alone.
+ * hfd_response_done at the end. Filling never fails: when memory runs out, or a Status would exceed
+ * 64 KiB, body is NULL, and the client gets the code alone.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 
 struct hfd_response {
         int code;             /* HTTP status code */
-        struct hf__buf *body; /* owned; JSON; NULL = out of memory */
+        struct hf__buf *body; /* owned; JSON; NULL = see above */
         bool fence_compared;  /* the transaction compared the fence: repeat its header */
         struct hf_status
                 status; /* for callers in the process; error 0 = success, otherwise as in body */

@@ -246,7 +246,7 @@ static int parse_requirements(struct hfd_selector *selector, const struct hfd_re
         }
 }
 
-/* Gives back the space for requirements that there are not: a watch keeps its selector for long. */
+/* Gives back the unused space, because a watch keeps its selector for long. */
 static void fit(struct hfd_selector *selector) {
         struct hfd_requirement *fitted = NULL;
 

@@ -45,7 +45,8 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
 /* A copy that shares nothing. 0, or -ENOMEM: *ret_copy is {0}. */
 int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *selector);
-/* Whether both were parsed from the same text, apart from spaces. */
+/* Whether both have the same requirements in the same order. Both must be label selectors, or both
+ * field selectors. */
 bool hfd_selector_equal(const struct hfd_selector *a, const struct hfd_selector *b);
 /* Frees what the selector owns, and resets it to {0}. */
 void hfd_selector_done(struct hfd_selector *selector);

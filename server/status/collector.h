@@ -45,16 +45,16 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_status *reterr_status);
 
 /*
- * Queries all instances of the model in parallel and stores their responses. Blocks for at most
- * 2 s. An instance that does not respond is skipped by the next four calls, so that the live mode
- * does not wait for it every second.
+ * Queries the instances of the model that may be queried, in parallel, and stores their responses.
+ * Blocks for about 2 s at most. An instance that does not respond is skipped by the next four
+ * calls, so that the live mode does not wait for it every second.
  */
 void hfd_status_collector_query_instances(struct hfd_status_collector *collector,
                                           struct hfd_status_model *model);
 
-/* Whether the server that the Leases are read from is itself an instance of the model, and did not
- * respond when it was last queried. A watch on that server may then look open but deliver nothing,
- * so the caller must read the Leases again. */
+/* Whether the server that the Leases are read from is itself an instance of the model, and has not
+ * responded to the latest query, or to none. A watch on that server may then look open but deliver
+ * nothing, so the caller must read the Leases again. */
 bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collector *collector,
                                                 const struct hfd_status_model *model);
 

@@ -12,7 +12,7 @@
 #define PROGRAM   "holdfastd-status"
 #define INSTALLED HFD_LIBEXECDIR "/" PROGRAM
 
-/* The path of PROGRAM in the directory of this process's program. False: it is too long. */
+/* The path of PROGRAM in the directory of this process's program. False: that is unknown. */
 static bool find_beside(char path[PATH_MAX]) {
         ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof PROGRAM);
         char *slash;

@@ -9,6 +9,6 @@
 /*
  * Replaces the process by holdfastd-status with the same arguments. The program is looked for
  * beside holdfastd itself, as in a build directory, and then where it is installed. Returns the
- * exit status 1, with one line to stderr, only if there is no such program.
+ * exit status 1, with one line to stderr, only if neither can be run.
  */
 int hfd_status_exec(char **argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * main of holdfastd-status, the program that runs `holdfastd status` (see exec.h). It parses the
- * command line again: only holdfastd starts it, with its own arguments.
+ * command line again, because holdfastd starts it with its own arguments.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * Fills the model from the JSON that servers send.
  *
  * Invariants:
- * - Every text becomes printable when it is stored in the model (copy_printable), so that no later
- *   code can forget it. Any client that may write Leases chooses these texts, and could send escape
- *   sequences to the user's terminal.
+ * - Every text that comes from a server becomes printable when it is stored in the model
+ *   (copy_printable, replace_unprintable), so that no later code can forget it. Any client that may
+ *   write Leases chooses such texts, and could send escape sequences to the user's terminal.
  * - A list that cannot be parsed changes nothing. The live mode continues to show the previous
  *   contents.
  */
@@ -172,6 +172,10 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
         return 0;
 }
 
+void hfd_status_model_set_read_error(struct hfd_status_model *model, const char *message) {
+        copy_printable(model->read_error, sizeof model->read_error, message);
+}
+
 /* The state of an instance whose response has no usable body. code 0 = no response. */
 static const char *state_of_code(int code) {
         if (code == 0)
@@ -197,8 +201,8 @@ void hfd_status_model_set_response(struct hfd_status_instance *instance, int cod
                 return;
         }
         if (strcmp(identity, instance->identity) != 0) {
-                /* Another process serves at this endpoint now. The instance of this identity Lease
-                 * has ended, and the leader has not deleted the Lease yet. */
+                /* Another process serves at this endpoint now. Usually the instance of this
+                 * identity Lease has ended, and the leader has not deleted the Lease yet. */
                 copy_printable(instance->state, sizeof instance->state, "gone");
         } else {
                 copy_printable(instance->state, sizeof instance->state, state);

@@ -4,12 +4,13 @@
  * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
  *
  * A model has two sources:
- * - the list of Leases of one API server. Identity Leases name the instances, all others are Leases
- *   of elections.
+ * - the list of Leases of one API server. The identity Leases of holdfastds name the instances.
+ *   Those of kube-apiservers and the Leases of nodes are ignored; all others are of elections.
  * - the response of each instance to GET /debug/leader, which has its state and its term.
  *
- * All texts in a model are printable ASCII. Other bytes are replaced by '?', so that nothing in a
- * Lease can control the terminal.
+ * All texts in a model are printable ASCII, apart from the URL that the user's kubeconfig gives.
+ * Other bytes are replaced by '?', so that nothing in a Lease or a response can control the
+ * terminal.
  *
  * Thread: a model belongs to one thread. Only hfd_status_model_set_response may run on another: it
  * changes one instance, and the caller locks (collector.c).
@@ -63,6 +64,9 @@ struct hfd_status_model {
  * the model is unchanged.
  */
 int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list, size_t n);
+
+/* Stores why the last read of the Leases failed. */
+void hfd_status_model_set_read_error(struct hfd_status_model *model, const char *message);
 
 /* Stores an instance's response to GET /debug/leader. code is the HTTP status; 0 = no response. */
 void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,

@@ -11,8 +11,8 @@
  * collector tries the other instances.
  *
  * Invariants. Two refreshes are at least MIN_REFRESH_INTERVAL apart, however many changes the watch
- * reports. And a refresh waits for nothing except for the requests of the collector, which have
- * timeouts.
+ * reports. And a refresh waits only for the requests of the collector, which have timeouts, and
+ * until its output is written.
  *
  * Threads. The command's thread does everything. In the live mode a second thread waits for SIGINT
  * and SIGTERM and fires a token. The callbacks of the watch and of the token at most set a flag
@@ -189,8 +189,7 @@ static bool refresh_leases(struct live *live, struct hfd_status_collector *colle
         int r = hfd_status_collector_read_leases(collector, live->stop, model, &status);
 
         if (r != 0)
-                (void)snprintf(model->read_error, sizeof model->read_error, "%.255s",
-                               status.message);
+                hfd_status_model_set_read_error(model, status.message);
         return r == 0;
 }
 

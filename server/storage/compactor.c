@@ -2,12 +2,13 @@
 /*
  * Makes one attempt per interval to compact the store. An attempt reads the compact key. If the key
  * is as this instance saw it one interval ago, the attempt replaces its value by the store's
- * current revision and compacts at the old value. Otherwise another instance has done so meanwhile.
+ * current revision and compacts at the old value. If it has changed, another instance has done so
+ * meanwhile. The first attempt only notes the key, or creates it.
  *
  * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
  * `has_seen`, `seen` and `target`. The owner and the running attempt hold one reference each.
  * hfd_compactor_free sets `closed` and drops the owner's reference; an attempt that is still
- * running then starts no further operation.
+ * running starts no further operation once it has seen that.
  *
  * The transaction compares the key's mod revision, so only one instance replaces a value, and only
  * that one compacts at it. If the outcome is unknown, `seen` does not change, and the next attempt
@@ -38,7 +39,7 @@ struct hfd_compactor {
         hf_nsec due; /* boot time of the next attempt; 0 = hfd_compactor_tick was never called */
         /* Used by the callbacks of a running attempt; by the owner while none is running. */
         bool has_seen;   /* an earlier attempt has read the key */
-        uint64_t seen;   /* its mod revision then; 0 = there was no such key */
+        uint64_t seen;   /* its latest known mod revision; 0 = there was no such key */
         uint64_t target; /* the value that the running attempt replaces; 0 = do not compact */
         /* Guarded by mu. */
         pthread_mutex_t mu;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor removes history that is older than five to ten minutes from the store. Every
- * instance runs one, but each interval only one of them compacts.
+ * The compactor removes old history from the store. While the store is available, the history of
+ * the last five to ten minutes stays, or of somewhat more after the instance that compacted has
+ * ended. Every instance runs a compactor, but in each interval at most one of them compacts.
  *
  * The value of the compact key (keys.h) is the revision of the next compaction. Once per interval
  * each instance reads the key. If no instance has written it since this one read it an interval
  * ago, this one tries to replace the value by the store's current revision, and compacts at the old
  * value if it succeeds. The target is in the store, so an instance that starts goes on from what
- * others, or itself before a restart, have noted: it compacts one interval after its start.
+ * others, or itself before a restart, have noted: it can compact one interval after its start.
  *
  * Thread: the owner's only, for all functions. There is no thread and no timer, because the owner
- * calls hfd_compactor_tick regularly. Replies arrive on the store's thread; a lock inside the
- * compactor guards the members that both threads use.
+ * calls hfd_compactor_tick regularly. Replies arrive on the store's thread; compactor.c says how
+ * the two threads share the members.
  */
 #include "server/storage/store.h"
 

@@ -2,8 +2,8 @@
 /*
  * The checks that every store makes before it starts a transaction.
  *
- * Invariant: a transaction that passes these checks behaves the same in every store. So they must
- * refuse everything that one of the stores does not support.
+ * Invariant: a transaction that passes these checks behaves the same in every store, apart from the
+ * limit on its size. So they must refuse everything else that one of the stores does not support.
  */
 #include "server/storage/store.h"
 

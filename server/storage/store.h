@@ -10,18 +10,20 @@
  * writes is one write, however many keys it changes. A key's mod revision is the revision of its
  * last write, its create revision that of the put that created it.
  *
- * Revision order. Operations are linearizable, also a transaction that only compares: an operation
- * sees every write that was completed before it started. A reply contains the store's revision at
- * the time of the operation. A later read at that revision returns the same result. Events of one
- * watch are delivered in the order of their revisions. There is no order between replies and
- * events, or between two watches: compare revisions. A watch may also hang: its events come late,
- * or not at all, while operations go on. Its user notices that by the revisions of replies.
+ * Revision order. Operations are linearizable, also a transaction that only compares: an
+ * operation sees every write that was completed before it started; a list at a given revision,
+ * those up to that revision. A successful reply contains the store's revision at the time of the
+ * operation. Until that revision is compacted, a list at it shows the state of that time. Events
+ * of one watch are delivered in the order of their revisions. There is no order between replies
+ * and events, or between two watches: compare revisions. A watch may also hang: its events come
+ * late, or not at all, while operations go on. Its user notices that by the revisions of
+ * replies.
  *
  * Compaction. compact(R) removes the versions that no read at R or later can return. Reads below R
- * then end with HF_E_GONE; the current state is never lost. A watch from a revision below R ends
- * with HF_E_GONE: list again, and watch from the list's revision + 1. A watch from an old revision
- * that is not compacted gets every event since; a watch from a revision that is not reached yet
- * waits for it.
+ * then end with HF_E_GONE; the current state is never lost. A watch that needs a revision below R
+ * ends with HF_E_GONE: list again, and watch from the list's revision + 1. A watch from an old
+ * revision that is not compacted gets every event since; a watch from a revision that is not
+ * reached yet waits for it.
  *
  * Threads. Any thread may start an operation; starting one does not wait for the store. The store
  * runs the callback of a started operation exactly once, on one of its threads, perhaps before the
@@ -31,14 +33,15 @@
  * Ownership. Arguments of an operation are copied or referenced before the function returns.
  * Arguments of a callback are borrowed until it returns; hf__buf_ref keeps a value longer.
  *
- * Deadlines are absolute boot times. A started operation ends by its deadline at the latest. A
- * watch has no deadline: it ends when it is canceled, when it fails, or when the store is stopped.
+ * Deadlines are absolute boot times. A started operation ends at its deadline at the latest, apart
+ * from the delay until the store's thread runs. A watch has no deadline: it ends when it is
+ * canceled, when it fails, or when the store is stopped.
  *
  * A function that starts an operation returns 0 or an error. After an error, the callback is never
  * called. The errors:
  *
- *      -EINVAL         misuse: an empty key, a put without a value, or two operations on one key
- *                      of which one is a put
+ *      -EINVAL         misuse, for example an empty key, a put without a value, or two operations
+ *                      on one key of which one is a put
  *      HF_E_TOO_LARGE  a key, a count, or the whole request exceeds its limit
  *      -ENOMEM         out of memory
  *      HF_E_CLOSED     the store was stopped
@@ -47,10 +50,11 @@
  *
  *      0                 success
  *      HF_E_CONFLICT     a compare of the transaction failed; nothing was written
- *      HF_E_UNAVAILABLE  the operation certainly had no effect: it may be repeated
+ *      HF_E_UNAVAILABLE  certainly nothing was written: the operation may be repeated (a compaction
+ *                        may have happened, which does no harm)
  *      HF_E_TIMEOUT      it is unknown whether a write was done: read before repeating it
  *      HF_E_GONE         the revision is compacted
- *      HF_E_INVALID      the revision is not reached yet
+ *      HF_E_INVALID      the revision is not reached yet, or the store rejects the request
  *      HF_E_TOO_LARGE    the store refuses the size; nothing was written
  *      HF_E_CANCELED     the store was stopped; it is unknown whether a write was done
  *      -errno            unexpected (-ENOSPC: the store is full); it is unknown whether a write
@@ -110,14 +114,14 @@ enum hfd_op_kind { HFD_PUT, HFD_DELETE };
 struct hfd_op {
         enum hfd_op_kind kind;
         const char *key;
-        struct hf__buf *value; /* for a put; the store references it as long as it needs it */
+        struct hf__buf *value; /* for a put; borrowed until the function returns */
 };
 
 #define HFD_TXN_MAX 16 /* the maximum number of each: compares, ops, get_on_failure */
 
 /* If all compares hold, all ops are done in one revision; otherwise nothing is written, and
- * get_on_failure is read in the same atomic step. Deleting a key that does not exist writes nothing
- * and does not increment the revision. */
+ * get_on_failure is read in the same atomic step. Deleting a key that does not exist writes
+ * nothing. If no op writes anything, the revision stays as it is. */
 struct hfd_txn {
         const struct hfd_compare *compares;
         size_t n_compares;
@@ -125,7 +129,7 @@ struct hfd_txn {
         size_t n_ops;
         const char *const *get_on_failure; /* keys; the reply omits those that do not exist */
         size_t n_get_on_failure;
-        bool urgent; /* for Leases: it does not queue behind other traffic */
+        bool urgent; /* for Leases: it shares no connection with operations that are not urgent */
 };
 
 enum hfd_watch_event_type { HFD_WATCH_PUT, HFD_WATCH_DELETE, HFD_WATCH_PROGRESS };
@@ -140,9 +144,9 @@ struct hfd_watch_event {
 struct hfd_watch_handler {
         /* n >= 1 events. The events of one revision are passed in one call. */
         void (*event)(void *ctx, const struct hfd_watch_event *events, size_t n);
-        /* Called once, after the last event. HF_E_GONE: the start revision is compacted, so list
-         * again. HF_E_UNAVAILABLE: watch again from the last delivered revision + 1. HF_E_CANCELED:
-         * watch_cancel or stop has ended it. */
+        /* Called once, after the last event. HF_E_GONE: a revision that the watch needs is
+         * compacted, so list again. HF_E_UNAVAILABLE: watch again from the last delivered revision
+         * + 1. HF_E_CANCELED: watch_cancel, watch_suspect or stop has ended it. */
         void (*end)(void *ctx, int error, const struct hf_status *status);
 };
 
@@ -157,9 +161,9 @@ struct hfd_store_ops {
                     hfd_store_fn done, void *ctx);
         int (*txn)(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
                    hfd_store_fn done, void *ctx);
-        /* Watches the keys in [begin, end) from revision on, inclusive (0 = from the next write
-         * on). An empty end = up to the last key. handler is copied. *ret_id is the argument for
-         * watch_cancel; ret_id may be NULL. */
+        /* Watches the keys in [begin, end) from revision on, inclusive (0 = from the first write
+         * after the store has begun to watch). An empty end = up to the last key. handler is
+         * copied. *ret_id is the argument for watch_cancel; ret_id may be NULL. */
         int (*watch)(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
         /* Ends the watch soon; events may still be delivered before its end. Does nothing for a
@@ -179,8 +183,8 @@ struct hfd_store_ops {
         /* Stops the store, blocks until every callback has returned, and frees it. Must not be
          * called from a callback, nor while another thread uses the store. */
         void (*free)(struct hfd_store *store);
-        /* A counter that increases at least every few seconds while the store's thread is alive.
-         * The watchdog checks it. */
+        /* A counter that increases at least every few seconds while the store's threads are alive.
+         * While one of them hangs, it keeps its value or is 0. The watchdog checks it. */
         uint64_t (*iterations)(struct hfd_store *store);
 };
 

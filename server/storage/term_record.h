@@ -19,7 +19,7 @@
 #include "server/storage/store.h"
 
 /*
- * The value of a term record, owned by the caller; NULL = out of memory. A newline in an identity
+ * The value of a term record, owned by the caller; NULL = out of memory. A newline in an argument
  * becomes a space, so that the value has exactly one. A missing or empty acquire_time is written as
  * "-", because HFD_VALUE_BEGINS requires a byte after the newline. Both arguments may be NULL.
  */

@@ -17,7 +17,7 @@ struct hfd_watch_lag_mark {
         hf_nsec since;
 };
 
-/* All zero is the state before the first watch, and after a replacement of the store. */
+/* All zero is the initial state. After a replacement of the store the owner zeroes it again. */
 struct hfd_watch_lag {
         uint64_t cached;                  /* the cache's revision */
         uint64_t written;                 /* the highest that certainly changed a watched key */
@@ -25,8 +25,8 @@ struct hfd_watch_lag {
         struct hfd_watch_lag_mark behind; /* of the written ones */
         struct hfd_watch_lag_mark ahead;  /* of the reported ones */
         bool is_open;                     /* there is a watch */
-        hf_nsec heard_at;                 /* the watch was opened, or the cache made progress */
-        hf_nsec replied_at;               /* the last reply or probe */
+        hf_nsec heard_at;   /* the watch was opened or is to be reopened, or the cache progressed */
+        hf_nsec replied_at; /* the last reply or probe */
         hf_nsec progress_at,
                 progress_wait;            /* the last WRITE_PROGRESS; the time until the next one */
         hf_nsec reopened_at, reopen_wait; /* the last REOPEN; the wait before the next one */

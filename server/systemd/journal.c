@@ -2,8 +2,8 @@
 /*
  * Sends entries to the journal with libsystemd.
  *
- * Invariant: true means that the journal has the entry. sd_journal_sendv reports success even if
- * the journal's socket does not exist, so the socket is checked first.
+ * Invariant: true means that the entry was sent to a journal. sd_journal_sendv reports success even
+ * if the journal's socket does not exist, so the socket is checked first.
  */
 #include "server/systemd/journal.h"
 

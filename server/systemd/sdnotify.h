@@ -4,8 +4,8 @@
  * The protocol with the service manager: readiness, the watchdog and socket activation.
  *
  * There are two implementations, and the build chooses one. sdnotify.c uses libsystemd.
- * sdnotify_none.c is for a build without libsystemd: its functions do nothing, and the server
- * behaves as it does outside systemd.
+ * sdnotify_none.c is for a build without libsystemd: apart from one warning its functions do
+ * nothing, and the server behaves as it does outside systemd.
  *
  * A notification does nothing when NOTIFY_SOCKET is unset, and a failed notification is ignored:
  * the server reports to the service manager and never depends on it.
@@ -47,6 +47,7 @@ hf_nsec hfd_notify_watchdog_interval(void);
 /*
  * The listening socket that the service manager passed to this process. It is close-on-exec, and
  * the caller owns it. *ret_fd is -1 if there is none. Removes LISTEN_* from the environment.
- * HF_E_INVALID: there is more than one socket, or it is not a listening stream socket.
+ * HF_E_INVALID: LISTEN_* is malformed, there is more than one socket, or it is not a listening
+ * stream socket.
  */
 int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status);

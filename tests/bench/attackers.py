@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """attackers.py NAME URL PKI CONNECTIONS: attacks the server at URL; attack.py measures what a good client meets meanwhile.
 
-It says "ready" once the attack is complete or gets no further, and keeps it up until it is killed, five minutes at most. What fails is
-tried again. Strangers have no credentials; users have the admin's certificate from the directory PKI.
+It says "ready" when the number of connections that it keeps has not changed for two seconds, and goes on until it is killed, five minutes
+at most. What fails is tried again. Strangers have no credentials; users have the admin's certificate from the directory PKI.
 """
 import json
 import pathlib

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bench-store [SECONDS]: gets and transactions per second of the etcd store over a private etcd,
+ * bench-store [SECONDS]: gets and transactions per second of the etcd store over a private etcd,
  * one at a time and 64 in flight, with the CPU time that this process spends on each.
  */
 #include <curl/curl.h>

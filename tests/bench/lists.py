@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """lists.py [OBJECTS] [LISTS]: what large lists do to others. While LISTS full lists (40) of OBJECTS ConfigMaps of 1 KiB (100,000) are
-read at the same time: the times of a small GET beside those at rest, the terms that were lost, the memory at the peak and after it.
+read at the same time: the times of a small GET beside those at rest, the terms that were lost, the memory before and at the peak.
 Then 10,000 watches over 100 connections: the resident bytes of each, and the time from a write to the last watch that has its event.
 
 The load, the measuring client and the server share the machine, so the figures contain what they take from each other; the bounds are
@@ -135,7 +135,8 @@ def watches(cluster, instance, n, n_connections, n_events=30):
     result = json.loads(load.stdout.readline())
     load.wait()
     print(f"{n} watches over {n_connections} connections: {open_kib:.1f} KiB each when open, {busy_kib:.1f} after {n_events} events; "
-          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events; the longest write itself {longest:.1f} ms)")
+          f"from the write to each watch: p50 {result['p50']} ms, p99 {result['p99']}, longest {result['max']} ({result['events']} events; the longest write itself {longest:.1f} ms); "
+          f"the last watch of each event: {' '.join(f'{ms:.0f}' for ms in result['last'])} ms")
     assert result["events"] >= n * (n_events - 1), result
     return busy_kib, result["p99"]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many terms in one process: two electors hand one Lease to each other, each term with a reconciler
- * over a shared cache that must see what was changed before it. What a term leaves behind would
+ * over a shared informer that must see what was changed before it. What a term leaves behind would
  * show in memory, handlers, threads or descriptors.
  *
  *      terms KUBECONFIG N_TERMS

@@ -2,8 +2,8 @@
 """terms.py [N]: runs N terms (default 10,000) in one process against a real holdfastd, and
 measures what they leave behind in memory, handlers, threads and descriptors.
 
-Fails if the memory of the last tenth is more than 5 % above that of the second, or if a count is
-not that of one term.
+Fails if the memory of the last tenth is more than 5 % above that of the second, or if there are
+not one handler during the terms and none afterwards.
 """
 import json
 import pathlib

@@ -4,8 +4,9 @@
  * connections, and measures how long each event takes.
  *
  * The writer puts a CLOCK_MONOTONIC time into the object, as `"stamp":"<ns>"`. When all watches are
- * open, "open" is printed. When stdin ends, one line of JSON: the number of events, and the median,
- * the 99th percentile and the maximum of their times in ms.
+ * open, "open" is printed. When stdin ends, one line of JSON: the number of events, the median, the
+ * 99th percentile and the maximum of their times in ms, and for each of the first N_WRITES writes,
+ * in the order in which a watch saw them first, the time of the last watch that had its event.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -16,10 +17,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#define N_WRITES 256 /* the most for which the last watch is shown */
+
+struct write_time {
+        int64_t stamp;
+        double last_ms;
+};
+
 struct times {
         double *ms;
         size_t n, space;
         size_t n_open;
+        struct write_time writes[N_WRITES];
+        size_t n_writes;
 };
 
 struct watch {
@@ -31,6 +41,17 @@ static int64_t now_ns(void) {
 
         clock_gettime(CLOCK_MONOTONIC, &now);
         return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static void add_write(struct times *times, int64_t stamp, double ms) {
+        for (size_t i = times->n_writes; i-- > 0;)
+                if (times->writes[i].stamp == stamp) {
+                        if (ms > times->writes[i].last_ms)
+                                times->writes[i].last_ms = ms;
+                        return;
+                }
+        if (times->n_writes < N_WRITES)
+                times->writes[times->n_writes++] = (struct write_time){stamp, ms};
 }
 
 static void add_time(struct times *times, double ms) {
@@ -54,8 +75,10 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx) {
         while ((at = memmem(at, n_bytes - (size_t)(at - data), mark, n_mark)) != NULL) {
                 at += n_mark;
                 int64_t stamp = strtoll(at, NULL, 10);
-                if (stamp > 0)
+                if (stamp > 0) {
                         add_time(watch->times, (double)(now - stamp) / 1e6);
+                        add_write(watch->times, stamp, (double)(now - stamp) / 1e6);
+                }
         }
         return n_bytes;
 }
@@ -124,7 +147,7 @@ int main(int argc, char **argv) {
         }
         while (times.n_open < n)
                 (void)poll_once(multi);
-        times.n = 0; /* the initial events */
+        times.n = times.n_writes = 0; /* the initial events */
         (void)printf("open\n");
         (void)fflush(stdout);
         while (poll_once(multi))
@@ -132,7 +155,11 @@ int main(int argc, char **argv) {
         if (times.n == 0)
                 return 1;
         qsort(times.ms, times.n, sizeof *times.ms, compare);
-        (void)printf("{\"events\": %zu, \"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}\n", times.n,
-                     times.ms[times.n / 2], times.ms[times.n * 99 / 100], times.ms[times.n - 1]);
+        (void)printf("{\"events\": %zu, \"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f, \"last\": [",
+                     times.n, times.ms[times.n / 2], times.ms[times.n * 99 / 100],
+                     times.ms[times.n - 1]);
+        for (size_t i = 0; i < times.n_writes; i++)
+                (void)printf("%s%.1f", i > 0 ? ", " : "", times.writes[i].last_ms);
+        (void)puts("]}");
         return 0;
 }

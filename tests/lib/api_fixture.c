@@ -130,6 +130,22 @@ int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const 
         return api_fixture_set_last(f, &request.response);
 }
 
+void api_fixture_make(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                      const char *body) {
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body), 0);
+        assert_int_equal(f->last.status.http_code, 201);
+}
+
+int api_fixture_get(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                    const char *name) {
+        return api_fixture_request(f, HF_VERB_GET, resource, ns, name, NULL, NULL);
+}
+
+int api_fixture_delete(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                       const char *name, const char *options) {
+        return api_fixture_request(f, HF_VERB_DELETE, resource, ns, name, NULL, options);
+}
+
 void api_fixture_make_workspaces(struct api_fixture *f, int n) {
         for (int i = 0; i < n; i++) {
                 char body[200];

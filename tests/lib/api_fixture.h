@@ -34,7 +34,7 @@ int api_fixture_tear_down(void **state);
 #define API_TEST(name)                                                                             \
         cmocka_unit_test_setup_teardown(name, api_fixture_set_up, api_fixture_tear_down)
 
-/* ---- requests; each function returns the error of the response ---- */
+/* ---- requests; the functions that return an int return the error of the response ---- */
 
 int api_fixture_request(struct api_fixture *f, enum hf_verb verb, struct hf_resource resource,
                         const char *ns, const char *name, const char *query, const char *body);
@@ -47,9 +47,18 @@ int api_fixture_request_subresource(struct api_fixture *f, struct hf_resource re
 int api_fixture_patch(struct api_fixture *f, struct hf_resource resource, const char *ns,
                       const char *name, enum hfd_subresource subresource, enum hfd_patch type,
                       const char *query, const char *body);
+/* Creates an object, and asserts that the response is 201. */
+void api_fixture_make(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                      const char *body);
+int api_fixture_get(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                    const char *name);
+/* options: the body; NULL = none. */
+int api_fixture_delete(struct api_fixture *f, struct hf_resource resource, const char *ns,
+                       const char *name, const char *options);
 /* Sends any other request. */
 int api_fixture_send(struct api_fixture *f, const struct hf_request *request);
-/* Makes a response that the test obtained by other means the last one. Takes its content. */
+/* Makes a response that the test obtained by other means the last one. Takes its content and
+ * deinitializes *response. */
 int api_fixture_set_last(struct api_fixture *f, struct api_response *response);
 
 /* Creates w00, w01, ... with the labels parity (even or odd) and a.b/n (the number). */

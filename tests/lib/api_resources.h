@@ -6,4 +6,4 @@
 extern const struct hf_resource api_configmaps;
 extern const struct hf_resource api_leases;
 extern const struct hf_resource api_namespaces;
-extern const struct hf_resource api_workspaces; /* cluster-scoped, and free in form */
+extern const struct hf_resource api_workspaces; /* cluster-scoped */

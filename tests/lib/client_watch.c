@@ -97,6 +97,9 @@ int client_watch_await_end(struct client_watch *watch) {
 void client_watch_expect(struct client_watch *watch, size_t i, enum hf_event_type type,
                          const char *name) {
         client_watch_await(watch, i + 1);
-        assert_int_equal(watch->events[i].type, type);
-        assert_string_equal(watch->events[i].name, name);
+        pthread_mutex_lock(&watch->mu); /* on_event moves the events when more of them come */
+        const struct client_watch_event event = watch->events[i];
+        pthread_mutex_unlock(&watch->mu);
+        assert_int_equal(event.type, type);
+        assert_string_equal(event.name, name);
 }

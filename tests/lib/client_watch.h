@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A watch through an hf_client that records its events. Waiting aborts after PATIENCE_MSEC. Thread:
- * the test may read the members after it has waited; before that it holds mu.
+ * the test holds mu to read the members, unless it has waited and no more events can come.
  */
 #include <pthread.h>
 #include <stdbool.h>

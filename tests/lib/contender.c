@@ -11,8 +11,9 @@
  * With --coordinated it is a candidate of that version, and leads when the Lease names it. A
  * directory is that of a pod's service account. An empty KUBECONFIG means the files of $KUBECONFIG.
  *
- * stdout: one line per change, `state <state> holder <holder> term <term> end <why>`. SIGTERM stops
- * it gracefully: exit 0, or 70 when a controller is stuck.
+ * stdout: with a directory first `namespace <namespace>`; then one line per change, `state <state>
+ * holder <holder> term <term> end <why>`. SIGTERM stops it gracefully: exit 0, or 70 when a
+ * controller is stuck.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See elector_fixture.h. The controllers run on threads of the electors, so api->mu guards all that
- * they record. The fixture never holds it while it calls the library.
+ * they record. The fixture holds it while it calls hf_elector_info, and no other function of the
+ * library.
  */
 #include "elector_fixture.h"
 
@@ -116,8 +117,9 @@ static int fail_twice(struct hf_term *term, struct elector_fixture *f) {
         return 0;
 }
 
-static int work(struct hf_term *term, struct elector_fixture *f) {
-        switch (f->work) {
+static int do_work(struct hf_term *term, struct elector_fixture *f,
+                   enum elector_fixture_work work) {
+        switch (work) {
         case ELECTOR_WRITES: return write_until_drain(term, f);
         case ELECTOR_WRITES_AT_DRAIN: return write_at_drain(term, f);
         case ELECTOR_IGNORES_TOKENS: ELECTOR_AWAIT(f, elector_fixture_may_end); return 0;
@@ -137,11 +139,12 @@ int elector_fixture_run_worker(struct hf_term *term, void *ctx) {
         f->n_overlaps += f->n_running > 0;
         f->n_running++;
         f->n_started++;
+        enum elector_fixture_work work = f->work;
         elector_fixture_unlock(f);
         assert(hf_term_fence(term)->term != 0);
         assert(strcmp(hf_term_fence(term)->identity, f->identity) == 0);
         assert(hf_term_acquired_at(term)[0]);
-        int r = work(term, f);
+        int r = do_work(term, f, work);
         elector_fixture_lock(f);
         f->n_running--;
         f->n_ended++;

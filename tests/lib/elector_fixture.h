@@ -27,7 +27,7 @@
 
 enum elector_fixture_work {
         ELECTOR_WRITES,            /* until the drain */
-        ELECTOR_WRITES_AT_DRAIN,   /* at the drain, waits for a renewal, then writes once */
+        ELECTOR_WRITES_AT_DRAIN,   /* at the drain, waits for may_end and a renewal, writes once */
         ELECTOR_IGNORES_TOKENS,    /* runs until may_end is set */
         ELECTOR_WRITES_AFTER_LOSS, /* writes once after the term was aborted */
         ELECTOR_FAILS_TWICE,       /* fails its first two runs; the third waits for the drain */

@@ -21,14 +21,15 @@ bool etcd_spawn_available(void);
 /*
  * Creates the directory, chooses ports, starts etcd and waits until it is healthy. With tls_dir,
  * which must contain ca.crt, server.crt and server.key, the client port requires client
- * certificates. On failure it prints a line to stderr and returns false.
+ * certificates. Returns false on failure. If etcd did not become healthy, stderr says so.
  */
 bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir);
-/* Sends the signal. For SIGKILL and SIGTERM it also waits for the exit. */
+/* Sends the signal. Waits for the exit after SIGKILL and SIGTERM, and for the stop after SIGSTOP.
+ */
 void etcd_spawn_signal(struct etcd_spawn *etcd, int signal);
 /* Starts it again with the same directory and ports. */
 bool etcd_spawn_restart(struct etcd_spawn *etcd, const char *tls_dir);
-/* Kills etcd and removes its directory. Accepts a struct that was never started. */
+/* Kills etcd and removes its directory. Accepts a zeroed struct. */
 void etcd_spawn_stop(struct etcd_spawn *etcd);
 
 /* A port on which nothing listens at the moment. */

@@ -6,15 +6,16 @@
  * Model. The server has one store (fake_store.h): objects by key in any number of collections, one
  * revision for all of them, which begins at 1, and the history of their changes. A test makes one
  * client per participant (fake_api_client.h). One thread of the server answers all requests and
- * sends all events, one at a time and without the lock. It sends all pending events before it
- * serves the next request, so callbacks come in the same order in every run.
+ * sends all events, one at a time and without the lock. It sends all pending events that are not
+ * held before it serves the next request.
  *
  *   get, create, update, delete   as in Kubernetes: an update with another resourceVersion than the
  *                                 stored one is a conflict, an update of a missing object is not
  *                                 found. The fence of a write is compared with the term records of
  *                                 the Leases that it names; a stale write is rejected.
  *   list                          a collection, or one namespace of it, in the order of creation;
- *                                 in pages of the query's limit or the server's, if that is less.
+ *                                 in pages of the query's limit or the server's, if that is less;
+ *                                 without a limit in one page.
  *   watch                         with a resourceVersion: the history after it, then new events;
  *                                 HF_E_GONE once that revision is compacted. Without one: an added
  *                                 event for each existing object, then new events. Bookmarks are
@@ -84,12 +85,13 @@ uint64_t fake_api_raise_revision(struct fake_api *api, unsigned n);
 void fake_api_compact(struct fake_api *api);
 void fake_api_roll_back(struct fake_api *api,
                         uint64_t revision); /* open watches continue from that revision */
-/* Ends the open watches after their pending events. message: static; NULL = the error's name. */
+/* Ends the open watches after their pending events; held ones are lost. message: static; NULL = the
+ * error's name. */
 void fake_api_end_watches(struct fake_api *api, int error, const char *message);
 void fake_api_send_bookmarks(struct fake_api *api); /* to the open watches that want them */
 /*
  * Sends the open watches an event with this object, before their pending events. The stored objects
- * do not change.
+ * do not change; the revision grows.
  */
 void fake_api_send_event(struct fake_api *api, enum hf_event_type type, const char *text);
 void fake_api_set_page(struct fake_api *api, size_t n); /* most objects in a page; 0 = no limit */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See fake_api_client.h. A client only queues requests and watches. The server's thread serves them
- * as the mode and the holds of the client say. Allocations are made with the lock held and between
- * fake_api_shield.enter and leave, so that they never fail.
+ * as the mode and the holds of the client say. Except for those of fake_api_client_new, allocations
+ * are made with the lock held and between fake_api_shield.enter and leave, so that they never fail.
  */
 #include "fake_api_client.h"
 

@@ -49,8 +49,8 @@ struct fake_api_watch {
 };
 
 /*
- * Lock and unlock mu, and call fake_api_shield.enter and leave. All code of the fake runs in
- * between.
+ * Lock and unlock mu, and call fake_api_shield.enter and leave. All code of the fake that runs
+ * after fake_api_new and fake_api_client_new runs in between.
  */
 void fake_api_lock(struct fake_api *api);
 void fake_api_unlock(struct fake_api *api);

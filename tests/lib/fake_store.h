@@ -7,10 +7,11 @@
  * A key is "plural/namespace/name", with an empty namespace for what is cluster-scoped. Every
  * change raises the revision by one, sets metadata.resourceVersion of the object to it, and appends
  * one commit to the history. Watches read the history from fake_store.first_event on. Compaction
- * and roll-back only move that index: older commits stay, so that tests can read them.
+ * and roll-back move that index and remove no commit, so that tests can read them all.
  *
  * Each Lease has a term record, as in the real server: `term` is the revision of the last change of
- * its holder or its acquireTime. A fenced write is applied only while the fence names that term.
+ * its holder or its acquireTime. A fenced write is applied only while the fence names that term
+ * and the holder.
  *
  * Asserts instead of handling errors. Thread: the one that holds fake_api.mu.
  */

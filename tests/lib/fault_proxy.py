@@ -2,11 +2,11 @@
 """A proxy with faults between a client of the API and a holdfastd.
 
 It takes plain HTTP and forwards it over TLS with the admin certificate. The test changes `mode`
-while it runs. It applies to requests whose path contains `only`:
+while it runs. It applies to requests that are no watches and whose path contains `only`:
     "pass"          forwards
     (403, reason)   responds with a Status of that code, and forwards nothing;
                     (429, reason, 1) with `Retry-After: 1`
-    "hang"          takes the request and does not respond until the mode changes or the proxy ends
+    "hang"          takes the request, and closes without a response when the mode changes or the proxy ends
     "drop-reply"    forwards, then closes without a response: applied, but not acknowledged
     "no-echo"       forwards, and removes the fence's echo from the response
 """

@@ -34,14 +34,16 @@ struct faulty_store {
         int end_error;                    /* the error that the watch ends with; 0 = the true one */
         uint64_t watch_id;
         uint64_t ended_id; /* the watch that faulty_store_end_watch has ended last */
-        const struct hfd_watch_handler *handler; /* of the watch */
+        /* of the watch; set before the watch can call back, and read without the lock */
+        const struct hfd_watch_handler *handler;
         void *ctx;
 };
 
 void faulty_store_init(struct faulty_store *store, const struct hf_host *host);
 void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
-/* Waits until a watch is open and its hook has run. The cache may be full before that. */
+/* Waits until a watch is open and its hook has run. The cache may be full before that. Has no
+ * time limit. */
 void faulty_store_await_watch(struct faulty_store *store);
 /* Ends the watch with this error, when it is open. */
 void faulty_store_end_watch(struct faulty_store *store, int error);

@@ -8,24 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "h2_frames.h"
+
 #define N_STREAMS   1024
 #define MAX_MESSAGE 1024
-#define HEAD_SIZE   9 /* of a frame */
-#define N_PREFACE   24
 #define PREFIX      5 /* of a message */
-#define END_STREAM  1
-#define END_HEADERS 4
-#define ACK         1
-
-enum frame_type {
-        DATA = 0,
-        HEADERS = 1,
-        RST_STREAM = 3,
-        SETTINGS = 4,
-        PING = 6,
-        GOAWAY = 7,
-        WINDOW_UPDATE = 8
-};
 
 struct stream {
         uint32_t id;
@@ -44,53 +31,45 @@ struct connection {
         size_t n_streams;
 };
 
-/* 0x88 is ":status: 200" of the static table; 0 begins a literal that is not added to a table. */
-static const char OK_BLOCK[] = "\x88";
 static const char TRAILERS[] = "\x00\x0bgrpc-status\x01"
                                "0";
-static const char STATUS_5_BLOCK[] = "\x88\x00\x0bgrpc-status\x01"
-                                     "5\x00\x0cgrpc-message\x05"
-                                     "a%20b";
+static const char STATUS_5_BLOCK[] = H2_STATUS_200 "\x00\x0bgrpc-status\x01"
+                                                   "5\x00\x0cgrpc-message\x05"
+                                                   "a%20b";
 
-static uint32_t get_u32(const uint8_t *from) {
-        return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
-}
-
-static void send_frame(struct connection *c, enum frame_type type, int flags, uint32_t stream,
+static void send_frame(struct connection *c, enum h2_frame_type type, int flags, uint32_t stream,
                        const void *payload, size_t n) {
-        uint8_t frame[HEAD_SIZE + MAX_MESSAGE] = {0};
+        uint8_t frame[H2_HEAD_SIZE + MAX_MESSAGE];
 
         assert(n <= MAX_MESSAGE);
-        frame[1] = (uint8_t)(n >> 8);
-        frame[2] = (uint8_t)n;
-        frame[3] = (uint8_t)type;
-        frame[4] = (uint8_t)flags;
-        for (int i = 0; i < 4; i++)
-                frame[5 + i] = (uint8_t)(stream >> (24 - 8 * i));
+        h2_put_head(frame, n, type, flags, stream);
         if (n > 0)
-                memcpy(frame + HEAD_SIZE, payload, n);
-        (void)loopback_server_send(c->fd, frame, HEAD_SIZE + n); /* recv sees a lost connection */
+                memcpy(frame + H2_HEAD_SIZE, payload, n);
+        (void)loopback_server_send(c->fd, frame,
+                                   H2_HEAD_SIZE + n); /* recv sees a lost connection */
 }
 
-static void send_u32_frame(struct connection *c, enum frame_type type, uint32_t value) {
-        const uint8_t payload[4] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16),
-                                    (uint8_t)(value >> 8), (uint8_t)value};
+static void send_u32_frame(struct connection *c, enum h2_frame_type type, uint32_t value) {
+        uint8_t payload[4];
 
+        h2_put_u32(payload, value);
         send_frame(c, type, 0, 0, payload, sizeof payload);
 }
 
 static void send_head(struct connection *c, uint32_t id) {
-        send_frame(c, HEADERS, END_HEADERS, id, OK_BLOCK, sizeof OK_BLOCK - 1);
+        send_frame(c, H2_HEADERS, H2_END_HEADERS, id, H2_STATUS_200, sizeof H2_STATUS_200 - 1);
 }
 
 static void send_trailers(struct connection *c, uint32_t id) {
-        send_frame(c, HEADERS, END_HEADERS | END_STREAM, id, TRAILERS, sizeof TRAILERS - 1);
+        send_frame(c, H2_HEADERS, H2_END_HEADERS | H2_END_STREAM, id, TRAILERS,
+                   sizeof TRAILERS - 1);
 }
 
 static void send_goaway(struct connection *c, uint32_t last_id) {
-        uint8_t payload[8] = {0, 0, (uint8_t)(last_id >> 8), (uint8_t)last_id};
+        uint8_t payload[8] = {0}; /* the error code is NO_ERROR */
 
-        send_frame(c, GOAWAY, 0, 0, payload, sizeof payload);
+        h2_put_u32(payload, last_id);
+        send_frame(c, H2_GOAWAY, 0, 0, payload, sizeof payload);
 }
 
 /* The first message of a call, prefix included. Returns false when the connection must be closed.
@@ -99,55 +78,55 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
         switch (message[PREFIX]) {
         case 'e':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, message, n);
+                send_frame(c, H2_DATA, 0, id, message, n);
                 send_trailers(c, id);
                 return true;
         case 'p':
                 send_head(c, id);
                 for (size_t i = 0; i < n; i++)
-                        send_frame(c, DATA, 0, id, message + i, 1);
+                        send_frame(c, H2_DATA, 0, id, message + i, 1);
                 send_trailers(c, id);
                 return true;
         case 'o':
-                send_frame(c, HEADERS, END_HEADERS | END_STREAM, id, STATUS_5_BLOCK,
+                send_frame(c, H2_HEADERS, H2_END_HEADERS | H2_END_STREAM, id, STATUS_5_BLOCK,
                            sizeof STATUS_5_BLOCK - 1);
                 return true;
         case 'b':
                 send_head(c, id);
-                send_frame(c, DATA, END_STREAM, id, message, n);
+                send_frame(c, H2_DATA, H2_END_STREAM, id, message, n);
                 return true;
         case '2':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, message, n);
-                send_frame(c, DATA, 0, id, message, n);
+                send_frame(c, H2_DATA, 0, id, message, n);
+                send_frame(c, H2_DATA, 0, id, message, n);
                 send_trailers(c, id);
                 return true;
         case 'h':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, message, PREFIX + (n - PREFIX) / 2);
+                send_frame(c, H2_DATA, 0, id, message, PREFIX + (n - PREFIX) / 2);
                 send_trailers(c, id);
                 return true;
         case 'z':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, "\0\0\0\0\0", PREFIX);
+                send_frame(c, H2_DATA, 0, id, "\0\0\0\0\0", PREFIX);
                 send_trailers(c, id);
                 return true;
         case 'x':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, "\1\0\0\0\1x", PREFIX + 1);
+                send_frame(c, H2_DATA, 0, id, "\1\0\0\0\1x", PREFIX + 1);
                 send_trailers(c, id);
                 return true;
         case 'l':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, "\0\xff\xff\xff\xff", PREFIX);
+                send_frame(c, H2_DATA, 0, id, "\0\xff\xff\xff\xff", PREFIX);
                 return true;
-        case 'r': send_frame(c, RST_STREAM, 0, id, "\0\0\0\7", 4); return true;
-        case 'i': send_frame(c, RST_STREAM, 0, id, "\0\0\0\2", 4); return true;
+        case 'r': send_frame(c, H2_RST_STREAM, 0, id, "\0\0\0\7", 4); return true;
+        case 'i': send_frame(c, H2_RST_STREAM, 0, id, "\0\0\0\2", 4); return true;
         case 'g': send_goaway(c, 0); return true;
         case 'G':
                 send_goaway(c, id);
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, message, n);
+                send_frame(c, H2_DATA, 0, id, message, n);
                 send_trailers(c, id);
                 return true;
         case 'd': c->is_silent = true; return true;
@@ -155,7 +134,7 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
         case 's':
         case 'S':
                 send_head(c, id);
-                send_frame(c, DATA, 0, id, message, n);
+                send_frame(c, H2_DATA, 0, id, message, n);
                 return true;
         default: return true;
         }
@@ -181,7 +160,7 @@ static bool take_data(struct connection *c, uint32_t id, const uint8_t *data, si
         stream->n += n;
         if (stream->n < PREFIX + 1)
                 return true;
-        n_message = PREFIX + get_u32(stream->data + 1);
+        n_message = PREFIX + h2_get_u32(stream->data + 1);
         if (stream->n < n_message)
                 return true;
         assert(stream->n == n_message);
@@ -192,29 +171,29 @@ static bool take_data(struct connection *c, uint32_t id, const uint8_t *data, si
                 return respond(c, id, stream->data, n_message);
         }
         if (stream->kind == 's')
-                send_frame(c, DATA, 0, id, stream->data, n_message);
+                send_frame(c, H2_DATA, 0, id, stream->data, n_message);
         return true;
 }
 
 /* Returns false when the connection must be closed. */
 static bool take_frame(struct connection *c, const uint8_t *frame, size_t n) {
-        uint32_t id = get_u32(frame + 5) & 0x7fffffff;
+        uint32_t id = h2_get_u32(frame + 5) & 0x7fffffff;
 
         switch (frame[3]) {
-        case SETTINGS:
-                if (!(frame[4] & ACK))
-                        send_frame(c, SETTINGS, ACK, 0, NULL, 0);
+        case H2_SETTINGS:
+                if (!(frame[4] & H2_ACK))
+                        send_frame(c, H2_SETTINGS, H2_ACK, 0, NULL, 0);
                 return true;
-        case PING:
-                if (!(frame[4] & ACK)) {
+        case H2_PING:
+                if (!(frame[4] & H2_ACK)) {
                         atomic_fetch_add(&c->server->n_pings, 1);
-                        send_frame(c, PING, ACK, 0, frame + HEAD_SIZE, n);
+                        send_frame(c, H2_PING, H2_ACK, 0, frame + H2_HEAD_SIZE, n);
                 }
                 return true;
-        case DATA:
+        case H2_DATA:
                 if (n > MAX_MESSAGE && !c->server->opens_no_window)
-                        send_u32_frame(c, WINDOW_UPDATE, (uint32_t)n);
-                return take_data(c, id, frame + HEAD_SIZE, n);
+                        send_u32_frame(c, H2_WINDOW_UPDATE, (uint32_t)n);
+                return take_data(c, id, frame + H2_HEAD_SIZE, n);
         default: return true;
         }
 }
@@ -222,15 +201,15 @@ static bool take_frame(struct connection *c, const uint8_t *frame, size_t n) {
 static bool take_input(struct connection *c) {
         size_t used = 0;
 
-        while (c->n_in - used >= HEAD_SIZE) {
+        while (c->n_in - used >= H2_HEAD_SIZE) {
                 const uint8_t *frame = c->in + used;
-                size_t n = (size_t)(get_u32(frame) >> 8);
+                size_t n = (size_t)(h2_get_u32(frame) >> 8);
 
-                if (c->n_in - used < HEAD_SIZE + n)
+                if (c->n_in - used < H2_HEAD_SIZE + n)
                         break;
                 if (!c->is_silent && !take_frame(c, frame, n))
                         return false;
-                used += HEAD_SIZE + n;
+                used += H2_HEAD_SIZE + n;
         }
         c->n_in -= used;
         memmove(c->in, c->in + used, c->n_in);
@@ -252,14 +231,14 @@ static void serve(void *ctx, int fd) {
         assert(c);
         c->server = ctx;
         c->fd = fd;
-        while (open && c->n_in < N_PREFACE)
+        while (open && c->n_in < H2_N_PREFACE)
                 open = receive(c);
         if (open) {
-                c->n_in -= N_PREFACE;
-                memmove(c->in, c->in + N_PREFACE, c->n_in);
-                send_frame(c, SETTINGS, 0, 0, NULL, 0);
+                c->n_in -= H2_N_PREFACE;
+                memmove(c->in, c->in + H2_N_PREFACE, c->n_in);
+                send_frame(c, H2_SETTINGS, 0, 0, NULL, 0);
                 if (!c->server->opens_no_window)
-                        send_frame(c, WINDOW_UPDATE, 0, 0, "\0\x10\0\0", 4);
+                        send_frame(c, H2_WINDOW_UPDATE, 0, 0, "\0\x10\0\0", 4);
         }
         while (open)
                 open = take_input(c) && receive(c);

@@ -184,7 +184,7 @@ def fill_configmaps(etcd, n, size, prefix="/registry", namespace="default", name
 
 
 class EtcdCluster:
-    """Three etcd members. Each can be killed, stopped, and restarted with its data."""
+    """Etcd members, three by default. Each can be killed, stopped, and restarted with its data."""
 
     def __init__(self, directory, n=3, flags=()):
         ports = free_ports(2 * n)
@@ -248,7 +248,7 @@ class EtcdMember(Process):
 
 
 class Witness(Process):
-    """A process that sees every revision of etcd, in order.
+    """A process that sees every change under a prefix in etcd, in order.
 
     events is a list of dicts: t in monotonic ns, rev, type, key, value, and object for a value that
     is JSON.

@@ -7,7 +7,7 @@
  *
  * Tests compare sources and copies to see what a leader has acted on. Two informers feed one
  * reconciler; the events of copies are mapped to their sources. A controller of every instance,
- * `mirror-informers`, owns the informers, so they are in sync before a term begins. It frees them
+ * `mirror-informers`, owns the informers, so that a standby has the objects already. It frees them
  * only when no term uses them (n_users).
  */
 #include <pthread.h>

@@ -19,7 +19,7 @@
  *      BOOTSTRAP_VERSION        the version that it bootstraps as
  *      BOOTSTRAP_PHASE_0        a directory of further manifests of phase 0
  *      BOOTSTRAP_PAUSE          a point "<phase>/<what>/<steps settled>" ("phase-1/applied/2"): it
- *                               writes `bootstrap: paused` to stderr and stands still there,
+ *                               writes `bootstrap: paused at <point>` to stderr and waits there,
  *                               until the file BOOTSTRAP_GO exists, or forever
  */
 #include <stdio.h>

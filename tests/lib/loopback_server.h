@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A listening socket on 127.0.0.1 or a unix path, with one thread per connection: the common part
- * of the fake servers for HTTP clients (http1_server.h, h2_echo_server.h, scripted_server.h).
- * Asserts instead of handling errors.
+ * of the fake servers for HTTP clients (grpc_server.h, http1_server.h, h2_echo_server.h,
+ * scripted_server.h). Asserts instead of handling errors.
  *
  * A connection's descriptor is shut down when its thread returns, but closed only when the server
  * stops, so that no descriptor number is reused while the server runs.
@@ -46,7 +46,6 @@ void loopback_server_stop(struct loopback_server *server);
 
 /* ---- for serve() functions; false = the connection has ended ---- */
 
-/* False: the connection is over. */
 bool loopback_server_send(int fd, const void *data, size_t n);
 /*
  * Reads one HTTP/1.1 request. text gets head and body, NUL-terminated; *ret_body points to the body

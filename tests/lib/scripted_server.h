@@ -30,7 +30,7 @@ struct scripted_server {
         char required[64]; /* a request that does not contain this text gets 401; "" = no such check
                             */
         enum scripted_server_end end; /* what happens to the connection after the script */
-        size_t n_filler;              /* this many bytes, in chunks, follow the script */
+        size_t n_filler;              /* at least this many bytes, in chunks, follow the script */
         char request[8192];           /* the last one, head and body */
 };
 

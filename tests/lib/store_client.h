@@ -18,7 +18,7 @@ int store_client_compact(struct hfd_store *store, uint64_t revision);
 
 /*
  * These return a revision, or 0 on failure: the current one of the store, the one of the write, or
- * the last one of the key (0 also if there is no such key).
+ * the last one of the key (0 only if there is no such key; a failure is asserted).
  */
 uint64_t store_client_revision(struct hfd_store *store);
 uint64_t store_client_put(struct hfd_store *store, const char *key, const char *value);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Runs the tests of the storage interface over each backend: memory, and a private etcd. All tests
- * share one store, and each uses its own key prefix. A test that needs a store for itself opens
- * another one.
+ * of a backend share one store, and each uses its own key prefix. A test that needs a store for
+ * itself opens another one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ int store_fixture_begin_test(void **state);
 #define STORE_TEST(name) cmocka_unit_test_setup(name, store_fixture_begin_test)
 /*
  * Runs the tests over each backend. Without etcd it prints that and skips etcd. Returns the number
- * of failed tests.
+ * of failed tests, or 1 if etcd cannot be started.
  */
 int store_fixture_run(const struct CMUnitTest *tests, size_t n);
 

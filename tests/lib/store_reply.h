@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A copy of a store's reply (server/storage/store.h), for a test that waits for it. Waiting aborts
- * after PATIENCE_MSEC. Thread: one thread waits; the store's thread fills it.
+ * after PATIENCE_MSEC. Thread: one thread waits; any thread fills it.
  */
 #include <pthread.h>
 #include <stdbool.h>

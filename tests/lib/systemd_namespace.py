@@ -4,9 +4,8 @@
 Process ids, mounts, host name, IPC and cgroups are private. The network is the machine's, so that
 processes inside reach a private etcd on the loopback.
 
-There are two processes between a test and that systemd: `unshare`, which ends everything inside
-when it ends, and this file run as a program (`stage`), which makes the mounts and then becomes
-systemd. Processes inside see the machine's files read-only. /etc is a copy; /run, /tmp, /var and
+Between a test and that systemd is `unshare`, which ends everything inside when it ends. It runs
+this file as a program (`stage`), which makes the mounts and then becomes systemd. Processes inside see the machine's files read-only. /etc is a copy; /run, /tmp, /var and
 the directory of the installed program are private, in memory. So the shipped unit runs unchanged,
 with its state in /var/lib and its program in its place, and nothing is left on the machine.
 
@@ -246,7 +245,7 @@ class Systemd:
         return os.readlink(process / "ns" / "pid") == os.readlink(f"/proc/{self.pid}/ns/pid")
 
     def resolve(self, path):
-        """The same for a path with symbolic links, which are followed inside.
+        """As file(), for a path with symbolic links, which are followed inside.
 
         /var/lib/x, for example, is a link to /var/lib/private/x.
         """

@@ -100,8 +100,9 @@ static void send_watch_event(struct two_lease_fixture *f, int process,
         if (!p->alive || p->watch == 0 || !does_know(p, side))
                 return;
         /* An event must not overtake an earlier event of the same Lease. */
-        if (f->now + latency(f) > p->watched_at[side])
-                p->watched_at[side] = f->now + 1 + two_lease_fixture_random_below(f, 5 * MSEC);
+        hf_nsec at = f->now + latency(f);
+        if (at > p->watched_at[side])
+                p->watched_at[side] = at;
         struct two_lease_event *event =
                 add_event(f, TWO_LEASE_WATCH_EVENT, process, p->watched_at[side]);
         event->side = side;
@@ -304,7 +305,7 @@ static void check_release(const struct two_lease_fixture *f, struct two_lease_pr
 }
 
 static void open_watch(struct two_lease_fixture *f, int process) {
-        f->processes[process].watch++;
+        f->processes[process].watch = ++f->processes[process].n_watches;
         for (int side = OLD; side <= NEW; side++)
                 if (f->lease[side].exists)
                         send_watch_event(f, process, side);
@@ -443,6 +444,9 @@ static void handle_watch_event(struct two_lease_fixture *f, const struct two_lea
 
         if (event->watch != p->watch)
                 return;
+        if (event->record.rv_number < p->watched_revision[event->side])
+                FAIL(f, "a watch event of %s overtakes another one", p->identity);
+        p->watched_revision[event->side] = event->record.rv_number;
         if (has_fault(f, 20)) {
                 watched.type = HF__EV_WATCH_LOST;
                 step_core(f, event->process, &watched);

@@ -12,7 +12,7 @@
  * can pause and stop processes, and crash them anywhere, even between the two writes of one
  * operation.
  *
- * At every step the fixture asserts: of the processes that share a Lease at most one acts; no
+ * The fixture asserts: when a term begins no other process acts, unless overlap_is_expected; no
  * process replaces the unexpired record of another one; a process that has stopped and reported its
  * release neither holds a Lease nor acquires one again.
  *
@@ -62,15 +62,17 @@ struct two_lease_process {
         enum two_lease_knowledge knows;
         bool alive;
         unsigned incarnation;
-        unsigned watch; /* number of the open watch; 0 = no watch */
+        unsigned watch;     /* number of the open watch; 0 = no watch */
+        unsigned n_watches; /* opened so far */
         char identity[32];
         struct hf__core core;
         struct hf__two_lease two;
         hf_nsec wake_at, paused_until;
         hf_nsec watched_at[HF__TWO_LEASE_SIDES]; /* when the last watch event arrives: a later event
                                                     must not arrive earlier */
-        bool acts;                               /* its gate is open */
-        bool is_done;                            /* it has stopped and reported its release */
+        uint64_t watched_revision[HF__TWO_LEASE_SIDES]; /* of the last watch event that arrived */
+        bool acts;                                      /* its gate is open */
+        bool is_done; /* it has stopped and reported its release */
         hf_nsec valid_until;
         uint32_t write_id; /* id of the last write of the core */
         unsigned n_requests;

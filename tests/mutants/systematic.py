@@ -8,9 +8,10 @@ systematic.py run DIRECTORY [-n 400] [--seed N]     tries a sample; or [--only F
 systematic.py show DIRECTORY N...                   shows mistakes by their number
 
 operators.py has the mistakes. One that no test notices survives, unless equivalent.tsv says why it changes nothing
-that can be seen. `run` prints the survivors and each folder's share, and writes them to DIRECTORY/results.tsv. A test that
-fails with the mistake is repeated with it, so that a test that fails now and then kills nothing by accident. The
-exit status is 1 when less than 95 % of the sample is noticed.
+that can be seen. `run` prints the survivors, the mistakes that no test reaches, and each folder's share;
+DIRECTORY/results.tsv has the result of every mistake that was tried. A test that fails with the mistake is repeated with
+it, so that a test that fails now and then kills nothing by accident. The exit status is 1 when less than 95 % of the
+sample is noticed.
 
 This takes long, so no suite runs it: about 2 s for each mistake and processor.
 """

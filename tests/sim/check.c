@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The promises P1 to P6, see docs/proof.md. The checks run at every step and at every write of the
- * Lease. P2 is checked where writes of a leader's work commit, in store.c; P3 in planned.c; the end
- * of P4 in schedule.c.
+ * Lease. P2 is checked where writes of a leader's work commit, in store.c, and where a process
+ * learns that its term is stale, in proc.c; P3 in planned.c; the end of P4 in planned.c and
+ * schedule.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
  * the sending of a write. The option --by-effect leaves these three out. The other checks then must
  * see the harm, for example that two processes may act.
  *
- * Two processes may act at once, without a violation of P1, if one of them is excused (nothing
- * excuses from P2):
+ * Two processes may act at once, without a violation of P1, if one of them is excused (there is no
+ * excuse for a commit that breaks P2):
  *
  *   - its clock stood still, or ran too fast or too slow, while it counted its validity;
  *   - an outsider, who obeys no lease, changed the Lease after the process sent its last renewal.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs millions of schedules. Job j of n runs the seeds S + j, S + j + n, and so on. Each job is a
- * process of its own; it shares only its counts and its failure with the parent. The parent prints
- * the progress and stops all jobs at the first failure. If several jobs have found a failure by
+ * Runs millions of schedules. Job j of n runs the seeds S + j, S + j + n, and so on. Of several
+ * jobs each is a process of its own; it shares only its counts and its failure with the parent. The
+ * parent prints the progress and stops all jobs at the first failure. A single job runs in the
+ * parent, which prints no progress then. If several jobs have found a failure by
  * then, the one with the smallest seed is reported.
  */
 #include <errno.h>
@@ -51,8 +52,8 @@ static bool run_one(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
 }
 
 /*
- * Runs a schedule unchanged, then once more for each step of one of its processes, which is stopped
- * there.
+ * Runs a schedule without a stop, then once more for each step of one of its processes, which is
+ * stopped there.
  */
 static bool run_sweep(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
                       struct job *job) {
@@ -148,7 +149,7 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
                 }
                 if (plan->progress)
                         print_progress(plan, shared, began, &printed_at);
-                /* Run_jobs has blocked the signal, so none is missed. */
+                /* run_jobs() has blocked the signal, so none is missed. */
                 (void)sigtimedwait(&ended, NULL, &poll_interval);
         }
         if (plan->progress && isatty(2))

@@ -12,7 +12,7 @@
 
 static hf_nsec short_delay(struct sim *sim) { return sim_between(sim, MS / 2, 20 * MS); }
 
-/* The percentage of requests, or of opened watches, that fail. */
+/* Whether a request, or a watch that is opened, fails. */
 static bool goes_wrong(struct sim *sim, enum sim_network network) {
         switch (network) {
         case NET_GOOD: return !sim->calm && sim_draw(sim) % 256 == 0;
@@ -129,8 +129,8 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         sim_event_at(sim, sim->now + short_delay(sim), E_APPLY, p, (uint64_t)(op - sim->ops), 0);
 }
 
-/* A store that hangs accepts requests and applies them later, when the senders may have given up.
- */
+/* A store that hangs or is slow accepts requests and applies them later, when the senders may have
+ * given up. */
 static bool is_delayed(struct sim *sim, struct sim_op *op) {
         hf_nsec at;
 

@@ -89,7 +89,7 @@ static void join_after(struct sim *sim, int p, hf_nsec delay) {
         sim->procs[p].joining = true;
 }
 
-/* The work of 70 of 100 terms ends promptly, see join_mode in sim.h. */
+/* While there are faults, the work of 70 of 100 terms ends promptly, see join_mode in sim.h. */
 static void start_work(struct sim *sim, int p, uint64_t term) {
         struct sim_proc *proc = &sim->procs[p];
         uint64_t d = sim_draw(sim) % 100;
@@ -165,7 +165,8 @@ static void mark_validity(struct sim *sim, int p, hf_nsec valid_until) {
                          0, "");
 }
 
-/* Carries out the actions in the order in which the core lists them, as the elector loop does. */
+/* Carries out one action. Its caller keeps the order in which the core lists them, as the elector
+ * loop does. */
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
         struct sim_proc *proc = &sim->procs[p];
 

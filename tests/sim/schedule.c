@@ -3,8 +3,8 @@
  * One schedule from beginning to end: the random numbers, the clocks, the heap of events.
  *
  * Everything that is random comes from sim_draw, and events of one instant run in the order in
- * which they were scheduled. So a seed always gives the same schedule; a change that draws one
- * number more or less makes another schedule of every seed.
+ * which they were scheduled. So a seed with the same options always gives the same schedule; a
+ * change that draws one number more or less makes another schedule of nearly every seed.
  */
 #include <string.h>
 
@@ -138,7 +138,6 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_APPLY: sim_net_apply(sim, event->a); break;
         case E_FENCED: sim_store_fenced(sim, event); break;
         case E_CHAOS: sim_chaos(sim); break;
-        case E_PLANNED: sim_planned(sim, event->a != 0); break;
         case E_RESUME:
                 if (proc->alive && proc->paused && event->incarnation == proc->incarnation)
                         sim_proc_resume(sim, event->proc);

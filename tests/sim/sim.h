@@ -123,8 +123,7 @@ enum sim_event_type {
         E_RESUME,
         E_THAW,
         E_RESTART,
-        E_PLANNED, /* the stop, hand-over or crash of a schedule without faults */
-        E_EPOCH,   /* a process learns that the store's history was replaced */
+        E_EPOCH, /* a process learns that the store's history was replaced */
 };
 
 struct sim_event {

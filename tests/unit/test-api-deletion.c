@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subresources, finalizers, propagation, the deletion of namespaces and of collections, through the
- * loopback client. */
-#undef NDEBUG
-#include <assert.h>
+/* Subresources, finalizers, propagation and the deletion of namespaces, through the loopback
+ * client.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,22 +18,6 @@
 #include "store_client.h"
 
 static const struct hf_resource events = {"", "v1", "events"};
-
-static void make(struct api_fixture *f, struct hf_resource resource, const char *ns,
-                 const char *body) {
-        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, resource, ns, NULL, NULL, body), 0);
-        assert_int_equal(f->last.status.http_code, 201);
-}
-
-static int drop(struct api_fixture *f, struct hf_resource resource, const char *ns,
-                const char *name, const char *options) {
-        return api_fixture_request(f, HF_VERB_DELETE, resource, ns, name, NULL, options);
-}
-
-static int get(struct api_fixture *f, struct hf_resource resource, const char *ns,
-               const char *name) {
-        return api_fixture_request(f, HF_VERB_GET, resource, ns, name, NULL, NULL);
-}
 
 static int64_t number_at(const struct api_fixture *f, const char *path) {
         struct hf__json *json = NULL;
@@ -52,8 +34,9 @@ static int64_t number_at(const struct api_fixture *f, const char *path) {
 static void test_status_and_object_are_updated_separately(void **state) {
         struct api_fixture *f = *state;
 
-        make(f, api_workspaces, NULL,
-             "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1},\"status\":{\"phase\":\"Ready\"}}");
+        api_fixture_make(f, api_workspaces, NULL,
+                         "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1},\"status\":{\"phase\":"
+                         "\"Ready\"}}");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "");
         /* An update of the status changes only the status. */
         assert_int_equal(
@@ -114,7 +97,7 @@ static void test_unknown_subresources_are_not_found(void **state) {
                                          .name = "w",
                                          .subresource = "status"};
 
-        make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
+        api_fixture_make(f, api_workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
         assert_int_equal(api_fixture_request_subresource(f, api_workspaces, "w", "finalize", NULL),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound",
@@ -125,7 +108,7 @@ static void test_unknown_subresources_are_not_found(void **state) {
         api_fixture_expect_failure(f, 405, "MethodNotAllowed",
                                    "the server does not allow this method on the requested "
                                    "resource");
-        assert_int_equal(get(f, api_workspaces, NULL, "w"), 0);
+        assert_int_equal(api_fixture_get(f, api_workspaces, NULL, "w"), 0);
 }
 
 /* ---- finalizers and propagation ---- */
@@ -133,9 +116,9 @@ static void test_unknown_subresources_are_not_found(void **state) {
 static void test_removing_the_last_finalizer_deletes_the_object(void **state) {
         struct api_fixture *f = *state;
 
-        make(f, api_workspaces, NULL,
-             "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\",\"a.b/d\"]}}");
-        assert_int_equal(drop(f, api_workspaces, NULL, "w", NULL), 0);
+        api_fixture_make(f, api_workspaces, NULL,
+                         "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\",\"a.b/d\"]}}");
+        assert_int_equal(api_fixture_delete(f, api_workspaces, NULL, "w", NULL), 0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Workspace");
         assert_int_equal(number_at(f, "metadata.deletionGracePeriodSeconds"), 0);
         assert_int_equal(number_at(f, "metadata.generation"), 2);
@@ -145,7 +128,7 @@ static void test_removing_the_last_finalizer_deletes_the_object(void **state) {
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));
         /* the same request again changes nothing */
-        assert_int_equal(drop(f, api_workspaces, NULL, "w", NULL), 0);
+        assert_int_equal(api_fixture_delete(f, api_workspaces, NULL, "w", NULL), 0);
         assert_string_equal(api_fixture_text_at(f, "metadata.resourceVersion"), revision);
         assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "w", NULL,
                                              "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/"
@@ -158,7 +141,7 @@ static void test_removing_the_last_finalizer_deletes_the_object(void **state) {
                          0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Workspace");
         assert_string_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), stamp);
-        assert_int_equal(get(f, api_workspaces, NULL, "w"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_workspaces, NULL, "w"), HF_E_NOT_FOUND);
 }
 
 static void test_orphan_and_foreground_finalizers_exclude_each_other(void **state) {
@@ -206,12 +189,15 @@ static void test_a_propagation_policy_becomes_a_finalizer(void **state) {
                 (void)snprintf(body, sizeof body,
                                "{\"metadata\":{\"name\":\"w%zu\",\"finalizers\":[%s]}}", i,
                                cases[i].finalizers);
-                make(f, api_configmaps, "default", body);
+                api_fixture_make(f, api_configmaps, "default", body);
                 (void)snprintf(body, sizeof body, "w%zu", i);
-                assert_int_equal(drop(f, api_configmaps, "default", body, cases[i].options), 0);
+                assert_int_equal(api_fixture_delete(f, api_configmaps, "default", body,
+                                                    cases[i].options),
+                                 0);
                 if (!cases[i].left) {
                         assert_string_equal(api_fixture_text_at(f, "status"), "Success");
-                        assert_int_equal(get(f, api_configmaps, "default", body), HF_E_NOT_FOUND);
+                        assert_int_equal(api_fixture_get(f, api_configmaps, "default", body),
+                                         HF_E_NOT_FOUND);
                         continue;
                 }
                 (void)snprintf(wanted, sizeof wanted, "\"finalizers\":%s", cases[i].left);
@@ -219,22 +205,25 @@ static void test_a_propagation_policy_becomes_a_finalizer(void **state) {
                 assert_string_not_equal(api_fixture_text_at(f, "metadata.deletionTimestamp"), "");
         }
         /* The propagation of an object that is already being deleted can still be changed. */
-        assert_int_equal(drop(f, api_configmaps, "default", "w3",
-                              "{\"propagationPolicy\":\"Foreground\"}"),
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w3",
+                                            "{\"propagationPolicy\":\"Foreground\"}"),
                          0);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"foregroundDeletion\"]"));
-        assert_int_equal(drop(f, api_configmaps, "default", "w3",
-                              "{\"propagationPolicy\":\"Background\"}"),
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w3",
+                                            "{\"propagationPolicy\":\"Background\"}"),
                          0);
-        assert_int_equal(get(f, api_configmaps, "default", "w3"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "w3"), HF_E_NOT_FOUND);
         /* An Event owns nothing. */
-        make(f, events, "default", "{\"metadata\":{\"name\":\"e\"}}");
-        assert_int_equal(drop(f, events, "default", "e", "{\"propagationPolicy\":\"Orphan\"}"), 0);
-        assert_int_equal(get(f, events, "default", "e"), HF_E_NOT_FOUND);
+        api_fixture_make(f, events, "default", "{\"metadata\":{\"name\":\"e\"}}");
+        assert_int_equal(api_fixture_delete(f, events, "default", "e",
+                                            "{\"propagationPolicy\":\"Orphan\"}"),
+                         0);
+        assert_int_equal(api_fixture_get(f, events, "default", "e"), HF_E_NOT_FOUND);
         /* orphanDependents, the older form; and the query of a delete without a body. */
-        make(f, api_configmaps, "default",
-             "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
-        assert_int_equal(drop(f, api_configmaps, "default", "q", "{\"orphanDependents\":false}"),
+        api_fixture_make(f, api_configmaps, "default",
+                         "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "q",
+                                            "{\"orphanDependents\":false}"),
                          0);
         assert_int_equal(f->last.status.http_code, 202);
         assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_configmaps, "default", "q",
@@ -256,27 +245,30 @@ static void test_invalid_delete_options_delete_nothing(void **state) {
                                                  "[]"};
         struct api_fixture *f = *state;
 
-        make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"w\"}}");
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"w\"}}");
         for (size_t i = 0; i < sizeof unreadable / sizeof unreadable[0]; i++) {
-                assert_int_equal(drop(f, api_configmaps, "default", "w", unreadable[i]),
+                assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
+                                                    unreadable[i]),
                                  HF_E_INVALID);
                 assert_int_equal(f->last.status.http_code, 400);
         }
-        assert_int_equal(drop(f, api_configmaps, "default", "w",
-                              "{\"propagationPolicy\":\"Foreground\",\"orphanDependents\":true}"),
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
+                                            "{\"propagationPolicy\":\"Foreground\","
+                                            "\"orphanDependents\":true}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: "
                                    "Invalid value: \"Foreground\": orphanDependents and "
                                    "deletionPropagation cannot be both set");
-        assert_int_equal(drop(f, api_configmaps, "default", "w",
-                              "{\"propagationPolicy\":\"Sideways\"}"),
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
+                                            "{\"propagationPolicy\":\"Sideways\"}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: "
                                    "Unsupported value: \"Sideways\": supported values: "
                                    "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-        assert_int_equal(drop(f, api_configmaps, "default", "w", "{\"dryRun\":[\"All\",\"Some\"]}"),
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
+                                            "{\"dryRun\":[\"All\",\"Some\"]}"),
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported "
@@ -286,10 +278,11 @@ static void test_invalid_delete_options_delete_nothing(void **state) {
         assert_int_equal(api_fixture_request(f, HF_VERB_DELETE, api_configmaps, "default", "w",
                                              "propagationPolicy=Sideways", NULL),
                          HF_E_INVALID);
-        assert_int_equal(drop(f, api_configmaps, "default", "w",
-                              "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"),
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "w",
+                                            "{\"dryRun\":[\"All\"],\"propagationPolicy\":"
+                                            "\"Orphan\"}"),
                          0);
-        assert_int_equal(get(f, api_configmaps, "default", "w"), 0);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "w"), 0);
         assert_null(strstr(f->last.body, "finalizers"));
 }
 
@@ -299,8 +292,8 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
         struct api_fixture *f = *state;
         const char *body = "{\"metadata\":{\"name\":\"c\"}}";
 
-        make(f, api_namespaces, NULL,
-             "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"Terminating\"}}");
+        api_fixture_make(f, api_namespaces, NULL,
+                         "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"Terminating\"}}");
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Active");
         assert_non_null(strstr(f->last.body, "\"spec\":{\"finalizers\":[\"kubernetes\"]}"));
         assert_non_null(strstr(f->last.body, "\"kubernetes.io/metadata.name\":\"n\""));
@@ -312,10 +305,10 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
                          0);
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"kubernetes\"]"));
         assert_string_equal(api_fixture_text_at(f, "status.phase"), "Active");
-        make(f, api_configmaps, "n", body);
+        api_fixture_make(f, api_configmaps, "n", body);
 
-        assert_int_equal(drop(f, api_namespaces, NULL, "n",
-                              "{\"propagationPolicy\":\"Background\"}"),
+        assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "n",
+                                            "{\"propagationPolicy\":\"Background\"}"),
                          0);
         assert_int_equal(f->last.status.http_code, 200);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
@@ -343,7 +336,7 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
                                              "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}"
                                              "}"),
                          0);
-        assert_int_equal(drop(f, api_configmaps, "n", "c", NULL), 0);
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "n", "c", NULL), 0);
 
         assert_int_equal(
                 api_fixture_request_subresource(f, api_namespaces, "n", "status",
@@ -358,21 +351,21 @@ static void test_a_namespace_from_creation_to_deletion(void **state) {
                                                          "}"),
                          0);
         assert_string_equal(api_fixture_text_at(f, "kind"), "Namespace");
-        assert_int_equal(get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "n", NULL, NULL,
                                              body),
                          HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound", "namespaces \"n\" not found");
-        make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
-        make(f, api_configmaps, "n", body);
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
+        api_fixture_make(f, api_configmaps, "n", body);
 }
 
 static void test_a_namespace_is_held_by_both_kinds_of_finalizers(void **state) {
         struct api_fixture *f = *state;
 
-        make(f, api_namespaces, NULL,
-             "{\"metadata\":{\"name\":\"n\",\"finalizers\":[\"a.b/"
-             "c\"]},\"spec\":{\"finalizers\":[\"x.y/z\"]}}");
+        api_fixture_make(f, api_namespaces, NULL,
+                         "{\"metadata\":{\"name\":\"n\",\"finalizers\":[\"a.b/"
+                         "c\"]},\"spec\":{\"finalizers\":[\"x.y/z\"]}}");
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"x.y/z\",\"kubernetes\"]"));
         assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
                                                          "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
@@ -383,30 +376,31 @@ static void test_a_namespace_is_held_by_both_kinds_of_finalizers(void **state) {
                                    "\"odd\": name is neither a standard finalizer name "
                                    "nor "
                                    "is it fully qualified");
-        assert_int_equal(drop(f, api_namespaces, NULL, "n", NULL), 0);
+        assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "n", NULL), 0);
         assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_namespaces, NULL, "n", NULL,
                                              "{\"metadata\":{\"name\":\"n\"}}"),
                          0);
-        assert_int_equal(get(f, api_namespaces, NULL, "n"), 0); /* spec.finalizers keep it */
+        assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "n"),
+                         0); /* spec.finalizers keep it */
         assert_null(strstr(f->last.body, "a.b/c"));
         assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
                                                          "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
                                                          "\"finalizers\":[\"x.y/z\"]}}"),
                          0);
-        assert_int_equal(get(f, api_namespaces, NULL, "n"), 0);
+        assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "n"), 0);
         assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "n", "finalize",
                                                          "{\"metadata\":{\"name\":\"n\"},\"spec\":{"
                                                          "\"finalizers\":[]}}"),
                          0);
-        assert_int_equal(get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
         /* Finalized before it is deleted: then nothing keeps it. */
-        make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"m\"}}");
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"m\"}}");
         assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "m", "finalize",
                                                          "{\"metadata\":{\"name\":\"m\"}}"),
                          0);
-        assert_int_equal(get(f, api_namespaces, NULL, "m"), 0);
-        assert_int_equal(drop(f, api_namespaces, NULL, "m", NULL), 0);
-        assert_int_equal(get(f, api_namespaces, NULL, "m"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "m"), 0);
+        assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "m", NULL), 0);
+        assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "m"), HF_E_NOT_FOUND);
 }
 
 static void test_system_namespaces_cannot_be_deleted(void **state) {
@@ -416,7 +410,8 @@ static void test_system_namespaces_cannot_be_deleted(void **state) {
         char message[160];
 
         for (size_t i = 0; i < 4; i++) {
-                assert_int_equal(drop(f, api_namespaces, NULL, names[i], NULL), HF_E_FORBIDDEN);
+                assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, names[i], NULL),
+                                 HF_E_FORBIDDEN);
                 (void)snprintf(message, sizeof message,
                                "namespaces \"%s\" is forbidden: this namespace may not be deleted",
                                names[i]);
@@ -439,16 +434,6 @@ struct storm {
         int n_made, n_refused;
 };
 
-static int wait_call(struct api_fixture *f, const struct hf_request *request) {
-        struct hf_cancel *token;
-        struct hf_status status;
-
-        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
-        int r = hf_client_do(f->client, request, token, NULL, NULL, &status);
-        hf_cancel_unref(token);
-        return r;
-}
-
 static void *create_until_over(void *ctx) {
         struct storm *s = ctx;
         char body[100];
@@ -461,7 +446,7 @@ static void *create_until_over(void *ctx) {
                                              .ns = "n",
                                              .body = body,
                                              .n_body = strlen(body)};
-                int r = wait_call(s->f, &request);
+                int r = hf_client_do(s->f->client, &request, hf_cancel_never(), NULL, NULL, NULL);
                 assert_true(r == 0 || r == HF_E_FORBIDDEN || r == HF_E_NOT_FOUND);
                 s->n_made += r == 0;
                 s->n_refused += r != 0;
@@ -486,7 +471,7 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
         atomic_bool over = false;
         int n_refused = 0, n_made = 0, n_orphans = 0;
 
-        make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         for (int i = 0; i < 4; i++) {
                 storms[i] = (struct storm){.f = f, .index = i, .over = &over};
                 assert_int_equal(pthread_create(&threads[i], NULL, create_until_over, &storms[i]),
@@ -502,7 +487,7 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
                                                              NULL, "resourceVersion=0", NULL),
                                          0);
                 while (api_fixture_count_at(f, "items") < 3);
-                assert_int_equal(drop(f, api_namespaces, NULL, "n", NULL), 0);
+                assert_int_equal(api_fixture_delete(f, api_namespaces, NULL, "n", NULL), 0);
                 assert_string_equal(api_fixture_text_at(f, "status.phase"), "Terminating");
                 assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
                                                      "n", NULL, NULL, NULL),
@@ -512,7 +497,7 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
                                                                  "{\"metadata\":{\"name\":\"n\"}}"),
                                  0);
                 n_orphans += n_stored(f, "/registry/configmaps/n/");
-                make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
+                api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         }
         atomic_store(&over, true);
         for (int i = 0; i < 4; i++) {
@@ -523,203 +508,6 @@ static void test_concurrent_creates_leave_nothing_in_a_deleted_namespace(void **
         assert_int_equal(n_orphans, 0);
         assert_true(n_made > 40);
         assert_true(n_refused > 0);
-}
-
-/* ---- collections ---- */
-
-static void make_many(struct api_fixture *f, int n) {
-        char body[160];
-
-        for (int i = 0; i < n; i++) {
-                (void)snprintf(body, sizeof body,
-                               "{\"metadata\":{\"name\":\"w%03d\",\"labels\":{\"parity\":\"%s\"}%s}"
-                               "}",
-                               i, i % 2 ? "odd" : "even",
-                               i == 7 ? ",\"finalizers\":[\"a.b/c\"]" : "");
-                make(f, api_configmaps, "default", body);
-        }
-}
-
-static int sweep(struct api_fixture *f, const char *query, const char *options) {
-        return api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default", NULL,
-                                   query, options);
-}
-
-static size_t n_left(struct api_fixture *f) {
-        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "default", NULL, NULL,
-                                             NULL),
-                         0);
-        return api_fixture_count_at(f, "items");
-}
-
-static void test_deletecollection_deletes_what_is_selected(void **state) {
-        struct api_fixture *f = *state;
-
-        make_many(f, 100);
-        assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL), 0);
-        assert_int_equal(f->last.status.http_code, 200);
-        assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
-        assert_string_not_equal(api_fixture_text_at(f, "metadata.resourceVersion"), "");
-        assert_int_equal(api_fixture_count_at(f, "items"), 50);
-        assert_int_equal(n_left(f), 50);
-        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
-        assert_int_equal(sweep(f, NULL, "{\"dryRun\":[\"All\"]}"), 0);
-        assert_int_equal(n_left(f), 50);
-        assert_int_equal(sweep(f, "fieldSelector=metadata.name%3Dw001", NULL), 0);
-        assert_int_equal(sweep(f, "limit=9", NULL), 0);
-        assert_int_equal(api_fixture_count_at(f, "items"), 9);
-        assert_int_equal(n_left(f), 41); /* and w007, which a finalizer keeps */
-        assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Orphan\"}"), 0);
-        assert_int_equal(n_left(f), 41);
-        assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Background\"}"), 0);
-        assert_int_equal(n_left(f), 1);
-        assert_non_null(strstr(f->last.body, "w007"));
-        assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL),
-                         0); /* an empty selection is no error */
-        assert_int_equal(api_fixture_count_at(f, "items"), 0);
-        /* Each object is deleted with the options, so a precondition is compared with each. */
-        assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
-        assert_int_equal(f->last.status.http_code, 409);
-        assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
-        assert_int_equal(sweep(f, "labelSelector=a+b+c", NULL), HF_E_INVALID);
-        assert_int_equal(sweep(f, "continue=bm9uc2Vuc2U", NULL), HF_E_INVALID);
-        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, NULL,
-                                             NULL, NULL, NULL),
-                         HF_E_INVALID);
-        assert_int_equal(f->last.status.http_code, 405);
-}
-
-/* An object that was recreated after the list is not the object that was selected. */
-static void test_deletecollection_skips_objects_recreated_after_its_list(void **state) {
-        struct api_fixture *f = *state;
-        char at[64];
-
-        make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
-        make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"b\"}}");
-        assert_int_equal(n_left(f), 2);
-        (void)snprintf(at, sizeof at, "resourceVersionMatch=Exact&resourceVersion=%s",
-                       api_fixture_text_at(f, "metadata.resourceVersion"));
-        assert_int_equal(drop(f, api_configmaps, "default", "a", NULL), 0);
-        make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
-        make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"c\"}}");
-        assert_int_equal(sweep(f, at, NULL), 0);
-        assert_int_equal(api_fixture_count_at(f, "items"), 1);
-        assert_int_equal(get(f, api_configmaps, "default", "a"), 0);
-        assert_int_equal(get(f, api_configmaps, "default", "b"), HF_E_NOT_FOUND);
-        assert_int_equal(get(f, api_configmaps, "default", "c"), 0);
-}
-
-static void make_mebibytes(struct api_fixture *f, int from, int to) {
-        enum { MEBIBYTE = 1 << 20 };
-        char *body = malloc(MEBIBYTE + 1);
-
-        assert_non_null(body);
-        for (int i = from; i < to; i++) {
-                int head = snprintf(body, MEBIBYTE,
-                                    "{\"metadata\":{\"name\":\"m%d\"},\"data\":{\"a\":\"", i);
-                memset(body + head, 'x', (size_t)(MEBIBYTE - head));
-                strcpy(body + MEBIBYTE - 3, "\"}}");
-                make(f, api_configmaps, "default", body);
-        }
-        free(body);
-}
-
-/* The response lists the objects up to its limit, or none of them. */
-static void test_deletecollection_of_a_large_collection_returns_a_status(void **state) {
-        struct api_fixture *f = *state;
-
-        make_mebibytes(f, 0, 7);
-        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
-        assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
-        assert_int_equal(api_fixture_count_at(f, "items"), 7);
-        make_mebibytes(f, 7, 9);
-        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
-        assert_string_equal(api_fixture_text_at(f, "kind"), "Status");
-        assert_int_equal(n_left(f), 9);
-        assert_int_equal(sweep(f, "fieldSelector=metadata.name%3Dm3", NULL), 0);
-        assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
-        assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
-        assert_int_equal(n_left(f), 8);
-        assert_int_equal(sweep(f, NULL, NULL), 0);
-        assert_int_equal(f->last.status.http_code, 200);
-        assert_string_equal(f->last.body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":"
-                                          "{},\"status\":\"Success\","
-                                          "\"details\":{\"kind\":\"configmaps\"}}\n");
-        assert_int_equal(n_left(f), 0);
-}
-
-static void test_deletecollection_stays_within_its_namespace(void **state) {
-        struct api_fixture *f = *state;
-
-        make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
-        make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n2\"}}");
-        make(f, api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}");
-        make(f, api_configmaps, "n2", "{\"metadata\":{\"name\":\"a\"}}");
-        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n",
-                                             NULL, NULL, NULL),
-                         0);
-        assert_int_equal(api_fixture_count_at(f, "items"), 1);
-        assert_int_equal(get(f, api_configmaps, "n", "a"), HF_E_NOT_FOUND);
-        assert_int_equal(get(f, api_configmaps, "n2", "a"), 0);
-}
-
-static void test_deletecollection_compares_the_fence(void **state) {
-        struct api_fixture *f = *state;
-        struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
-
-        make(f, api_leases, "kube-system",
-             "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}");
-        fence.term = strtoull(api_fixture_text_at(f, "metadata.resourceVersion"), NULL, 10);
-        make_many(f, 20);
-        struct hf_fence stale = fence;
-        stale.term++;
-        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                    "default", NULL, NULL, NULL, &stale),
-                         HF_E_STALE_TERM);
-        assert_true(f->last.fence_echoed);
-        assert_int_equal(n_left(f), 20);
-        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                    "default", NULL, "labelSelector=parity%3Deven",
-                                                    NULL, &fence),
-                         0);
-        assert_true(f->last.fence_echoed);
-        assert_int_equal(n_left(f), 10);
-        /* The fence is compared even if there is nothing to delete, and the response says so. */
-        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                    "default", NULL, "labelSelector=parity%3Deven",
-                                                    NULL, &fence),
-                         0);
-        assert_true(f->last.fence_echoed);
-        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
-                                                    "default", NULL, "labelSelector=parity%3Deven",
-                                                    NULL, &stale),
-                         HF_E_STALE_TERM);
-        assert_true(f->last.fence_echoed);
-}
-
-static void *sweep_thread(void *ctx) {
-        struct api_fixture *f = ctx;
-        struct hf_request request = {.verb = HF_VERB_DELETE_COLLECTION,
-                                     .resource = api_configmaps,
-                                     .ns = "default"};
-
-        assert_int_equal(wait_call(f, &request), 0);
-        return NULL;
-}
-
-static void test_concurrent_deletecollections_succeed(void **state) {
-        struct api_fixture *f = *state;
-        pthread_t threads[4];
-
-        make_many(f, 200);
-        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "default", "w007",
-                                             NULL, "{\"metadata\":{\"name\":\"w007\"}}"),
-                         0);
-        for (int i = 0; i < 4; i++)
-                assert_int_equal(pthread_create(&threads[i], NULL, sweep_thread, f), 0);
-        for (int i = 0; i < 4; i++)
-                pthread_join(threads[i], NULL);
-        assert_int_equal(n_left(f), 0);
 }
 
 int main(void) {
@@ -734,12 +522,6 @@ int main(void) {
                 API_TEST(test_a_namespace_is_held_by_both_kinds_of_finalizers),
                 API_TEST(test_system_namespaces_cannot_be_deleted),
                 API_TEST(test_concurrent_creates_leave_nothing_in_a_deleted_namespace),
-                API_TEST(test_deletecollection_deletes_what_is_selected),
-                API_TEST(test_deletecollection_skips_objects_recreated_after_its_list),
-                API_TEST(test_deletecollection_of_a_large_collection_returns_a_status),
-                API_TEST(test_deletecollection_stays_within_its_namespace),
-                API_TEST(test_deletecollection_compares_the_fence),
-                API_TEST(test_concurrent_deletecollections_succeed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The endpoints beside the API: health, version and metrics. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The filters before the handlers: refusals, requests in flight, the shutdown, their metrics. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -154,8 +155,8 @@ static struct hfd_http_request *impersonate(const char *name, const char *value,
 static void test_impersonation_with_a_uid_or_extra_is_refused(void **state) {
         static const char *const headers[] = {"impersonate-uid", "impersonate-extra-scopes",
                                               "impersonate-extra-"};
-        static const char no_user[] = "the headers of the impersonation name no user, or too many "
-                                      "groups";
+        static const char no_user[] = "the headers of the impersonation name no user, too many "
+                                      "groups, or a name that is too long";
         static const char refused[] = "Impersonate-Uid and Impersonate-Extra-* are not supported: "
                                       "users have a name and groups only";
         for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the path, method and query of a request say: resource, name, verb, parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The directory of certificates: what a start makes, renews, keeps or refuses. */
 #undef NDEBUG
 #include <assert.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Who sent a request, by token or certificate, and what that user may do. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -63,6 +64,24 @@ static void test_bearer_tokens_are_authenticated(void **state) {
         expect_token(auth, "Bearer t1x", HF_E_UNAUTHORIZED, NULL, NULL);
         expect_token(auth, "Basic dDE6", 0, "system:anonymous", "system:unauthenticated|");
         expect_token(auth, NULL, 0, "system:anonymous", "system:unauthenticated|");
+        hfd_auth_free(auth);
+        assert_int_equal(unlink(path), 0);
+}
+
+/* For a C string the file would end at the NUL, and the tokens behind it would silently be lost. */
+static void test_a_token_file_with_a_nul_is_refused(void **state) {
+        static const char binary[] = "t8,ann,1\n\0t9,zoe,1\n";
+        struct hfd_auth *auth = new_auth("t1,alice,1\n");
+        struct hf_status status = {0};
+        FILE *file = fopen(path, "w");
+
+        assert_non_null(file);
+        assert_int_equal(fwrite(binary, 1, sizeof binary - 1, file), sizeof binary - 1);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(hfd_auth_reload(auth, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, path));
+        assert_non_null(strstr(status.message, "NUL"));
+        expect_token(auth, "Bearer t1", 0, "alice", "system:authenticated|");
         hfd_auth_free(auth);
         assert_int_equal(unlink(path), 0);
 }
@@ -164,6 +183,7 @@ static void test_only_system_masters_may_do_everything(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bearer_tokens_are_authenticated),
+                cmocka_unit_test(test_a_token_file_with_a_nul_is_refused),
                 cmocka_unit_test(test_a_bad_token_file_is_named_and_the_previous_table_is_kept),
                 cmocka_unit_test(test_client_certificates_are_authenticated),
                 cmocka_unit_test(test_only_system_masters_may_do_everything),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cancellation tokens: firing, deadlines, waiting, wakers, and races of these. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* JSON: parsing, numbers, members, changes, comparison and printing. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics as Prometheus text, and the list of health checks. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

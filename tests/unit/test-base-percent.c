@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Percent-decoding. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

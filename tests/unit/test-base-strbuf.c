@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text that grows, and text in arrays of a fixed size. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Times, durations and ages as text. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which text is UTF-8, and how long its characters are. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

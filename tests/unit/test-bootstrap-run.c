@@ -25,7 +25,7 @@
 
 #define GUARD (60 * HF_NSEC_PER_SEC)
 
-enum fault { FAULT_NONE, FAULT_REPLY_LOST, FAULT_NOT_SENT, FAULT_REFUSED };
+enum fault { FAULT_NONE, FAULT_REPLY_LOST, FAULT_NOT_SENT, FAULT_REFUSED, FAULT_NO_NAMESPACE };
 
 /*
  * The client of the elector: requests for Leases are forwarded, other writes meet the fault. It
@@ -77,6 +77,9 @@ static int split_call(struct hf_client *self, const struct hf_request *request, 
                 return response(done, ctx, 0, request, ret_id);
         if (write && split->fault == FAULT_REFUSED)
                 return response(done, ctx, HF_E_INVALID, request, ret_id);
+        if (request->verb == HF_VERB_CREATE && split->fault == FAULT_NO_NAMESPACE &&
+            strcmp(request->ns, "kube-system") == 0)
+                return response(done, ctx, HF_E_NOT_FOUND, request, ret_id);
         if (!write || atomic_fetch_sub(&split->countdown, 1) != 0)
                 return hf_client_request(&split->inner->base, request, done, ctx, ret_id);
         atomic_store(&split->hit, true);
@@ -380,6 +383,22 @@ static void test_a_deleted_ledger_is_recreated_in_the_same_term(void **state) {
         fixture_free(f);
 }
 
+/* ---- the ledger's namespace is missing ---- */
+
+/* The server refuses the create of the ledger as not found. That is a failure, not a conflict. */
+static void test_a_missing_namespace_of_the_ledger_is_a_failure(void **state) {
+        struct fixture *f = fixture_new(FAULT_NO_NAMESPACE, -1, 1, 0);
+        struct hf_bootstrap_info info;
+
+        install(f);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        await_point(f, HF_BOOTSTRAP_FAILING, 1);
+        hf_bootstrap_info(f->bootstrap, 0, &info);
+        assert_true(info.failing);
+        assert_false(info.complete);
+        fixture_free(f);
+}
+
 /* ---- releasing after failures ---- */
 
 static void test_a_leader_that_keeps_failing_releases_and_tries_again(void **state) {
@@ -458,6 +477,7 @@ int main(void) {
                 cmocka_unit_test(test_a_hook_is_done_when_another_process_completes_the_phase),
                 cmocka_unit_test(test_a_hook_with_a_time_limit_lets_the_start_go_on),
                 cmocka_unit_test(test_a_deleted_ledger_is_recreated_in_the_same_term),
+                cmocka_unit_test(test_a_missing_namespace_of_the_ledger_is_a_failure),
                 cmocka_unit_test(test_a_leader_that_keeps_failing_releases_and_tries_again),
                 cmocka_unit_test(test_bad_configurations_are_refused),
         };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The versions of the bootstrap, and their order. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

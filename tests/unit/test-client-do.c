@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* hf_client_do: a request that blocks. */
 #undef NDEBUG
 #include <errno.h>
 #include <pthread.h>

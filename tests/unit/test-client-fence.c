@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The header that carries a fence. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>

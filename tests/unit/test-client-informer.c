@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Informers over a fake API server: lists, watches, handlers, waiting and the end. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

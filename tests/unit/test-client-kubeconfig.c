@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Kubeconfigs: credentials, files, merging, YAML. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -242,6 +243,11 @@ static void test_several_files_are_merged(void **state) {
         assert_non_null(strstr(status.message, "nowhere"));
         assert_int_equal(setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
+        /* so is a missing ~/.kube/config, which is read without KUBECONFIG */
+        assert_int_equal(unsetenv("KUBECONFIG"), 0);
+        assert_int_equal(setenv("HOME", "/nonexistent", 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
+        assert_non_null(strstr(status.message, "/nonexistent/.kube/config"));
         /* a file that exists but cannot be read is an error */
         snprintf(list, sizeof list, "%s/2:%s", dir, dir);
         assert_int_equal(setenv("KUBECONFIG", list, 1), 0);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The paths of requests, and parts of a JSON text that are found without parsing it. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>

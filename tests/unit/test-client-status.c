@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the client makes of a response that is not a success. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

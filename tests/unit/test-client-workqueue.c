@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Queues of keys: order, delays, retries, the end. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* When an Event expires. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

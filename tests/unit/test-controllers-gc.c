@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The decisions of the garbage collector. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What remains in a terminating namespace, its conditions, and when it is finalized. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

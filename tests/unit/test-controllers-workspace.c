@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The workspace controller, from a workspace's creation to its deletion. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,12 +5,17 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -216,6 +221,88 @@ static void test_a_taken_check_name_refuses_the_hook(void **state) {
         hf_health_free(health);
 }
 
+/* ---- a refusal during a start ---- */
+
+static sem_t check_entered, check_may_leave;
+
+static bool blocking_check(void *ctx, char *reason, size_t max_reason) {
+        sem_post(&check_entered);
+        sem_wait(&check_may_leave);
+        return true;
+}
+
+static void *run_checks(void *ctx) {
+        (void)hf_health_each(ctx, HF_READYZ, NULL, NULL);
+        return NULL;
+}
+
+struct refused_hook {
+        struct hf_hooks *hooks;
+        atomic_int n_starts;
+        atomic_int thread_id;
+        int result;
+};
+
+static void *add_refused_hook(void *ctx) {
+        struct refused_hook *refused = ctx;
+        struct hf_hook hook = {.name = "a", .start = count, .ctx = &refused->n_starts};
+        struct hf_status status;
+
+        atomic_store(&refused->thread_id, (int)gettid());
+        refused->result = hf_hooks_add(refused->hooks, &hook, HF_HOOKS_HERE, &status);
+        return NULL;
+}
+
+/* Waits until a thread of this process sleeps. */
+static void await_sleep(atomic_int *thread_id) {
+        for (char state = 'R'; state != 'S';) {
+                char path[64];
+                (void)sched_yield();
+                (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat",
+                               atomic_load(thread_id));
+                FILE *file = fopen(path, "re");
+                if (!file)
+                        continue;
+                if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+                        state = 'R';
+                (void)fclose(file);
+        }
+}
+
+/* The health registry refuses the hook's check only after the hooks have started, because a check
+ * is running until then. */
+static void test_a_hook_that_is_refused_late_never_starts(void **state) {
+        struct hf_host host = {.size = sizeof host};
+        struct refused_hook refused = {0};
+        struct hf_status status = {0};
+        pthread_t checks, adds;
+
+        sem_init(&check_entered, 0, 0);
+        sem_init(&check_may_leave, 0, 0);
+        assert_int_equal(hf_health_new(&host.health), 0);
+        assert_int_equal(hf_health_add(host.health, "poststarthook/a", HF_LIVEZ, blocking_check,
+                                       NULL),
+                         0);
+        assert_int_equal(hf_health_add(host.health, "slow", HF_READYZ, blocking_check, NULL), 0);
+        refused.hooks = new_hooks(&host);
+        assert_int_equal(pthread_create(&checks, NULL, run_checks, host.health), 0);
+        sem_wait(&check_entered);
+        assert_int_equal(pthread_create(&adds, NULL, add_refused_hook, &refused), 0);
+        await_sleep(&refused.thread_id);
+        assert_int_equal(hf_hooks_start(refused.hooks, &status), 0);
+        assert_int_equal(refused.n_starts, 0);
+        sem_post(&check_may_leave);
+        assert_int_equal(pthread_join(checks, NULL), 0);
+        assert_int_equal(pthread_join(adds, NULL), 0);
+        assert_int_equal(refused.result, HF_E_EXISTS);
+        assert_int_equal(hf_hooks_stop(refused.hooks, &status), 0);
+        hf_hooks_stopped(refused.hooks);
+        hf_hooks_free(refused.hooks);
+        hf_health_free(host.health);
+        sem_destroy(&check_entered);
+        sem_destroy(&check_may_leave);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_duplicate_names_the_first_registration),
@@ -226,6 +313,7 @@ int main(void) {
                 cmocka_unit_test(test_a_hook_after_itself_is_a_cycle),
                 cmocka_unit_test(test_every_hook_is_a_health_check),
                 cmocka_unit_test(test_a_taken_check_name_refuses_the_hook),
+                cmocka_unit_test(test_a_hook_that_is_refused_late_never_starts),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1.1 over real connections: framing, limits, slow and dishonest clients. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 over real connections: streams, limits, floods and strangers. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -11,291 +12,144 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "h2_client.h"
 #include "http_fixture.h"
-
-#include <nghttp2/nghttp2.h>
 
 static struct http_fixture f;
 
-/* ---- a client: nghttp2's own session over the fixture's TLS connection ---- */
-
-#define MAX_STREAMS 300
-
-struct stream {
-        int code;
-        char *body;
-        size_t n;
-        const char *upload;
-        size_t n_upload;
-        bool upload_stalls; /* the body never comes */
-        bool closed;
-        uint32_t error_code;
-};
-
-struct h2 {
-        struct tls_client c;
-        nghttp2_session *session;
-        struct stream streams[MAX_STREAMS]; /* by (id - 1) / 2 */
-        bool goaway, wants_no_windows;
-        int32_t goaway_last;
-        int n_goaways;
-        uint32_t goaway_code;
-        bool pinged;
-};
-
-static struct stream *stream_of(struct h2 *h, int32_t id) { return &h->streams[(id - 1) / 2]; }
-
-static int cl_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name, size_t n,
-                     const uint8_t *value, size_t n_value, uint8_t flags, void *ctx) {
-        if (n == 7 && memcmp(name, ":status", 7) == 0)
-                stream_of(ctx, frame->hd.stream_id)->code = atoi((const char *)value);
-        return 0;
+static struct h2_client *h2_open(uint32_t window, int rcvbuf) {
+        return h2_client_open(hfd_http_port(f.http), window, rcvbuf);
 }
-
-static int cl_data(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t n,
-                   void *ctx) {
-        struct stream *st = stream_of(ctx, id);
-
-        st->body = realloc(st->body, st->n + n + 1);
-        memcpy(st->body + st->n, data, n);
-        st->n += n;
-        st->body[st->n] = '\0';
-        return 0;
-}
-
-static int cl_close(nghttp2_session *s, int32_t id, uint32_t error_code, void *ctx) {
-        stream_of(ctx, id)->closed = true;
-        stream_of(ctx, id)->error_code = error_code;
-        return 0;
-}
-
-static int cl_frame(nghttp2_session *s, const nghttp2_frame *frame, void *ctx) {
-        struct h2 *h = ctx;
-
-        if (frame->hd.type == NGHTTP2_GOAWAY) {
-                h->goaway = true;
-                h->n_goaways++;
-                h->goaway_last = frame->goaway.last_stream_id;
-                h->goaway_code = frame->goaway.error_code;
-        }
-        return 0;
-}
-
-static ssize_t cl_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t n, uint32_t *flags,
-                         nghttp2_data_source *src, void *ctx) {
-        struct stream *st = stream_of(ctx, id);
-
-        if (st->upload_stalls)
-                return NGHTTP2_ERR_DEFERRED;
-        n = n < st->n_upload ? n : st->n_upload;
-        memcpy(buf, st->upload, n);
-        st->upload += n;
-        st->n_upload -= n;
-        if (st->n_upload == 0)
-                *flags |= NGHTTP2_DATA_FLAG_EOF;
-        return (ssize_t)n;
-}
-
-static void h2_flush(struct h2 *h) {
-        const uint8_t *data;
-        ssize_t n;
-
-        while ((n = nghttp2_session_mem_send(h->session, &data)) > 0)
-                tls_client_send(&h->c, data, (size_t)n);
-}
-
-static struct h2 *h2_open(uint32_t window, int rcvbuf) {
-        nghttp2_settings_entry settings[] = {
-                {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window ? window : 1 << 20}};
-        struct h2 *h = calloc(1, sizeof *h);
-        nghttp2_session_callbacks *cb;
-        nghttp2_option *option;
-
-        assert_int_equal(tls_client_open(&h->c, hfd_http_port(f.http), "h2", NULL, rcvbuf), 0);
-        nghttp2_session_callbacks_new(&cb);
-        nghttp2_session_callbacks_set_on_header_callback(cb, cl_header);
-        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, cl_data);
-        nghttp2_session_callbacks_set_on_stream_close_callback(cb, cl_close);
-        nghttp2_session_callbacks_set_on_frame_recv_callback(cb, cl_frame);
-        nghttp2_option_new(&option);
-        nghttp2_option_set_max_send_header_block_length(option, 1 << 20);
-        assert_int_equal(nghttp2_session_client_new2(&h->session, cb, h, option), 0);
-        nghttp2_option_del(option);
-        nghttp2_session_callbacks_del(cb);
-        nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, 1);
-        if (!window)
-                nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0, 1 << 24);
-        h2_flush(h);
-        return h;
-}
-
-static void h2_close(struct h2 *h) {
-        for (int i = 0; i < MAX_STREAMS; i++)
-                free(h->streams[i].body);
-        nghttp2_session_del(h->session);
-        tls_client_close(&h->c);
-        free(h);
-}
-
-/* Reads once and passes the input to the session. Returns false at the end of the connection. */
-static bool h2_iteration(struct h2 *h) {
-        ssize_t used;
-
-        h2_flush(h);
-        if (!tls_client_read(&h->c))
-                return false;
-        used = nghttp2_session_mem_recv(h->session, (uint8_t *)h->c.in, h->c.n_in);
-        assert_int_equal(used, h->c.n_in);
-        h->c.n_in = 0;
-        h2_flush(h);
-        return true;
-}
-
-static nghttp2_nv nv(const char *name, const char *value) {
-        return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
-                            NGHTTP2_NV_FLAG_NONE};
-}
-
-static int32_t h2_ask_with(struct h2 *h, const char *method, const char *path, nghttp2_nv *more,
-                           size_t n_more, const char *body, size_t n) {
-        static nghttp2_nv nvs[400];
-        nghttp2_data_provider source = {.read_callback = cl_upload};
-        int32_t id = (int32_t)nghttp2_session_get_next_stream_id(h->session);
-
-        nvs[0] = nv(":method", method);
-        nvs[1] = nv(":scheme", "https");
-        nvs[2] = nv(":authority", "a");
-        nvs[3] = nv(":path", path);
-        for (size_t i = 0; i < n_more; i++)
-                nvs[4 + i] = more[i];
-        stream_of(h, id)->upload = body;
-        stream_of(h, id)->n_upload = n;
-        assert_int_equal(nghttp2_submit_request(h->session, NULL, nvs, 4 + n_more,
-                                                body ? &source : NULL, NULL),
-                         id);
-        h2_flush(h);
-        return id;
-}
-
-static int32_t h2_ask(struct h2 *h, const char *method, const char *path, const char *body) {
-        return h2_ask_with(h, method, path, NULL, 0, body, body ? strlen(body) : 0);
-}
-
-static struct stream *h2_await(struct h2 *h, int32_t id) {
-        while (!stream_of(h, id)->closed)
-                if (!h2_iteration(h))
-                        fail_msg("the connection ended before stream %d", id);
-        return stream_of(h, id);
-}
-
-/* ---- tests ---- */
 
 static void test_get_and_post_share_a_connection_with_many_streams(void **state) {
-        struct h2 *h = h2_open(0, 0);
-        nghttp2_nv more[] = {nv("x-test", "1"), nv("x-test", "2")};
+        struct h2_client *h = h2_open(0, 0);
+        nghttp2_nv more[] = {h2_client_header("x-test", "1"), h2_client_header("x-test", "2")};
         int32_t ids[100];
-        struct stream *s;
+        struct h2_client_stream *s;
 
-        s = h2_await(h, h2_ask(h, "GET", "/hello", NULL));
+        s = h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL));
         assert_int_equal(s->code, 200);
         assert_string_equal(s->body, "hello");
-        s = h2_await(h, h2_ask(h, "POST", "/echo", "abc"));
+        s = h2_client_await(h, h2_client_ask(h, "POST", "/echo", "abc"));
         assert_string_equal(s->body, "abc");
-        s = h2_await(h, h2_ask(h, "HEAD", "/hello", NULL));
+        s = h2_client_await(h, h2_client_ask(h, "HEAD", "/hello", NULL));
         assert_int_equal(s->code, 200);
         assert_int_equal(s->n, 0);
-        s = h2_await(h, h2_ask_with(h, "GET", "/header", more, 2, NULL, 0));
+        s = h2_client_await(h, h2_client_ask_with(h, "GET", "/header", more, 2, NULL, 0));
         assert_string_equal(s->body, "1, 2");
         for (int i = 0; i < 100; i++)
-                ids[i] = h2_ask(h, "GET", "/hello", NULL);
+                ids[i] = h2_client_ask(h, "GET", "/hello", NULL);
         for (int i = 0; i < 100; i++)
-                assert_int_equal(h2_await(h, ids[i])->code, 200);
-        h2_close(h);
+                assert_int_equal(h2_client_await(h, ids[i])->code, 200);
+        h2_client_close(h);
 }
 
 static void test_responses_may_come_later_and_in_any_order(void **state) {
-        struct h2 *h = h2_open(0, 0);
-        int32_t a = h2_ask(h, "GET", "/hold", NULL), b = h2_ask(h, "GET", "/hold", NULL);
+        struct h2_client *h = h2_open(0, 0);
+        int32_t a = h2_client_ask(h, "GET", "/hold", NULL),
+                b = h2_client_ask(h, "GET", "/hold", NULL);
         struct hfd_http_request *ra = http_fixture_take_held(&f), *rb = http_fixture_take_held(&f);
 
         http_fixture_respond(rb, 201, "b");
-        assert_int_equal(h2_await(h, b)->code, 201);
+        assert_int_equal(h2_client_await(h, b)->code, 201);
         http_fixture_respond(ra, 202, "a");
-        assert_int_equal(h2_await(h, a)->code, 202);
+        assert_int_equal(h2_client_await(h, a)->code, 202);
         hfd_http_request_unref(ra);
         hfd_http_request_unref(rb);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 static void test_a_large_body_is_sent_without_a_copy(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         size_t n = 3000000;
         char *data = malloc(n + 1);
-        struct stream *s;
+        struct h2_client_stream *s;
 
         for (size_t i = 0; i < n; i++)
                 data[i] = (char)('a' + i % 23);
-        s = h2_await(h, h2_ask_with(h, "POST", "/echo", NULL, 0, data, n));
+        s = h2_client_await(h, h2_client_ask_with(h, "POST", "/echo", NULL, 0, data, n));
         assert_int_equal(s->code, 200);
         assert_int_equal(s->n, n);
         assert_memory_equal(s->body, data, n);
         free(data);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 static void test_a_body_beyond_the_limit_is_refused(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         size_t n = 4000000;
         char *data = calloc(1, n + 1);
-        nghttp2_nv more[] = {nv("content-length", "4000000")};
+        nghttp2_nv more[] = {h2_client_header("content-length", "4000000")};
 
-        assert_int_equal(h2_await(h, h2_ask_with(h, "POST", "/echo", NULL, 0, data, n))->code, 413);
-        assert_int_equal(h2_await(h, h2_ask_with(h, "POST", "/echo", more, 1, data, n))->code, 413);
-        assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "POST", "/echo", NULL, 0, data, n))
+                                 ->code,
+                         413);
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "POST", "/echo", more, 1, data, n))
+                                 ->code,
+                         413);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
         free(data);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 static void test_headers_beyond_the_limits_are_refused(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         char *big = malloc(16001);
         nghttp2_nv more[301];
 
         memset(big, 'x', 16000);
         big[16000] = '\0';
         for (int i = 0; i < 5; i++)
-                more[i] = nv("x-big", big);
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", more, 3, NULL, 0))->code, 200);
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", more, 5, NULL, 0))->code, 431);
-        for (int i = 0; i < 300; i++)
-                more[i] = nv("x-s", "y");
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", more, 300, NULL, 0))->code,
+                more[i] = h2_client_header("x-big", big);
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "GET", "/hello", more, 3, NULL, 0))
+                                 ->code,
+                         200);
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "GET", "/hello", more, 5, NULL, 0))
+                                 ->code,
                          431);
-        assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
+        for (int i = 0; i < 300; i++)
+                more[i] = h2_client_header("x-s", "y");
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "GET", "/hello", more, 300, NULL, 0))
+                                 ->code,
+                         431);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
         free(big);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 static void test_authority_and_host_must_agree(void **state) {
-        struct h2 *h = h2_open(0, 0);
-        nghttp2_nv other[] = {nv("host", "b")}, same[] = {nv("host", "a")};
+        struct h2_client *h = h2_open(0, 0);
+        nghttp2_nv other[] = {h2_client_header("host", "b")},
+                   same[] = {h2_client_header("host", "a")};
 
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", other, 1, NULL, 0))->code,
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "GET", "/hello", other, 1, NULL, 0))
+                                 ->code,
                          400);
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", same, 1, NULL, 0))->code, 200);
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "GET", "/hello", same, 1, NULL, 0))
+                                 ->code,
+                         200);
         /* nghttp2 refuses it already */
-        assert_int_not_equal(h2_await(h, h2_ask(h, "GET", "http://a", NULL))->error_code, 0);
-        h2_close(h);
+        assert_int_not_equal(h2_client_await(h, h2_client_ask(h, "GET", "http://a", NULL))
+                                     ->error_code,
+                             0);
+        h2_client_close(h);
 }
 
 static void test_many_watch_streams_deliver_events(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         struct hfd_http_request *held[50];
         struct hf__buf *event = hf__buf_copy("event\n", 6);
         int32_t ids[50];
 
         for (int i = 0; i < 50; i++)
-                ids[i] = h2_ask(h, "GET", "/hold", NULL);
+                ids[i] = h2_client_ask(h, "GET", "/hold", NULL);
         for (int i = 0; i < 50; i++) {
                 held[i] = http_fixture_take_held(&f);
                 hfd_http_request_stream(held[i], 200, "application/json", NULL, 0);
@@ -304,25 +158,25 @@ static void test_many_watch_streams_deliver_events(void **state) {
                 for (int i = 0; i < 50; i++)
                         assert_int_equal(hfd_http_request_push(held[i], event), 0);
         for (int i = 0; i < 50; i++) {
-                while (stream_of(h, ids[i])->n < 120)
-                        assert_true(h2_iteration(h));
-                assert_false(stream_of(h, ids[i])->closed);
+                while (h2_client_stream_of(h, ids[i])->n < 120)
+                        assert_true(h2_client_iteration(h));
+                assert_false(h2_client_stream_of(h, ids[i])->closed);
                 hfd_http_request_end(held[i]);
                 hfd_http_request_unref(held[i]);
         }
         for (int i = 0; i < 50; i++) {
-                assert_int_equal(h2_await(h, ids[i])->n, 120);
-                assert_int_equal(stream_of(h, ids[i])->error_code, 0);
+                assert_int_equal(h2_client_await(h, ids[i])->n, 120);
+                assert_int_equal(h2_client_stream_of(h, ids[i])->error_code, 0);
         }
         hf__buf_unref(event);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 /* The window stays shut: the response queue fills, then only that stream is reset. */
 static void test_a_slow_reader_is_disconnected(void **state) {
-        struct h2 *h = h2_open(100, 0);
+        struct h2_client *h = h2_open(100, 0);
         struct hf__buf *event = hf__buf_new(1000);
-        int32_t slow = h2_ask(h, "GET", "/hold", NULL);
+        int32_t slow = h2_client_ask(h, "GET", "/hold", NULL);
         struct hfd_http_request *held = http_fixture_take_held(&f);
         unsigned gone = f.n_gone;
         int r = 0, pushed = 0;
@@ -334,25 +188,25 @@ static void test_a_slow_reader_is_disconnected(void **state) {
         assert_int_equal(r, -ENOBUFS);
         assert_in_range(pushed, 1024, 1030);
         http_fixture_await(&f, &f.n_gone, gone + 1);
-        assert_int_not_equal(h2_await(h, slow)->error_code, 0);
-        assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
+        assert_int_not_equal(h2_client_await(h, slow)->error_code, 0);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
         hfd_http_request_unref(held);
         hf__buf_unref(event);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         unsigned gone = f.n_gone;
-        int32_t id = h2_ask(h, "GET", "/hold", NULL);
+        int32_t id = h2_client_ask(h, "GET", "/hold", NULL);
         struct hfd_http_request *a = http_fixture_take_held(&f), *b;
 
         nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
-        h2_flush(h);
+        h2_client_flush(h);
         http_fixture_await(&f, &f.n_gone, gone + 1);
-        h2_ask(h, "GET", "/hold", NULL);
+        h2_client_ask(h, "GET", "/hold", NULL);
         b = http_fixture_take_held(&f);
-        h2_close(h);
+        h2_client_close(h);
         http_fixture_await(&f, &f.n_gone, gone + 2);
         http_fixture_respond(a, 200, "late");
         http_fixture_respond(b, 200, "late");
@@ -361,18 +215,20 @@ static void test_a_handler_learns_that_the_peer_is_gone(void **state) {
 }
 
 static void test_an_unfinished_upload_is_reset(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         int32_t id;
 
         /* HEADERS alone, END_STREAM never comes. */
-        nghttp2_nv nvs[] = {nv(":method", "POST"), nv(":scheme", "https"), nv(":authority", "a"),
-                            nv(":path", "/echo")};
+        nghttp2_nv nvs[] = {h2_client_header(":method", "POST"),
+                            h2_client_header(":scheme", "https"),
+                            h2_client_header(":authority", "a"),
+                            h2_client_header(":path", "/echo")};
         id = nghttp2_submit_headers(h->session, NGHTTP2_FLAG_NONE, -1, NULL, nvs, 4, NULL);
-        h2_flush(h);
-        assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
+        h2_client_flush(h);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
         http_fixture_skip_time(&f, 91 * HF_NSEC_PER_SEC);
-        assert_int_not_equal(h2_await(h, id)->error_code, 0);
-        h2_close(h);
+        assert_int_not_equal(h2_client_await(h, id)->error_code, 0);
+        h2_client_close(h);
 }
 
 /* ---- floods: raw frames that a correct session would not send ---- */
@@ -386,32 +242,32 @@ static size_t put_frame(uint8_t *out, size_t n, uint8_t type, uint8_t flags, uin
         return 9;
 }
 
-/* HPACK: GET, https, /hello as literal path, authority a */
+/* HPACK: GET, https, /hello or /echo as literal path, authority a */
 static const uint8_t hello_block[] = {0x82, 0x87, 0x44, 0x06, '/',  'h', 'e',
                                       'l',  'l',  'o',  0x41, 0x01, 'a'};
-static const uint8_t hold_block[] = {0x82, 0x87, 0x44, 0x05, '/',  'e',
+static const uint8_t echo_block[] = {0x82, 0x87, 0x44, 0x05, '/',  'e',
                                      'c',  'h',  'o',  0x41, 0x01, 'a'};
 
-static void flood_ends(struct h2 *h, const uint8_t *frames, size_t n, int times) {
+static void flood_ends(struct h2_client *h, const uint8_t *frames, size_t n, int times) {
         for (int i = 0; i < times; i++)
-                tls_client_send(&h->c, frames, n);
-        assert_true(tls_client_is_closed(&h->c));
-        h2_close(h);
+                tls_client_send(&h->tls, frames, n);
+        assert_true(tls_client_is_closed(&h->tls));
+        h2_client_close(h);
         /* The server still works. */
         h = h2_open(0, 0);
-        assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
-        h2_close(h);
+        assert_int_equal(h2_client_await(h, h2_client_ask(h, "GET", "/hello", NULL))->code, 200);
+        h2_client_close(h);
 }
 
 static void test_a_rapid_reset_flood_ends_the_connection(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         uint8_t *frames = malloc(5000 * 64), *at = frames;
 
         for (uint32_t i = 0; i < 5000; i++) {
-                at += put_frame(at, sizeof hold_block, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS,
+                at += put_frame(at, sizeof echo_block, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS,
                                 2 * i + 1);
-                memcpy(at, hold_block, sizeof hold_block);
-                at += sizeof hold_block;
+                memcpy(at, echo_block, sizeof echo_block);
+                at += sizeof echo_block;
                 at += put_frame(at, 4, NGHTTP2_RST_STREAM, 0, 2 * i + 1);
                 memcpy(at, "\0\0\0\x08", 4);
                 at += 4;
@@ -421,7 +277,7 @@ static void test_a_rapid_reset_flood_ends_the_connection(void **state) {
 }
 
 static void test_a_ping_flood_ends_the_connection(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         uint8_t *frames = calloc(1000, 17), *at = frames;
 
         for (int i = 0; i < 1000; i++)
@@ -431,7 +287,7 @@ static void test_a_ping_flood_ends_the_connection(void **state) {
 }
 
 static void test_a_settings_flood_ends_the_connection(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         uint8_t *frames = calloc(1000, 9), *at = frames;
 
         for (int i = 0; i < 1000; i++)
@@ -441,7 +297,7 @@ static void test_a_settings_flood_ends_the_connection(void **state) {
 }
 
 static void test_settings_with_many_entries_end_the_connection(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         uint8_t frame[9 + 6 * 100] = {0};
 
         put_frame(frame, 600, NGHTTP2_SETTINGS, 0, 0);
@@ -451,13 +307,13 @@ static void test_settings_with_many_entries_end_the_connection(void **state) {
 }
 
 static void test_a_continuation_flood_ends_the_connection(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         uint8_t first[9 + sizeof hello_block], more[9];
 
         put_frame(first, sizeof hello_block, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1);
         memcpy(first + 9, hello_block, sizeof hello_block);
         put_frame(more, 0, NGHTTP2_CONTINUATION, 0, 1);
-        tls_client_send(&h->c, first, sizeof first);
+        tls_client_send(&h->tls, first, sizeof first);
         flood_ends(h, more, sizeof more, 100);
 }
 
@@ -466,7 +322,7 @@ static void test_a_continuation_flood_ends_the_connection(void **state) {
  * byte each.
  */
 static void test_an_hpack_bomb_ends_the_connection(void **state) {
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         uint8_t *block = malloc(20000), *at = block + 9;
         unsigned handled = f.n_handled;
 
@@ -482,11 +338,11 @@ static void test_an_hpack_bomb_ends_the_connection(void **state) {
         at += 12000;
         put_frame(block, (size_t)(at - block - 9), NGHTTP2_HEADERS,
                   NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1);
-        tls_client_send(&h->c, block, (size_t)(at - block));
-        assert_true(tls_client_is_closed(&h->c));
+        tls_client_send(&h->tls, block, (size_t)(at - block));
+        assert_true(tls_client_is_closed(&h->tls));
         assert_int_equal(f.n_handled, handled);
         free(block);
-        h2_close(h);
+        h2_client_close(h);
 }
 
 static int setup(void **state) {
@@ -522,22 +378,22 @@ static struct hfd_http *start_for_strangers(void) {
 /* The responses come although the bodies never do, and the streams end without an error. */
 static void test_a_strangers_body_is_not_awaited(void **state) {
         struct hfd_http *known = start_for_strangers();
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         int32_t ids[2];
 
         for (int i = 0; i < 2; i++) {
                 int32_t next = (int32_t)nghttp2_session_get_next_stream_id(h->session);
 
-                stream_of(h, next)->upload_stalls = true;
-                ids[i] = h2_ask(h, "POST", i == 0 ? "/forbidden" : "/echo", "x");
+                h2_client_stream_of(h, next)->upload_stalls = true;
+                ids[i] = h2_client_ask(h, "POST", i == 0 ? "/forbidden" : "/echo", "x");
         }
-        assert_int_equal(h2_await(h, ids[0])->code, 403);
-        assert_int_equal(h2_await(h, ids[1])->code, 200);
+        assert_int_equal(h2_client_await(h, ids[0])->code, 403);
+        assert_int_equal(h2_client_await(h, ids[1])->code, 200);
         for (int i = 0; i < 2; i++) {
-                assert_int_equal(stream_of(h, ids[i])->error_code, NGHTTP2_NO_ERROR);
-                assert_int_equal(stream_of(h, ids[i])->n, 0);
+                assert_int_equal(h2_client_stream_of(h, ids[i])->error_code, NGHTTP2_NO_ERROR);
+                assert_int_equal(h2_client_stream_of(h, ids[i])->n, 0);
         }
-        h2_close(h);
+        h2_client_close(h);
         hfd_http_free(f.http);
         f.http = known;
 }
@@ -545,22 +401,22 @@ static void test_a_strangers_body_is_not_awaited(void **state) {
 /* Many requests with large heads at once: most are refused, because their memory is counted. */
 static void test_a_strangers_heads_are_counted(void **state) {
         struct hfd_http *known = start_for_strangers();
-        struct h2 *h = h2_open(0, 0);
+        struct h2_client *h = h2_open(0, 0);
         char *big = malloc(48001);
-        nghttp2_nv more = nv("x-big", big);
         struct hfd_http_request *held;
         int32_t ids[60];
         int n_refused = 0;
 
         memset(big, 'x', 48000);
         big[48000] = '\0';
-        more = nv("x-big", big);
+        const nghttp2_nv more = h2_client_header("x-big", big);
         for (int i = 0; i < 60; i++)
-                ids[i] = h2_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
+                ids[i] = h2_client_ask_with(h, "GET", "/hold", &more, 1, NULL, 0);
         /* The last ones are certainly beyond the limit. */
-        assert_int_equal(h2_await(h, ids[59])->code, 503);
+        assert_int_equal(h2_client_await(h, ids[59])->code, 503);
         for (int i = 0; i < 60; i++)
-                n_refused += stream_of(h, ids[i])->closed && stream_of(h, ids[i])->code == 503;
+                n_refused += h2_client_stream_of(h, ids[i])->closed &&
+                             h2_client_stream_of(h, ids[i])->code == 503;
         assert_true(n_refused >= 40);
         for (int i = 0; i < 60 - n_refused; i++) {
                 held = http_fixture_take_held(&f);
@@ -569,11 +425,13 @@ static void test_a_strangers_heads_are_counted(void **state) {
         }
         /* What was counted is uncounted when the responses are sent. */
         for (int i = 0; i < 60; i++)
-                (void)h2_await(h, ids[i]);
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", &more, 1, NULL, 0))->code,
+                (void)h2_client_await(h, ids[i]);
+        assert_int_equal(h2_client_await(h,
+                                         h2_client_ask_with(h, "GET", "/hello", &more, 1, NULL, 0))
+                                 ->code,
                          200);
         free(big);
-        h2_close(h);
+        h2_client_close(h);
         hfd_http_free(f.http);
         f.http = known;
 }

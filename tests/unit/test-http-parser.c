@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP/1.1 parser, the queue of a response, and the router. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP server as a whole: TLS, connections and their limits, stopping. */
 #undef NDEBUG
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +17,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "h2_client.h"
 #include "http_fixture.h"
-
-#include <nghttp2/nghttp2.h>
 
 static struct http_fixture f;
 
@@ -205,88 +205,25 @@ static void test_a_response_may_close_the_connection(void **state) {
         tls_client_close(&client);
 }
 
-struct h2_seen {
-        int code;
-        bool closed, notice, goaway;
-};
-
-static int seen_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name,
-                       size_t n, const uint8_t *value, size_t n_value, uint8_t flags, void *ctx) {
-        if (n == 7)
-                ((struct h2_seen *)ctx)->code = atoi((const char *)value);
-        return 0;
-}
-
-static int seen_close(nghttp2_session *s, int32_t id, uint32_t error_code, void *ctx) {
-        ((struct h2_seen *)ctx)->closed = error_code == 0;
-        return 0;
-}
-
-static int seen_frame(nghttp2_session *s, const nghttp2_frame *frame, void *ctx) {
-        struct h2_seen *seen = ctx;
-
-        if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.last_stream_id == INT32_MAX)
-                seen->notice = true;
-        if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.last_stream_id == 1)
-                seen->goaway = true;
-        return 0;
-}
-
-static void h2_exchange(nghttp2_session *session, struct tls_client *c, const bool *until) {
-        const uint8_t *data;
-        ssize_t n;
-
-        for (;;) {
-                while ((n = nghttp2_session_mem_send(session, &data)) > 0)
-                        tls_client_send(c, data, (size_t)n);
-                if (*until || !tls_client_read(c))
-                        return;
-                assert_int_equal(nghttp2_session_mem_recv(session, (uint8_t *)c->in, c->n_in),
-                                 c->n_in);
-                c->n_in = 0;
-        }
-}
-
 static void test_http2_requests_finish_after_accepting_stops(void **state) {
-        static const char *const fields[][2] = {{":method", "GET"},
-                                                {":scheme", "https"},
-                                                {":authority", "a"},
-                                                {":path", "/hold"}};
-        nghttp2_session_callbacks *cb;
-        nghttp2_session *session;
-        struct h2_seen seen = {0};
-        struct hfd_http_request *held;
-        const bool never = false;
-        struct tls_client c;
-        nghttp2_nv nvs[4];
+        struct h2_client *client = h2_client_open(hfd_http_port(f.http), 0, 0);
+        int32_t id = h2_client_ask(client, "GET", "/hold", NULL);
+        struct hfd_http_request *held = http_fixture_take_held(&f);
 
-        for (int i = 0; i < 4; i++)
-                nvs[i] = (nghttp2_nv){(uint8_t *)fields[i][0], (uint8_t *)fields[i][1],
-                                      strlen(fields[i][0]), strlen(fields[i][1]), 0};
-        assert_int_equal(tls_client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
-        nghttp2_session_callbacks_new(&cb);
-        nghttp2_session_callbacks_set_on_header_callback(cb, seen_header);
-        nghttp2_session_callbacks_set_on_stream_close_callback(cb, seen_close);
-        nghttp2_session_callbacks_set_on_frame_recv_callback(cb, seen_frame);
-        assert_int_equal(nghttp2_session_client_new(&session, cb, &seen), 0);
-        nghttp2_session_callbacks_del(cb);
-        nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, NULL, 0);
-        assert_int_equal(nghttp2_submit_request(session, NULL, nvs, 4, NULL, NULL), 1);
-        h2_exchange(session, &c, &(const bool){true});
-        held = http_fixture_take_held(&f);
         hfd_http_stop_accepting(f.http);
-        h2_exchange(session, &c, &seen.notice);
-        assert_true(seen.notice);
-        h2_exchange(session, &c, &seen.goaway);
-        assert_true(seen.goaway);
-        assert_false(seen.closed);
+        while (client->goaway_first < 0)
+                assert_true(h2_client_iteration(client));
+        assert_int_equal(client->goaway_first, INT32_MAX); /* a notice */
+        while (client->goaway_last != id)
+                assert_true(h2_client_iteration(client));
+        assert_false(h2_client_stream_of(client, id)->closed);
         http_fixture_respond(held, 200, "done");
         hfd_http_request_unref(held);
-        h2_exchange(session, &c, &never); /* until the server closes */
-        assert_true(seen.closed);
-        assert_int_equal(seen.code, 200);
-        nghttp2_session_del(session);
-        tls_client_close(&c);
+        assert_int_equal(h2_client_await(client, id)->code, 200);
+        assert_int_equal(h2_client_stream_of(client, id)->error_code, NGHTTP2_NO_ERROR);
+        while (h2_client_iteration(client)) /* until the server closes */
+                ;
+        h2_client_close(client);
 }
 
 static void test_the_server_can_be_freed_with_requests_under_way(void **state) {

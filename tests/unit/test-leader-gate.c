@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The gate: until when a process may act. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The timing of an election: defaults, relations and bounds. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

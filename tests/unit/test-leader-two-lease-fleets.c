@@ -20,10 +20,14 @@ static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
 
         switch (two_lease_fixture_random(f) % 8) {
         case 0: two_lease_fixture_crash(f, process); break;
-        case 1:
-                f->processes[process].paused_until =
-                        f->now + two_lease_fixture_random_below(f, 40 * SEC);
+        case 1: {
+                /* A pause within a pause cannot end it early: what came meanwhile waits for its
+                 * end. */
+                hf_nsec paused_until = f->now + two_lease_fixture_random_below(f, 40 * SEC);
+                if (paused_until > f->processes[process].paused_until)
+                        f->processes[process].paused_until = paused_until;
                 break;
+        }
         case 2: two_lease_fixture_feed(f, process, HF__EV_STOP); break;
         case 3:
         case 4:

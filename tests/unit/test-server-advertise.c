@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The address that an instance publishes. */
 #undef NDEBUG
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* holdfastd's command line. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

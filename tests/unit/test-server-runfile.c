@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The run file of an instance: its lock shows who is alive, its content who leads. */
 #undef NDEBUG
 #include <assert.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What holdfastd says to systemd and gets from it. */
 #undef NDEBUG
 #include <assert.h>
 #include <fcntl.h>

@@ -239,6 +239,16 @@ static void test_leases_of_other_programs_are_shown_without_control_characters(v
         assert_string_equal(picture->leases[0].history[0].previous, "??"); /* U+009B in UTF-8 */
 }
 
+static void test_a_message_of_a_server_is_shown_without_control_characters(void **state) {
+        struct hfd_status_model *picture = *state;
+        struct hf__strbuf text = {0};
+
+        hfd_status_model_set_read_error(picture, "refused\033[2J by \xc3\xa9");
+        hfd_status_render(picture, NOW, &text);
+        assert_non_null(strstr(text.data, "not fresh: refused?[2J by ??\n"));
+        hf__strbuf_done(&text);
+}
+
 static void test_leases_beyond_the_limit_are_counted(void **state) {
         struct hf__strbuf list = {0}, out = {0};
 
@@ -282,6 +292,9 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(
                         test_leases_of_other_programs_are_shown_without_control_characters, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_a_message_of_a_server_is_shown_without_control_characters, setup,
                         teardown),
                 cmocka_unit_test_setup_teardown(test_leases_beyond_the_limit_are_counted, setup,
                                                 teardown),

@@ -7,9 +7,10 @@
  * passes. Then it stays fired for ever. Cancellation goes from a parent to its children, never
  * upwards. The code that waits for work to end owns the token that cancels this work.
  *
- * Firing never blocks. It calls the token's wakers, which only wake a thread up: they signal a
- * condition variable or write to an eventfd. When a deadline passes, nothing happens by itself:
- * wakers are not called. Code that tests the token, or waits with it, notices the passed deadline.
+ * Firing waits for nothing but short mutexes. It calls the token's wakers, which only wake threads
+ * up: they signal a condition variable, for example. When a deadline passes, nothing happens by
+ * itself: wakers are not called. Code that tests the token, or waits with it, notices the passed
+ * deadline.
  *
  * Tokens are reference counted, and a child holds a reference to its parent.
  *
@@ -50,14 +51,14 @@ struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
  * hf_cancel_unref do nothing. */
 struct hf_cancel *hf_cancel_never(void);
 
-/* Fires token and its descendants. A token that has a reason keeps it. Idempotent, never blocks,
- * never allocates. */
+/* Fires token and its descendants, and calls their wakers. A token that has a reason keeps it. Does
+ * nothing for HF_CANCEL_NONE. Idempotent; waits only for short mutexes; never allocates. */
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
 /*
  * Sets a deadline (boot time) from which token and its descendants count as fired. If the token or
  * an ancestor has an earlier deadline, that one stays in force. Threads inside hf_cancel_wait use
- * the new deadline at once. Other waits with the token (in a queue, an informer, a request) keep
- * the deadline that they read when they started.
+ * the new deadline at once. Other waits with the token (in a queue, an informer, a request) may
+ * notice it only when something else wakes them.
  */
 void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline);
 
@@ -84,8 +85,8 @@ struct hf_cancel_waker {
 };
 /*
  * Adds a waker. fn(ctx) is called at most once, on the thread that fires the token, or at once if
- * the token has fired already. fn must not block. The caller keeps token alive until the waker is
- * removed.
+ * the token has fired already. A deadline that passes later does not cause the call. fn must not
+ * block. The caller keeps token alive until the waker is removed.
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The clock: every reading of time and every timed wait of the library goes through this interface,
- * so that tests can replace it.
+ * The clock: the library reads the time, and waits with a deadline on condition variables, through
+ * this interface, so that tests can replace it. Three things do not use it: the event loops, which
+ * wait with timerfds on CLOCK_BOOTTIME; waits with hf_cancel_never, which use the system's clock;
+ * and libcurl.
  *
  * All instants and deadlines of Holdfast are CLOCK_BOOTTIME in nanoseconds (hf_nsec). Boot time
  * goes on while the machine is suspended, so a process that was suspended past the end of its Lease
- * notices. Real time is written to objects only, and never compared. Monotonic time measures how
- * long work took.
+ * notices. Real time is for the times in objects; no deadline depends on it. Monotonic time
+ * measures how long work took.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -32,8 +34,8 @@ struct hf_clock {
         hf_nsec (*real)(void *ctx);      /* CLOCK_REALTIME, nanoseconds since 1970 UTC */
         /*
          * Waits on cond until it is signalled or boot time reaches deadline. cond was initialised
-         * by hf_cond_init, and the caller holds mutex. Returns 0 or HF_E_TIMEOUT. Wake-ups may be
-         * spurious: test the predicate before and after each wait.
+         * by hf_cond_init, and the caller holds mutex. Returns 0, HF_E_TIMEOUT or -errno. Wake-ups
+         * may be spurious: test the predicate before and after each wait.
          */
         int (*wait)(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline);
         void *ctx; /* passed to each function */

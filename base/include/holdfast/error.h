@@ -3,7 +3,7 @@
 /*
  * The error convention of Holdfast.
  *
- * Every function that can fail for more than one reason returns an int:
+ * A function that reports why it failed returns an int:
  *
  *      0       success
  *      < 0     -errno: unexpected (out of memory, a failed system call; misuse is -EINVAL).
@@ -14,9 +14,10 @@
  * systems and would collide with ours. `r < 0` asks whether this process is in trouble, `r > 0`
  * whether the request was answered with a no.
  *
- * Outputs named ret_x are set on success only, outputs named reterr_x on failure only. A function
- * that takes a callback and fails never calls it. The library never logs an error that it returns,
- * never exits and never aborts.
+ * Unless a function's comment says otherwise, outputs named ret_x are valid on success only, and
+ * outputs named reterr_x on failure only. The caller logs an error that the library returns, if it
+ * wants to. The library does not end the process. Only a failed assert aborts: it means a bug in
+ * the library, or a call against its contract.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +36,10 @@ enum hf_error {
         HF_E_EXISTS = 2,
         /* 404 NotFound. */
         HF_E_NOT_FOUND = 3,
-        /* 400 or 422: the request is wrong. Sending it again fails again. */
+        /* 400, 422 or another code below 500: the request is wrong. Do not send it again
+         * unchanged. */
         HF_E_INVALID = 4,
-        /* 401 Unauthorized. */
+        /* 401 Unauthorized, or a TLS certificate was refused. */
         HF_E_UNAUTHORIZED = 5,
         /* 403 Forbidden. */
         HF_E_FORBIDDEN = 6,
@@ -45,14 +47,16 @@ enum hf_error {
         HF_E_GONE = 7,
         /* 429 TooManyRequests: try again after hf_status.retry_after_s. */
         HF_E_TOO_MANY = 8,
-        /* 5xx, or the connection was refused. As far as is known, nothing was written. */
+        /* 503, for a read any 5xx but 504, or there was no connection. As far as is known, nothing
+         * was written. */
         HF_E_UNAVAILABLE = 9,
-        /* The deadline passed, or the connection broke after the request was sent. It is unknown
-         * whether the server processed the request. */
+        /* The deadline passed, the connection broke after the request was sent, or the response was
+         * 504 or, to a write, another 5xx but 503. It is unknown whether the server processed the
+         * request. */
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,
-        /* The fence rejected the write, because another leader term is in force. Nothing was
+        /* The fence rejected the write, because its leader term is not in force. Nothing was
          * written. Never retry. */
         HF_E_STALE_TERM = 12,
         /* The gate rejected the write, because this process is not allowed to act as leader now.

@@ -3,13 +3,13 @@
 /*
  * Health checks by name. hf_health_each runs them, so any HTTP server can serve the result.
  *
- * A check is a function that returns at once whether its subject is healthy: it reads a flag and
- * does no I/O. Each check belongs to one or more of the endpoints of Kubernetes (healthz, livez,
- * readyz). Checks are listed in the order in which they were added.
+ * A check is a function that returns at once whether its subject is healthy: it reads state in
+ * memory and does no I/O. Each check belongs to one or more of the endpoints of Kubernetes
+ * (healthz, livez, readyz). Checks are listed in the order in which they were added.
  *
  * Thread: any, for every function here. Check functions run on the thread that calls
- * hf_health_each, which holds a read lock on the registry while they run. So a check must not add
- * or remove checks.
+ * hf_health_each, which holds a read lock on the registry while they run. So neither a check nor
+ * `each` may add or remove checks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +37,8 @@ struct hf_health *hf_health_free(struct hf_health *health);
 
 /*
  * Adds a check to each endpoint whose bit is set. name is copied. Returns 0, HF_E_EXISTS when the
- * name is taken, -EINVAL or -ENOMEM. If health is NULL, does nothing and returns 0.
+ * name is taken, -EINVAL or -ENOMEM. Blocks while checks run. If health is NULL, does nothing and
+ * returns 0.
  */
 HF_MUST_CHECK int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints,
                                 hf_health_fn fn, void *ctx);
@@ -47,7 +48,8 @@ void hf_health_remove(struct hf_health *health, const char *name);
 
 /*
  * Runs every check of one endpoint and passes its result to `each` (may be NULL); reason is "" for
- * a healthy check, and valid only during the call. Returns the number of unhealthy checks.
+ * a healthy check, and valid only during the call. Returns the number of unhealthy checks; 0 if
+ * health is NULL.
  */
 size_t hf_health_each(struct hf_health *health, unsigned endpoint,
                       void (*each)(void *ctx, const char *name, bool healthy, const char *reason),

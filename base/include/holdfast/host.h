@@ -5,10 +5,11 @@
  * and the stack size of threads.
  *
  * One struct hf_host per process is usual. Every object made with it borrows it, so it must outlive
- * them all. The host owns the process: the library installs no signal handler and never
- * calls exit, abort or fork; its threads block all signals. The host has two duties: it calls
- * curl_global_init(CURL_GLOBAL_DEFAULT) before it starts the first thread, and it ignores SIGPIPE,
- * because OpenSSL inside libcurl writes to sockets with write(2).
+ * them all. The host owns the process: the library installs no signal handler and does not call
+ * exit or fork, and abort only through assert; its threads block all signals. A host that uses the
+ * REST client has two duties: it calls curl_global_init(CURL_GLOBAL_DEFAULT) before it starts the
+ * first thread, and it ignores SIGPIPE, because TLS inside libcurl may write to a socket with
+ * write(2).
  */
 #include <stddef.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The log: the library writes nothing to a file or to stderr. It passes each line to a callback of
- * the host.
+ * The log: the library passes each line to a callback of the host. It has no log file and does not
+ * write to stderr.
  *
  * A line is one event: a level, a component ("elector", "etcd") and a message without newline or
- * other control characters. An error that a function returns is not logged as well.
+ * other ASCII control characters.
  */
 #include <holdfast/api.h>
 
@@ -34,7 +34,7 @@ struct hf_log {
         enum hf_log_level max_level; /* lines of a higher value are dropped unformatted; 0 = INFO */
 };
 
-/* Formats a line of up to 1 KiB and writes it to log, which may be NULL. Thread: any. */
+/* Formats a line, cuts it after 1 KiB, and writes it to log, which may be NULL. Thread: any. */
 void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component,
             const char *format, ...) HF_PRINTF(4, 5);
 

@@ -37,21 +37,23 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics);
 
 /*
  * Returns the metric with this name and these labels, and creates it if it does not exist. labels:
- * `name="value",...` in Prometheus form, or "". All strings are copied. A histogram has buckets for
- * seconds, from 0.001 to 60. Returns NULL when memory is exhausted, when the registry is full, or
- * when a metric of another kind already has this name. The registry owns the metric.
+ * `name="value",...` in Prometheus form, or "". All strings are copied; of several help texts for
+ * one name the first is kept. A histogram has buckets for seconds, from 0.001 to 60. Returns NULL
+ * when memory is exhausted, when the registry is full, or when a metric of another kind already has
+ * this name. The registry owns the metric.
  */
 struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                  const char *name, const char *help, const char *labels);
 
+/* Each does nothing for a metric of a kind that is not named beside it. */
 void hf_metric_add(struct hf_metric *metric, double value);     /* counter, gauge */
 void hf_metric_set(struct hf_metric *metric, double value);     /* gauge */
 void hf_metric_observe(struct hf_metric *metric, double value); /* histogram */
 
 /*
  * Runs the collectors, then calls write with the text of each family in the Prometheus exposition
- * format 0.0.4, including HELP and TYPE. text is valid only during the call. No lock is held while
- * write or a collector runs.
+ * format 0.0.4, including HELP and TYPE. A family for whose text there is no memory is left out.
+ * text is valid only during the call. No lock is held while write or a collector runs.
  */
 void hf_metrics_write(struct hf_metrics *metrics,
                       void (*write)(void *ctx, const char *text, size_t n), void *ctx);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Bootstrap: brings the objects that a system needs from its first moment into the store, exactly
- * once per cluster, no matter which instances crash and how many start at once.
+ * Bootstrap: brings the objects that a system needs from its first moment into the store, once per
+ * cluster, no matter which instances crash and how many start together.
  *
  * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built into the program or
  * in directories. The leader applies them, gated and fenced, before its other controllers run: each
  * phase is a leader-only controller `bootstrap-<phase>` of the elector. A *ledger*, a ConfigMap,
- * has one record per manifest, and a recorded manifest is never applied again. Each phase is also a
- * post-start hook `bootstrap-<phase>` on every instance, leading or not. The hook is done once the
- * ledger shows that *any* version has completed the phase, so that a rolling upgrade cannot block
- * itself.
+ * has one record per manifest, and a content that is recorded is not applied again. Each phase is
+ * also a post-start hook `bootstrap-<phase>` on every instance, leading or not. The hook is done
+ * once the ledger shows that *any* version has completed the phase, so that a rolling upgrade
+ * cannot block itself; or when its patience is over.
  *
  * docs/semantics.md, "Bootstrap", has the rules for upgrades, edits and mixed versions. In short:
  * an absent object is created; an object that a user made, edited or deleted stays as the user left
@@ -66,8 +66,8 @@ struct hf_bootstrap_phase {
         size_t n_manifests;
         /*
          * Directories, n_directories of them. The regular files *.yaml, *.yml and *.json of
-         * each are read in the order of their names. Files whose names begin with a dot are
-         * skipped. A file may have up to 1 MiB.
+         * each are read in the order of their names, through symbolic links too. Files whose names
+         * begin with a dot are skipped. A file may have up to 1 MiB, a directory 1000 such files.
          */
         const char *const *directories;
         size_t n_directories;
@@ -85,7 +85,7 @@ enum hf_bootstrap_point {
         HF_BOOTSTRAP_APPLIED,  /* a step's object is as it should be, but not recorded yet */
         HF_BOOTSTRAP_RECORDED, /* the ledger has the step's record */
         HF_BOOTSTRAP_COMPLETE, /* the ledger shows the phase as complete */
-        HF_BOOTSTRAP_FAILING,  /* a step failed; it will be tried again */
+        HF_BOOTSTRAP_FAILING,  /* a step or a request for the ledger failed; it is tried again */
         HF_BOOTSTRAP_GAVE_WAY, /* the phase kept failing, and the elector releases the Lease */
 };
 
@@ -132,9 +132,11 @@ struct hf_bootstrap_config {
  * Reads and checks all manifests; writes nothing, and sends no request. Everything is copied,
  * except client and ctx; `host` is borrowed. Blocks for the file system.
  *
- * 0; -errno: a directory or file cannot be read; HF_E_TOO_LARGE; HF_E_INVALID: the configuration is
- * wrong, or a manifest does not parse, has a kind that is not in `kinds`, has no name, or occurs
- * twice. The message is one line that names the file, the document, and the line or field.
+ * 0; -errno: a directory or file cannot be read, memory is exhausted, or `size` is wrong;
+ * HF_E_TOO_LARGE; HF_E_EXISTS: the host has a health check `bootstrap` already; HF_E_INVALID: the
+ * configuration is wrong, or a manifest does not parse, has a kind that is not in `kinds`, has no
+ * name, or occurs twice. The message is one line; for an invalid manifest it names the file, the
+ * document, and the line or field.
  */
 HF_MUST_CHECK int hf_bootstrap_new(const struct hf_host *host,
                                    const struct hf_bootstrap_config *config,

@@ -6,11 +6,12 @@
  * client inside holdfastd, and the client that an elector gives to the controllers of a leader.
  *
  * Guarantees: every started request gets exactly one response, and every started watch ends exactly
- * once. Bodies are JSON, byte for byte as the server sent them.
+ * once. Bodies are passed on byte for byte as the server sent them: usually JSON.
  *
- * Thread: any, for every function here. Callbacks run on a thread of the implementation, possibly
- * before the function that starts the request has returned. A callback must not block: it should
- * pass the result to its owner (with an eventfd or a queue) and return.
+ * Thread: any, for every function here. Callbacks run on a thread of the implementation, or on the
+ * calling thread if a request is refused at once; possibly before the function that starts the
+ * request has returned. So do not hold a lock that a callback takes. A callback must not block: it
+ * should pass the result to its owner (with an eventfd or a queue) and return.
  *
  * Errors: as in <holdfast/error.h>. When a function that takes a callback returns an error, it
  * never calls that callback.
@@ -52,8 +53,8 @@ enum hf_verb {
         HF_VERB_DELETE_COLLECTION
 };
 
-/* Requests of different lanes never share a connection, so that the renewal of a Lease does not
- * wait behind a large list. */
+/* Requests of different lanes never share a connection of the REST client, so that the renewal of a
+ * Lease does not wait behind a large list. */
 enum hf_lane {
         HF_LANE_DEFAULT = 0,
         HF_LANE_LEASE = 1, /* for electors: the client does not wait for Retry-After */
@@ -107,9 +108,9 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
  */
 HF_MUST_CHECK int hf_client_request(struct hf_client *client, const struct hf_request *request,
                                     hf_response_fn done, void *ctx, uint64_t *ret_id);
-/* Cancels a request. Its `done` is called soon, with HF_E_CANCELED unless the response had already
- * arrived. A canceled write may have been applied, or may still be applied. Ignores the id of a
- * request that has ended. Never blocks. */
+/* Cancels a request. Its `done` is called soon, with HF_E_CANCELED unless the request ends for
+ * another reason first. A canceled write may have been applied, or may still be applied. Ignores
+ * the id of a request that has ended. Never blocks. */
 void hf_client_cancel(struct hf_client *client, uint64_t id);
 
 enum hf_event_type { HF_EVENT_ADDED, HF_EVENT_MODIFIED, HF_EVENT_DELETED, HF_EVENT_BOOKMARK };
@@ -146,8 +147,8 @@ typedef void (*hf_watch_end_fn)(void *ctx, int error, const struct hf_status *st
 HF_MUST_CHECK int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
                                   hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                                   uint64_t *ret_id);
-/* Cancels a watch. on_end is called soon, with HF_E_CANCELED unless the watch had already ended.
- * Ignores the id of a watch that has ended. Never blocks. */
+/* Cancels a watch. on_end is called soon, with HF_E_CANCELED unless the watch ends for another
+ * reason first. Ignores the id of a watch that has ended. Never blocks. */
 void hf_client_watch_cancel(struct hf_client *client, uint64_t id);
 
 /* Frees the client. Cancels all of its requests and watches, and blocks until their callbacks have
@@ -162,9 +163,9 @@ struct hf_client *hf_client_free(struct hf_client *client);
  * callback.
  *
  * On success *ret_body (may be NULL) is malloc'ed and NUL-terminated, and the caller frees it;
- * *ret_n (may be NULL) is its length without the NUL. Returns 0, the error of the response, or
- * -EINVAL or -ENOMEM when no request could be started. reterr_status (may be NULL) is set on every
- * failure.
+ * *ret_n (may be NULL) is its length without the NUL. Returns 0, the error of the response,
+ * HF_E_CANCELED, or -EINVAL, -ENOMEM or HF_E_CLOSED when no request could be started. reterr_status
+ * (may be NULL) is set on every failure.
  */
 HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request *request,
                                struct hf_cancel *token, char **ret_body, size_t *ret_n,
@@ -207,8 +208,8 @@ struct hf_rest_config {
         const char *user_agent;   /* NULL = "holdfast" */
         hf_nsec timeout;          /* default for requests without a deadline; 0 = 30 s */
         /* Path of a file with a bearer token, used instead of bearer_token. NULL = none. The client
-         * reads it again after a 401, and when a request finds that the last reading is a minute
-         * old. */
+         * reads it again after a 401 (at most once a second), and when a request finds that the
+         * last reading is a minute old. */
         const char *token_file;
         /*
          * Further instances of the same API server: n_other_servers URLs, which like `server` are
@@ -239,7 +240,8 @@ HF_MUST_CHECK int hf_rest_client_new(const struct hf_host *host,
  *
  * path NULL = the files of $KUBECONFIG, merged as kubectl merges them (the first file that defines
  * a name wins), else ~/.kube/config. Returns HF_E_NOT_FOUND if path is NULL and there is no such
- * file or setting; otherwise as hf_rest_client_new. Blocks on the file system.
+ * file or setting; HF_E_UNAVAILABLE if a file is YAML and libyaml is missing; HF_E_TOO_LARGE;
+ * otherwise as hf_rest_client_new. Blocks on the file system.
  */
 HF_MUST_CHECK int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
                                                  struct hf_client **ret_client,

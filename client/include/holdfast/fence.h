@@ -9,7 +9,7 @@
  * repeats in its response. The term is the resourceVersion of the write that acquired the Lease. A
  * leader that holds two Leases during a migration names both:
  * `namespace/name;term,namespace/name;term;identity`. The server then commits the write only while
- * both Leases belong to the holder.
+ * the holder still leads under both Leases in these terms.
  *
  * Thread: any; the functions are pure.
  */

@@ -8,12 +8,13 @@
  * The reflector, a thread of the informer, lists the collection and watches from the list's
  * resourceVersion on. When a watch ends, the reflector watches again from the last version it saw
  * (bookmarks included); after HF_E_GONE it lists again. After a failure it waits 0.1 s, doubling to
- * 30 s; success resets the delay.
+ * 30 s (to 0.8 s while a thread is in hf_informer_wait), or for a longer Retry-After of up to 5
+ * minutes. Success resets the delay.
  *
- * Handlers get one event for each change. If an object changed while no watch was open, the next
- * list shows the change, and handlers get one ADDED, MODIFIED or DELETED for it. If an object was
- * deleted and created again under its name (it has a new uid), handlers get DELETED and then ADDED.
- * A handler that is added later first gets every object as ADDED.
+ * Handlers get one event for each change that the watch delivers. What changed while no watch was
+ * open shows in the next list, and handlers get one ADDED, MODIFIED or DELETED for each object that
+ * differs. If an object was deleted and created again under its name (it has a new uid), handlers
+ * get DELETED and then ADDED. A handler that is added later first gets every object as ADDED.
  *
  * Order of calls: hf_informer_new; hf_informer_add_index for each index; hf_informer_start once;
  * then any function, in any order; hf_informer_free. Before the start, reads find nothing, waits
@@ -116,8 +117,8 @@ void hf_informer_each(struct hf_informer *informer,
 /* ---- indexes: find objects by a value, such as their owner or their node ---- */
 
 /* An index function calls hf_informer_value for each value of the object. It runs on the
- * reflector's thread without a lock, once for each new state of an object. Its arguments are
- * borrowed until it returns. It must always produce the same values for the same object. */
+ * reflector's thread without a lock, for each new state of an object. Its arguments are borrowed
+ * until it returns. It must always produce the same values for the same object. */
 struct hf_informer_values;
 typedef void (*hf_informer_index_fn)(void *ctx, const char *ns, const char *name,
                                      const char *object, size_t n,

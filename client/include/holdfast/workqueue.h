@@ -54,14 +54,15 @@ HF_MUST_CHECK int hf_workqueue_retry(struct hf_workqueue *queue, const char *key
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key);
 /* Limits the retries of all keys together to per_s per second, after an initial burst of `burst`
  * retries (0 counts as 1). A retry waits for the longer of this limit and the delay of its key.
- * per_s <= 0 removes the limit. */
+ * per_s <= 0 removes the limit; less than one retry in 1000 s counts as one in 1000 s. */
 void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst);
 
 /* ---- taking ---- */
 
 /*
  * Blocks until a key is ready, and hands it to the caller, who must give it back with
- * hf_workqueue_done. Keys are handed out in the order in which they became ready.
+ * hf_workqueue_done. Keys are handed out in the order in which they were added; a delayed key
+ * counts as added when a worker, in this function, notices that its delay has elapsed.
  *
  * Returns 0; HF_E_CANCELED: `abort` fired, or the queue was dropped; HF_E_CLOSED: the queue is
  * draining and empty. *ret_key is owned by the queue and valid until hf_workqueue_done.

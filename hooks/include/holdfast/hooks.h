@@ -9,11 +9,11 @@
  * concurrently, each on a separate thread. Stops run in the reverse order. Each start and stop
  * has a deadline, and the other stops run even if one fails. Each hook has a health check
  * `poststarthook/<name>` in healthz, livez and readyz, which reports "not finished" until the start
- * has returned 0. If the process must stop while hooks are starting, the shutting-down token
- * fires, no further hook starts, and those that have started are stopped.
+ * has returned 0. hf_hooks_stop may be called while hooks are starting: then the shutting-down
+ * token fires, no further hook starts, and those whose start has begun are stopped.
  *
- * hf_hooks_start closes the registration. A hook can use two tokens of the registry: *shutting
- * down* (stop working; the API still responds) and *stopped* (the API is gone).
+ * hf_hooks_start and hf_hooks_stop close the registration. A hook can use two tokens of the
+ * registry: *shutting down* (stop working; the API still responds) and *stopped* (the API is gone).
  *
  * Order of calls: hf_hooks_new; hf_hooks_add for each hook; hf_hooks_start once; hf_hooks_shut_down
  * if the start must end early; hf_hooks_stop, also after a start that failed; hf_hooks_stopped;
@@ -49,8 +49,8 @@ struct hf_hook {
         size_t n_after;
         /* Required. Runs on a separate thread and may block, but not past its deadline. */
         int (*start)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
-        /* Ends the work that start began. NULL = there is nothing to end but the spawned
-         * threads. */
+        /* Ends the work that start began. Also runs when start has failed, and beside a start that
+         * missed its deadline. NULL = there is nothing to end but the spawned threads. */
         int (*stop)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
         hf_nsec start_deadline; /* relative; 0 = 60 s */
         hf_nsec stop_deadline;  /* relative; 0 = 30 s */
@@ -66,10 +66,11 @@ HF_MUST_CHECK int hf_hooks_new(const struct hf_host *host, struct hf_client *cli
 struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
 
 /*
- * Registers a hook. caller is copied and names the code that registers ("server/main.c:120"); an
- * error message about a duplicate contains it. HF_E_EXISTS: the name is taken; HF_E_INVALID: an
- * empty name, or no start function; HF_E_CLOSED: the hooks were started or stopped already; or
- * -errno. reterr_status names the hook, and for a duplicate the first caller.
+ * Registers a hook. caller (may be NULL) is copied and names the code that registers
+ * ("server/main.c:120"); an error message about a duplicate contains it. HF_E_EXISTS: the name, or
+ * that of its health check, is taken; HF_E_INVALID: an empty name, also in `after`, or no start
+ * function; HF_E_CLOSED: the hooks were started or stopped already; or -errno. reterr_status names
+ * the hook, and for a duplicate the first caller.
  */
 HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook,
                                const char *caller, struct hf_status *reterr_status);
@@ -81,7 +82,8 @@ HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hoo
  * Closes the registration, checks `after` (HF_E_INVALID for an unknown name or a cycle; the message
  * contains it) and runs all starts. Blocks until all have returned 0, one has failed (its status is
  * returned), a deadline has passed (HF_E_TIMEOUT, the message names the hook), or
- * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these.
+ * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these. HF_E_CLOSED
+ * if the hooks were started or stopped before; -ENOMEM.
  */
 HF_MUST_CHECK int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent,
@@ -90,9 +92,11 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
 /*
  * Fires the shutting-down token, runs the stops of all hooks whose start was begun, and joins the
  * threads of each hook after its stop. Blocks at most for the sum of the start and stop deadlines
- * along the longest chain of dependencies. Returns 0, or the first error; reterr_status then lists
- * every hook that failed or missed its deadline. HF_E_STUCK: a thread could not be joined. It is
- * still alive and uses the hook's objects, so do not free them.
+ * along the longest chain of dependencies, unless a thread for a stop function cannot be created:
+ * that function then runs on the caller's thread, and no deadline ends it. Returns 0, or the first
+ * error; reterr_status then lists the hooks that failed or missed their deadlines. HF_E_STUCK: a
+ * thread could not be joined, or a stop function returned this. The thread is still alive and uses
+ * the hook's objects, so do not free them. HF_E_CLOSED, at once: it was called before.
  */
 HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before

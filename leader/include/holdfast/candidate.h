@@ -10,7 +10,7 @@
  * candidate's name, and it leads once the Lease contains that name.
  *
  * The candidate creates the object if it is missing. It responds to a ping by setting renewTime to
- * a time later than pingTime. It renews the object every five minutes, so that it stays valid.
+ * a time later than pingTime. It renews the object at intervals (refresh), so that it stays valid.
  * Failures are retried with backoff. hf_candidate_stop does not delete the object: it expires.
  *
  * Each candidate has its own thread. The object is coordination.k8s.io/v1beta1.
@@ -49,7 +49,8 @@ HF_MUST_CHECK int hf_candidate_new(const struct hf_host *host,
                                    struct hf_status *reterr_status);
 /* Starts the thread and returns at once. 0 or -errno. HF_E_CLOSED: already started or stopped. */
 HF_MUST_CHECK int hf_candidate_start(struct hf_candidate *candidate);
-/* Cancels the requests under way and blocks until the thread has ended. */
+/* Cancels the requests under way and blocks until the thread has ended. A second call returns at
+ * once. */
 void hf_candidate_stop(struct hf_candidate *candidate);
 /* Stops the candidate if necessary, then frees it. Accepts NULL, returns NULL. */
 struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate);

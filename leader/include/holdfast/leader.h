@@ -4,14 +4,15 @@
  * Leader-elected controllers: this process contends for a Lease until it is stopped, and runs a set
  * of controllers while it holds the Lease.
  *
- * Guarantees (docs/semantics.md):
+ * Guarantees, within the limits that docs/semantics.md names:
  *  - At most one process acts as leader, even if a machine is paused or suspended (the gate).
  *  - A Holdfast server commits no write of a leader that has lost its Lease (the fence).
- *  - The process survives the loss of the Lease, and contends for it again.
+ *  - The process survives the loss of the Lease, and contends for it again unless a controller is
+ *    stuck.
  *  - Terms strictly alternate: start, stop, start. No controller of an old term runs when a
  *    new term starts.
- *  - The Lease is released only after the controllers have returned, and only if the record is
- *    still this process's own.
+ *  - The Lease is released only after the controllers have returned, and never while another
+ *    process holds it.
  *
  * Use: hf_electors_new, hf_electors_add for each Lease, hf_controllers_install (one pair of hooks
  * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start
@@ -56,8 +57,8 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
  */
 HF_MUST_CHECK int hf_leader_timing_check(const struct hf_leader_timing *timing,
                                          struct hf_status *reterr_status);
-/* The longest time from a leader's death until the next leader acts. The timing must have passed
- * hf_leader_timing_check. Pure. */
+/* The longest time from a leader's death until the next leader acts, if every request for the Lease
+ * succeeds within request_timeout. The timing must have passed hf_leader_timing_check. Pure. */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing);
 
 /* ---- controllers ---- */
@@ -75,9 +76,10 @@ struct hf_controller {
         const char *name; /* required; unique among the electors of a cluster; copied */
         enum hf_controller_class runs;
         /*
-         * Runs on a separate thread, once per term, with fresh state. After drain has fired it
-         * must finish its work and return; after abort it must return at once. If it returns
-         * earlier: 0 = finished for this term; an error = it is called again, with backoff.
+         * Called on a separate thread when a term begins, with fresh state (HF_EVERY_INSTANCE: when
+         * the electors start). After drain has fired it must finish its work and return; after
+         * abort it must return at once. If it returns earlier: 0 = finished for this term; an
+         * error = it is called again, with backoff.
          */
         int (*run)(struct hf_term *term, void *ctx);
         void *ctx; /* passed to run and is_settled; borrowed */
@@ -103,13 +105,15 @@ struct hf_controller {
 /* Reports that this controller has started, so that the controllers after it may begin. It counts
  * as started for the rest of the term. Idempotent. Thread: any. */
 void hf_term_started(struct hf_term *term);
-/* Fires on a planned stop: begin no new work, finish the work under way. Borrowed. Thread: any. */
+/* Fires on a planned stop: begin no new work, finish the work under way. Fires on an abort too.
+ * Borrowed. Thread: any. */
 struct hf_cancel *hf_term_drain(struct hf_term *term);
 /* Fires when the Lease is lost or the drain deadline has passed: return now. Borrowed. Thread:
  * any. */
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
- * the term's fence with each write. Borrowed; NULL for HF_EVERY_INSTANCE. */
+ * the term's fence with each write. From the abort on it refuses everything. Borrowed; NULL for
+ * HF_EVERY_INSTANCE. Thread: any, as for the next five functions. */
 struct hf_client *hf_term_client(struct hf_term *term);
 /* The embedder's own client, for HF_EVERY_INSTANCE: no gate and no fence protect its writes, and
  * the other instances write at the same time. Borrowed; NULL for HF_LEADER_ONLY. */
@@ -120,8 +124,8 @@ const struct hf_fence *hf_term_fence(struct hf_term *term);
 /* The resourceVersion of the write that began the term: a cache that has reached it has seen
  * everything the previous leader wrote. Borrowed; "" for HF_EVERY_INSTANCE. */
 const char *hf_term_acquired_at(struct hf_term *term);
-/* Whether this process may act as leader at this moment. For HF_EVERY_INSTANCE: true until abort.
- * Thread: any. */
+/* Whether this process may act as leader at this moment. For HF_EVERY_INSTANCE: true until
+ * abort. */
 bool hf_term_may_act(struct hf_term *term);
 const struct hf_host *hf_term_host(struct hf_term *term); /* borrowed */
 
@@ -161,12 +165,12 @@ struct hf_leader_info {
         hf_nsec valid_until;       /* boot time until which it may act; 0 = it does not lead */
         char last_end[96];         /* why this process's last term ended; "" = it never led */
         char stuck_controller[64]; /* if HF_STUCK: the controller that did not return */
-        hf_nsec heard_at;          /* boot time of the last read or write of the Lease, or of
-                                      the last event from its watch */
+        hf_nsec heard_at;          /* boot time of the last successful read or write of the Lease,
+                                      or of the last event from its watch */
         bool identity_taken;       /* the Lease is held under our identity, but this process did
                                       not acquire it: another process uses, or used, the same */
-        hf_nsec free_at; /* boot time from which this process may take another holder's Lease;
-                            0 = the Lease is free, or our own */
+        hf_nsec free_at; /* boot time from which this process may take a Lease that another process
+                            holds or is the named successor for; 0 = it is free, or our own */
 };
 
 #define HF_CLUSTER_MAX 63 /* bytes of hf_elector_config.cluster */
@@ -185,10 +189,11 @@ struct hf_elector_config {
         const char *const *labels; /* "key=value", set on the Lease; n_labels; copied */
         size_t n_labels;
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
-                          begins or ends. Best effort: nothing waits for them */
+                          begins or ends. Best effort: nothing waits for the responses, which use
+                          the host until the client is freed */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
-        /* Called on the elector loop's thread after every change of info; must not block. Optional.
-         * See `loop`. */
+        /* Called when the state or the holder has changed, or identity_taken has become true; must
+         * not block. Optional. Thread: see `loop`. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
         const char *lock_type; /* see hf_leader_lock_type_check; NULL = leases */
@@ -295,8 +300,8 @@ HF_MUST_CHECK int hf_elector_step_down(struct hf_elector *elector);
  * before the next write of the Lease. Thread: any. Never blocks.
  */
 void hf_elector_end_term(struct hf_elector *elector);
-/* Counts the iterations of the loop, at least one per second. A watchdog can check that it rises.
- * Thread: any. */
+/* Counts the iterations of the loop: at least one per second unless a callback blocks it. A
+ * watchdog can check that it rises. Thread: any. */
 uint64_t hf_electors_iterations(struct hf_electors *electors);
 
 #ifdef __cplusplus

@@ -17,7 +17,7 @@
  *      next leader's replay enqueues them again.
  *      On abort, all queued keys are dropped. A reconcile under way runs on, but its client refuses
  *      writes.
- *   5. The handlers are removed, the workers joined, the queue freed.
+ *   5. The workers are joined, the handlers removed, the queue freed.
  *
  * A reconcile function must read the current state from the caches (hf_informer_get), because
  * several changes of an object are merged into one key.

@@ -8,9 +8,9 @@
  *      - compare each reply with the known identity of the store (store_identity.h), and with what
  *        the store's watch has delivered (store_lag.h).
  *
- * Thread: any; never under the cacher's lock. `done` is called once, on a thread of the store. The
- * reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or the store has
- * refused the request at once), done is not called.
+ * Thread: any; never under the cacher's lock. Never blocks. `done` is called once, on a thread of
+ * the store. The reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or
+ * the store has refused the request at once), done is not called.
  */
 #include <stdatomic.h>
 

@@ -8,7 +8,7 @@
  * An event of an informer only enqueues keys. A worker then decides from the informers' state at
  * that time. The keys of an event:
  *
- *      object added or changed    its own, if it has owners or is being deleted;
+ *      object added or changed    its own, if it may have owners or be deleted;
  *                                 its dependents', if it is being deleted in the foreground
  *      object deleted             its dependents', which have lost an owner;
  *                                 its owners', which may have waited for it
@@ -25,9 +25,9 @@
  * Invariant: every delete has the uid and resourceVersion of the object that was checked as
  * preconditions, so an object that is changed in between is not deleted.
  *
- * An owner in another namespace counts as absent, as in Kubernetes: the object is deleted, and an
- * Event (gc_notice.c) tells users the reason. Objects of the kind Event are not in the graph: they
- * are never collected, and deleting one enqueues no dependents.
+ * An owner in another namespace counts as absent, as in Kubernetes: the object is deleted if it has
+ * no other owner, and an Event (gc_notice.c) usually tells users the reason. Objects of the kind
+ * Event are not in the graph: they are never collected, and deleting one enqueues no dependents.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
  * worker at a time. They share the graph, which is immutable, and the list of known absent owners,

@@ -5,7 +5,7 @@
  * too.
  *
  * Invariant: the Event's name consists of the object's name and uid only. The object may be checked
- * many times, but a second create fails, because an Event of that name exists.
+ * many times, but a second create fails as long as an Event of that name exists.
  */
 #include "server/controllers/garbage/gc_notice.h"
 

@@ -37,9 +37,9 @@ void hfd_gc_owners_done(struct hfd_gc_owners *owners);
 
 /*
  * Determines the state of the owner in one reference of node. It is SOLID if its kind is not
- * served, or if it is namespaced and node is not, because such an owner cannot be looked up. May
- * block for a request, and may create an Event for node (gc_notice.h). Errors: those of
- * hfd_object_client_get.
+ * served, if it is namespaced and node is not, or if the reference has no valid name or uid,
+ * because such an owner cannot be looked up. May block for a request, and may create an Event for
+ * node (gc_notice.h). Errors: those of hfd_object_client_get.
  */
 int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
                        const struct hfd_gc_node *node, const struct hf__json *reference,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory that requests hold on behalf of the peers: heads, bodies, and input that waits for an
- * earlier response. Two accounts: one for known senders, which the filters or a client certificate
- * have authenticated, and one for strangers. A connection moves from the second to the first when
- * its sender becomes known. So strangers can use up only the second.
+ * The memory that requests hold on behalf of the peers: heads, complete or not, and bodies. There
+ * are two accounts: one for known senders, which the filters or a client certificate have
+ * authenticated, and one for strangers. A connection moves from the second to the first when its
+ * sender becomes known. So strangers can use up only the second.
  *
  * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
  */

@@ -15,8 +15,7 @@
 enum hfd_refusal {
         HFD_REFUSAL_HANDSHAKES,  /* the limit of unfinished TLS handshakes was reached */
         HFD_REFUSAL_STRANGERS,   /* the limit of unauthenticated clients was reached */
-        HFD_REFUSAL_CONNECTIONS, /* the server had its maximum of connections, all of known senders
-                                  */
+        HFD_REFUSAL_CONNECTIONS, /* the server had its maximum of connections */
         HFD_REFUSAL_DESCRIPTORS, /* the process had no file descriptor left */
         HFD_N_REFUSALS
 };
@@ -30,5 +29,6 @@ struct hfd_refusals {
 
 void hfd_refusals_init(struct hfd_refusals *refusals, const struct hf_host *host);
 void hfd_refusals_count(struct hfd_refusals *refusals, enum hfd_refusal why);
-/* Logs what was counted since the last report. max_connections is named in the message. */
+/* Logs what was counted since the last report, unless that was less than ten seconds ago.
+ * max_connections is named in the message. */
 void hfd_refusals_report(struct hfd_refusals *refusals, hf_nsec now, size_t max_connections);

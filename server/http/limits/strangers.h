@@ -3,7 +3,7 @@
 /*
  * The connections of one worker whose senders are not known yet, grouped by address. When their
  * places are used up, hfd_strangers_victim chooses the one to close, so that an address with many
- * connections loses its own before another address loses any.
+ * connections takes no places from addresses with few.
  *
  * An address is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer
  * commonly gets that many. All peers of a unix socket share one group.

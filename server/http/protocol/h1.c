@@ -4,16 +4,18 @@
  *
  * States: READ (the parser gets the input) and RESPOND (`responding`: the handler has the request,
  * or the connection is refusing it). Input that arrives in RESPOND belongs to the next request: it
- * is kept in `pending` and parsed after the response. The connection keeps reading in RESPOND,
- * because only a read shows that the peer has left.
+ * is kept in `pending` and parsed after the response, unless the connection then ends. In RESPOND
+ * the connection reads up to PENDING_MAX bytes or a little more, because a read shows that the peer
+ * has left.
  *
  * A response of known length has Content-Length, a stream is chunked (for HTTP/1.0: the connection
- * closes at its end). After an error, or while the server drains, the response contains
- * "connection: close" and the connection ends with it.
+ * closes at its end). After an invalid request, or while the server drains, the connection ends
+ * with the response, which says "connection: close" if its head was not written before.
  *
- * Invariants. A request is parsed only after the previous response was written completely, because
- * otherwise pipelined responses could overtake each other. And a response that was cut never looks
- * complete: the connection is closed in the middle of it.
+ * Invariants. A request is parsed only after the previous response was passed on completely,
+ * because otherwise pipelined responses could overtake each other. And a response that was cut
+ * never looks complete: the connection is closed in the middle of it, without TLS's close
+ * notification.
  */
 #include "server/http/protocol/h1.h"
 
@@ -35,11 +37,11 @@
 struct h1 {
         struct hfd_h1_parser *parser;     /* owned */
         struct hfd_http_request *request; /* owned reference; NULL between requests */
-        struct hf__strbuf head;           /* owned; unsent "100 Continue" or response head */
+        struct hf__strbuf head;           /* owned; unsent "100 Continue" and response head */
         size_t head_at;                   /* bytes of it that were sent */
         char *pending;                    /* owned; input that waits for the end of the response */
         size_t n_pending;
-        hf_nsec since;   /* when this request began, or the previous response was complete */
+        hf_nsec since;   /* when the connection or this request began, or a response was complete */
         bool responding; /* state RESPOND */
         bool head_made;  /* the response's head was written to `head` */
         bool chunked;

@@ -10,7 +10,7 @@
  * a carriage return, a carriage return without a line feed, or a line that begins with white space
  * (obs-fold) gets a 400 response, and the connection is closed. on_head checks the parsed head:
  * Host exactly once (HTTP/1.0: at most once), Content-Length never together with Transfer-Encoding
- * and never twice, Transfer-Encoding only as one "chunked".
+ * and never twice, Transfer-Encoding only as one "chunked" and not with HTTP/1.0.
  *
  * Invariant: input that HTTP implementations are known to interpret differently is refused, never
  * repaired. Attackers use such differences to smuggle requests past a proxy.

@@ -22,14 +22,14 @@ int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body, struct hfd_h1_pa
 struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *parser); /* accepts NULL */
 /*
  * Feeds n bytes; *ret_used is the number of bytes that were used. request is borrowed for the call.
- * Pass the same request until DONE or BAD, and then a new one. *ret_code: 400, 413, 431, 500 (out
- * of memory), 501 or 505.
+ * Pass the same request until DONE, and then a new one. *ret_code, set with BAD: 400, 413, 431, 500
+ * (out of memory), 501 or 505.
  */
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
 /* The bytes of an incomplete head that the parser keeps. */
 size_t hfd_h1_parser_memory(const struct hfd_h1_parser *parser);
-/* Whether no byte of the next request has arrived yet. */
+/* Whether no byte of the next request has arrived, apart from empty lines. False after BAD. */
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *parser);
 /* Whether the head is still incomplete. */
 bool hfd_h1_parser_in_head(const struct hfd_h1_parser *parser);

@@ -3,21 +3,21 @@
  * HTTP/2 on a connection, with nghttp2.
  *
  * A request is the user data of its stream, and all requests of the connection are in one list. A
- * request is dispatched when the peer has ended its side of the stream. The response is submitted
- * when it has started. Its body is an nghttp2 data source that reads the response's queue and is
- * deferred while the queue is empty. When the stream closes, the request is detached, and on_gone
- * is called unless the response was complete.
+ * request is dispatched when the peer has ended its side of the stream, or after its head if the
+ * body is to be ignored. The response is submitted when it has started. Its body is an nghttp2 data
+ * source that reads the response's queue and is deferred while the queue is empty. When the stream
+ * closes, the request is detached, and on_gone is called unless the response was complete.
  *
- * Output. Everything that nghttp2 sends goes into the worker's buffer. Body bytes are copied only
- * once, from the response's pieces to that buffer (NO_COPY). send_data must return WOULDBLOCK when
- * the buffer is full, because otherwise nghttp2 would call it again and again.
+ * Output. Everything that nghttp2 sends goes into the worker's buffer. Body bytes are copied there
+ * directly from the response's pieces (NO_COPY). send_data must return WOULDBLOCK when the buffer
+ * is full, because otherwise nghttp2 would call it again and again.
  *
  * Protection against abuse:
  * - the limits in h2_open and make_session.
  * - a limit for header bytes after decompression, because a few compressed bytes (HPACK) can become
  *   very many.
- * - flow-control windows that open only when a body part has been processed (on_data).
- * - a reset of streams whose request is never completed or whose response is never read.
+ * - flow-control windows, which limit the body bytes under way, and the account (account.h).
+ * - a reset of streams whose request is not completed or whose response is not read in time.
  *
  * The end. Draining sends a shutdown notice and a PING. The notice is a GOAWAY with the highest
  * stream id, so that streams which the peer has opened in the meantime are still accepted. The
@@ -401,7 +401,8 @@ static void h2_response_changed(struct hfd_connection *connection,
                 if (request->response.close_after)
                         h2_drain(connection);
         } else if (state.started) {
-                /* An error only means that the data source was not deferred. */
+                /* An error means that the data source was not deferred, or that memory is short.
+                 * Then the response waits for its next change, or for its time limit. */
                 (void)nghttp2_session_resume_data(h2->session, request->stream_id);
         }
         if (r != 0 && nghttp2_is_fatal(r))

@@ -35,7 +35,7 @@ struct hfd_protocol {
         /* Tells the peer that the connection will close: GOAWAY, or "connection: close". Requests
          * in progress are still completed. */
         void (*drain)(struct hfd_connection *connection);
-        /* Enforces the time limits; called once a second. */
+        /* Enforces the time limits; called about once a second. */
         void (*tick)(struct hfd_connection *connection, hf_nsec now);
         /* Detaches the requests and frees protocol_state. */
         void (*close)(struct hfd_connection *connection);

@@ -6,7 +6,7 @@
  * dispatches it to the handler when it is complete. Then any thread may respond. At the end the
  * worker detaches it from the connection; it is freed with the last reference. References: one for
  * the connection until the request is detached, one for the handler, one for a message on its way
- * to the worker.
+ * to the worker, which the worker's list `answered` may take over.
  *
  * Invariants:
  * - What handlers read is immutable after the handler was called, so that it needs no lock.

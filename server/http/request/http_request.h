@@ -80,7 +80,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max);
 
-/* The bytes of memory that the request holds because of what its sender sent. */
+/* About how many bytes the request holds because of what its sender sent. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request);
 /* Frees headers and body of a request that nobody will read any more. Method and target stay. */
 void hfd_http_request_drop_content(struct hfd_http_request *request);

@@ -4,8 +4,9 @@
  *
  * States, all guarded by the response's mu: not started; started (code and headers are set and
  * immutable, pieces may follow); ended (no more pieces follow). Two flags are independent of these
- * states. `cut`: the queue overflowed or memory ran out, and the worker will cut the response.
- * `gone`: the request is detached from its connection, and everything is dropped.
+ * states. `cut`: the worker will cut the response, because the queue overflowed, memory ran out, or
+ * the code that responds wants it. `gone`: the request is detached from its connection, and
+ * everything is dropped.
  *
  * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. A response of
  * known length has at most one piece and is `ended` from the start.
@@ -13,9 +14,10 @@
  * Waking. Each change posts the request's message to the worker, unless the previous one has not
  * been handled yet (`posted`). So many pushes need one message only.
  *
- * Invariants. The limits of the queue always apply, because only they bound the memory between a
- * fast producer and a slow reader. A message is posted under mu, because the worker may be freed
- * once `gone` is set. Lock order: the response's mu, then the mailbox's mutex.
+ * Invariants. Every piece of a stream is checked against the limits of the queue, because only they
+ * bound the memory between a fast producer and a slow reader; push_locked names the one exception.
+ * A message is posted under mu, because the worker may be freed once `gone` is set. Lock order: the
+ * response's mu, then the mailbox's mutex.
  */
 #include "server/http/request/http_response.h"
 
@@ -137,7 +139,7 @@ static bool has_connection_close(const struct hfd_header *headers, size_t n_head
         return false;
 }
 
-/* Begins a response. Packs the headers before it locks the mutex, because that allocates memory. A
+/* Begins a response. Packs the headers before it locks the mutex, to hold that for a short time. A
  * second response, or one to a detached request, is dropped. */
 static void start_response(struct hfd_http_request *request, int code, const char *content_type,
                            const struct hfd_header *headers, size_t n_headers, bool streaming,

@@ -6,7 +6,8 @@
  * code that responds (hfd_http_request_reply, _stream, _push, _end); this header is for the worker.
  *
  * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
- * held while bytes are copied. Threads: the worker only, for every function here.
+ * held while bytes are copied. Threads: the worker only, for every function here except
+ * hfd_http_response_done, which the thread with the last reference calls.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,7 +28,7 @@ struct hfd_http_response {
         bool started;   /* code and headers are set */
         bool streaming; /* the length is unknown: pieces follow */
         bool ended;     /* no more pieces follow */
-        bool cut;       /* the queue overflowed or memory ran out: the worker cuts the response */
+        bool cut;       /* the worker cuts the response; http_response.c says why */
         bool gone;      /* the request is detached from its connection: everything is dropped */
         bool posted;    /* a message to the worker is not handled yet; it holds a reference */
         /* The head: guarded by mu until `started`, immutable afterwards. */
@@ -42,7 +43,9 @@ struct hfd_http_response {
         size_t ring_bytes;     /* of all pieces, including bytes already read of the first one */
         size_t ring_uncounted; /* size of the first piece if it alone exceeds the limit, else 0 */
 
-        hf_nsec sent_at; /* boot time when the worker last read bytes; guarded by mu */
+        /* Boot time when the worker last read bytes, or when the handler was called. Guarded by
+         * mu. */
+        hf_nsec sent_at;
 
         /* The worker only. */
         void (*on_drained)(void *ctx); /* http.h; NULL = none */
@@ -50,7 +53,7 @@ struct hfd_http_response {
         size_t low;     /* for on_drained */
         size_t offset;  /* bytes already read of the first piece */
         size_t n_sent;  /* body bytes given to the connection */
-        bool refused;   /* the connection responded with an error: the handler is not called */
+        bool refused;   /* the connection or on_head has responded: the handler is not called */
         bool submitted; /* HTTP/2: the head was given to nghttp2 */
         bool complete;  /* its last byte was given to the connection */
 };

@@ -8,8 +8,9 @@
  * the deletionTimestamp, so every create in the namespace commits before that write. The controller
  * that empties the namespace lists its objects at a later revision, so it misses none.
  *
- * This costs no additional request: the version comes from the cacher, and a transaction that fails
- * returns the current version.
+ * This normally costs no additional request: the version comes from the cacher, and a transaction
+ * that fails returns the current version. Only a namespace that the cacher does not have, or has as
+ * being deleted, is read from the store.
  *
  * The system's namespaces cannot be deleted, and are neither looked up nor compared. So the first
  * Lease can be written before its namespace exists.
@@ -37,7 +38,7 @@ static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool
 
 /*
  * Sets the namespace from the kv that the store returned; NULL = it is not stored. False: out of
- * memory.
+ * memory, or the value is not a valid object.
  */
 static bool set_namespace_from_store(struct hfd_write *w, const struct hfd_kv *kv) {
         struct hfd_object *ns = NULL;

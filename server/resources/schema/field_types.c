@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types of fields whose values the server itself does not read. Typed clients do read them, and
- * fail to decode a whole list if one object in it has a wrong type. So one object with a string
- * instead of a number would make its kind unreadable for them.
+ * The types of the fields that neither meta.c nor a strategy checks. Typed clients fail to decode a
+ * whole list if one object in it has a wrong type. So one object with a string instead of a number
+ * would make its kind unreadable for them.
  *
  * A path leads from the object to the field: `a.b` is a member, `a[]` is each element of an array,
- * `a{}` is each member of a map. An absent or null field passes every check. The strategies check
- * the fields that they decode, so these are not listed here.
+ * `a{}` is each member of a map. An absent or null field passes every check.
  */
 #include "server/resources/schema/field_types.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. Only the two parts that selectors and controllers read are checked here.
- * schema/field_types.c checks the types of all other fields.
+ * Events. Only the two parts that must be objects for selectors are checked here.
+ * schema/field_types.c checks the types of the other fields.
  */
 #include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"

@@ -29,7 +29,7 @@ bool hfd_lease_spec_is_int32(const struct hf__json *spec, const char *kind, cons
 bool hfd_lease_spec_is_micro_time(struct hf__json *spec, const char *field, char *reason,
                                   size_t max_reason);
 /*
- * The strategy of a coordinated election: Kubernetes' own, or the name of another one in the form
- * domain/name. strategy is not empty.
+ * Adds a cause unless the strategy of a coordinated election is Kubernetes' own, or the name of
+ * another one in the form domain/name. strategy is not empty.
  */
 void hfd_lease_spec_validate_strategy(const char *strategy, struct hfd_causes *causes);

@@ -67,8 +67,8 @@ int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old
         return r;
 }
 
-/* A ServiceAccount belongs to the core group and needs a namespace. Users and Groups have
- * neither. */
+/* A ServiceAccount belongs to the core group and needs a namespace. Users and Groups belong to the
+ * RBAC group and need none. */
 static void validate_subject(const struct hf__json *subject, size_t i, struct hfd_causes *causes) {
         const char *kind = get_text(subject, "kind"), *name = get_text(subject, "name"),
                    *group = get_text(subject, "apiGroup"), *ns = get_text(subject, "namespace");

@@ -11,8 +11,7 @@
  *    which it would be stored.
  *
  * Strategies do not handle ObjectMeta: meta.c and meta_validation.c do, in the same way for all
- * kinds. Fields whose values the server does not read have their types checked by
- * schema/field_types.c.
+ * kinds. schema/field_types.c checks the types of the fields that decode does not check.
  *
  * A new kind gets its strategy in four steps:
  *  1. a file of its own in this folder, named after the kind, with the functions that it needs, in

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arena first hands out the space inside its struct, then chunks of increasing size. A large
- * block gets a separate chunk.
+ * The arena first hands out the space inside its struct, then chunks of increasing size, up to
+ * CHUNK_MAX. A large block that does not fit gets a separate chunk.
  *
  * Invariant: blocks never move, because a decoded message contains many pointers into the arena.
  * For the same reason an arena must not be copied.

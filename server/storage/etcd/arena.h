@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory of one decoded message: allocated piece by piece, freed all at once. The first
- * kilobytes are part of the arena itself, so that a small response costs no allocation. Every block
- * is followed by an extra NUL, so that the bytes of a protobuf field can be used as a C string.
+ * The memory of one decoded message: allocated piece by piece, freed all at once. The first 2 KiB
+ * are part of the arena itself, so that for a small response it allocates nothing. Every block is
+ * followed by an extra NUL, so that the bytes of a protobuf field can be used as a C string.
  *
  * Thread: the owner's only.
  */

@@ -11,7 +11,7 @@
  * call may be tried on the next endpoint. If the endpoint may have executed the call, only a
  * repeatable call (a read, a compaction) is tried again. With several endpoints, each attempt of a
  * repeatable call except the last gets half of the remaining time, so that an endpoint which hangs
- * does not use up all of it. The operation's deadline is never exceeded.
+ * does not use up all of it. No attempt gets a later deadline than the operation has.
  */
 #include "server/storage/etcd/call.h"
 
@@ -68,7 +68,7 @@ static hf_nsec call_now(const struct call *call) {
         return hf_now(hf_host_clock(call->etcd->store.host));
 }
 
-/* Makes one attempt on the endpoint in use. 0 or HF_E_CLOSED: on_call_done is not called then. */
+/* Makes one attempt on the endpoint in use. 0, or HF_E_CLOSED: then on_call_done is not called. */
 static int start_attempt(struct call *call) {
         struct hfd_grpc_request request = {
                 .path = call->target.path,
@@ -160,7 +160,7 @@ static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
         hfd_arena_deinit(&arena);
 }
 
-/* Takes over body, which is NULL when packing ran out of memory. */
+/* Takes over body, which is NULL if the request could not be packed. */
 static int start_call(struct hfd_store *store, const struct target *target, struct hf__buf *body,
                       hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct call *call = body ? malloc(sizeof *call) : NULL;

@@ -2,10 +2,11 @@
 /*
  * The endpoint of an etcd cluster that is in use.
  *
- * Invariant: all requests go to one endpoint until it fails. When several requests fail at the same
- * time, they must not skip a working endpoint. So a request switches to the next endpoint only if
- * the endpoint that it used is still the one in use. Watches have an endpoint of their own, by the
- * same rule, because one of the two may hang on an endpoint where the other works.
+ * Invariant: new operations go to one endpoint until a request to it fails. When several requests
+ * fail at the same time, they must not skip a working endpoint. So a request switches to the next
+ * endpoint only if the endpoint that it used is still the one in use. Watches have an endpoint of
+ * their own, by the same rule, because a watch may hang on an endpoint where operations work. When
+ * a watch fails, both are switched; when it hangs, only that of the watches.
  */
 #include "server/storage/etcd/etcd.h"
 

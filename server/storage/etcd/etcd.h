@@ -22,7 +22,7 @@
 #define HFD_ETCD_LANE_WATCH 2 /* a watch with many events does not delay a transaction */
 #define HFD_ETCD_LANE_LISTS 0 /* of the lists' channel */
 
-/* Limit for one response. etcd is trusted, but a faulty one must not use up our memory. */
+/* Limit for one message. etcd is trusted, but a faulty one must not use up our memory. */
 #define HFD_ETCD_BODY_MAX (512u * 1024 * 1024)
 
 struct hfd_etcd_watch;
@@ -50,10 +50,11 @@ struct hfd_etcd {
 struct hfd_etcd *hfd_etcd_of(struct hfd_store *store);
 /* The index of the endpoint in use. */
 size_t hfd_etcd_endpoint(struct hfd_etcd *etcd);
-/* Called when an endpoint has failed. Switches to the next one, unless another request has. */
+/* Called when a request to the endpoint has failed. Switches to the next one, unless another
+ * request has done so. */
 void hfd_etcd_fail_over(struct hfd_etcd *etcd, size_t endpoint);
-/* The index of the endpoint for watches. The first one is the endpoint in use. */
+/* The index of the endpoint for watches. The first call chooses the endpoint in use. */
 size_t hfd_etcd_watch_endpoint(struct hfd_etcd *etcd);
-/* Called when a watch on an endpoint has failed or hangs. Switches watches to the next endpoint,
- * unless another watch has. */
+/* Called when a watch on an endpoint has failed or hangs. Switches new watches to the next
+ * endpoint, unless another watch has done so. */
 void hfd_etcd_watch_fail_over(struct hfd_etcd *etcd, size_t endpoint);

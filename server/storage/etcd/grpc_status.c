@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The gRPC status codes that etcd is known to send. */
+/* The gRPC status codes that this file tells apart. */
 enum {
         GRPC_OK = 0,
         GRPC_CANCELLED = 1,
@@ -23,9 +23,10 @@ enum {
 };
 
 /*
- * Only the text of etcd's error shows whether a proposal may still be applied. etcd sends the texts
- * below before it makes a proposal, or when raft has refused it. After any other text ("request
- * timed out", "leader changed", "server stopped", a closed transport) the write may still happen.
+ * If etcd is unavailable, only the text of its error shows whether a proposal may still be applied.
+ * etcd sends the texts below before it makes a proposal, or when raft has refused it. After another
+ * text ("request timed out", "leader changed", "server stopped", a closed transport) the write may
+ * still happen.
  */
 static bool is_certainly_not_done(const char *text) {
         return strstr(text, "no leader") || strstr(text, "too many requests") ||
@@ -62,8 +63,8 @@ int hfd_grpc_status_error(const struct hfd_grpc_result *result, bool maybe_writt
                           const char *endpoint, struct hf_status *reterr_status) {
         const char *text = result->error_text ? result->error_text : "";
 
-        /* A gRPC status decides, even if etcd sent it before it had received the whole request and
-         * then reset the stream. */
+        /* Unless we have canceled, a gRPC status decides, even if etcd sent it before it had
+         * received the whole request and then reset the stream. */
         if (result->status > GRPC_OK && result->outcome != HF_E_CANCELED) {
                 int error = grpc_error(result->status, result->status_text, maybe_written);
 
@@ -73,7 +74,7 @@ int hfd_grpc_status_error(const struct hfd_grpc_result *result, bool maybe_writt
         switch (result->outcome) {
         case 0: break;
         case HF_E_UNAUTHORIZED:
-                /* The handshake failed, so no request was sent. */
+                /* etcd refuses a certificate before it reads a request. */
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE,
                                "etcd %s: TLS failed, check the certificates: %s", endpoint, text);
         case HF_E_UNAVAILABLE:

@@ -63,7 +63,7 @@ struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t 
 struct hf__buf *hfd_etcd_pack_revision(void) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = to_bytes("", 1); /* one key that never exists */
+        range.key = to_bytes("", 1); /* the key NUL; it need not exist */
         range.count_only = true;
         return pack_message(&range.base);
 }
@@ -138,7 +138,7 @@ static void add_value_compare(struct txn_pack *state, const char *key, Hfd__Comp
 /*
  * Expresses HFD_VALUE_BEGINS by etcd's compares. The values that begin with P and are longer are
  * exactly those greater than P and less than P's successor. The successor is P without its trailing
- * 0xff bytes, with its last byte incremented. If all bytes are 0xff, there is no upper bound. A
+ * 0xff bytes, with its last byte incremented. If P has no other bytes, there is no upper bound. A
  * VALUE compare of a key that does not exist fails in etcd, as the port requires. Returns false
  * when out of memory.
  */
@@ -227,7 +227,7 @@ static void add_get(struct txn_pack *state, const char *key) {
  */
 static void add_quorum_read(struct txn_pack *state) {
         hfd__range_request__init(&state->ranges[0]);
-        state->ranges[0].key = to_bytes("", 1); /* one key that never exists */
+        state->ranges[0].key = to_bytes("", 1); /* the key NUL; it need not exist */
         state->ranges[0].count_only = true;
         hfd__request_op__init(&state->gets[0]);
         state->gets[0].request_case = HFD__REQUEST_OP__REQUEST_REQUEST_RANGE;
@@ -236,7 +236,7 @@ static void add_quorum_read(struct txn_pack *state) {
 }
 
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
-        /* Not zeroed, because it has 10 KiB and most of it stays unused. */
+        /* Not zeroed, because it has several KiB and most of it stays unused. */
         struct txn_pack state;
         struct hf__buf *body = NULL;
 

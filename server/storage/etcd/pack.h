@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Encodes requests to etcd. Each function returns a complete gRPC body (prefix and message), of
- * which the caller owns a reference; NULL = out of memory. Pure. Thread: any. Private to
- * server/storage/etcd.
+ * which the caller owns a reference; NULL = out of memory, or the message exceeds 4 GiB. Pure.
+ * Thread: any. Private to server/storage/etcd.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t 
 /* txn has passed hfd_txn_check. */
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn);
 struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
-/* A linearizable read of a key that does not exist: only the header of the response is used. */
+/* A linearizable read that returns no keys: only the header of the response is used. */
 struct hf__buf *hfd_etcd_pack_revision(void);
 struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision);
 /* Asks for the progress of all watches of a stream; etcd responds at once. */

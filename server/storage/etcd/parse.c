@@ -3,8 +3,8 @@
  * Decodes etcd's responses with protobuf-c (rpc.proto).
  *
  * Invariants: A message is decoded into the arena and freed with it. Only the values are copied out
- * of the arena, each into a reference-counted buffer, because they outlive the message: the cacher
- * keeps them. All input from the network is checked with error returns, never with assert.
+ * of the arena, each into a reference-counted buffer, because they may outlive the message: the
+ * cacher keeps them. All input from the network is checked with error returns, never with assert.
  */
 #include "server/storage/etcd/parse.h"
 

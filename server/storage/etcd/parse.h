@@ -29,13 +29,13 @@ int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, stru
 void hfd_etcd_release_reply(struct hfd_store_reply *reply);
 
 /* One message of a watch's stream: a change of the watch's state, events, or neither (a progress
- * notification). */
+ * notification, or the response to a progress request). */
 struct hfd_etcd_watch_response {
         uint64_t revision; /* etcd's revision when it sent this */
         bool created, canceled;
         bool is_probed;            /* the response to a progress request, which concerns no watch */
-        uint64_t compact_revision; /* not 0: canceled, because the start revision is compacted */
-        const char *cancel_reason; /* never NULL; in the arena */
+        uint64_t compact_revision; /* not 0: canceled, because the watch needs an older revision */
+        const char *cancel_reason; /* never NULL; "" or in the arena */
         struct hfd_watch_event *events;
         size_t n_events;
 };

@@ -5,21 +5,22 @@
  * used.
  *
  * Threads: as server/storage/store.h describes. Two threads call back, one for lists and one for
- * everything else, so that nothing waits until a large list is decoded and handled.
+ * everything else, so that only other lists wait until a large list is decoded and handled.
  */
 #include "server/storage/store.h"
 
 struct hfd_etcd_config {
-        const char *const *endpoints;            /* "http://127.0.0.1:2379", NULL-terminated */
-        const char *ca_pem, *cert_pem, *key_pem; /* PEM text, for https; each NULL = none */
+        const char *const *endpoints; /* "http://127.0.0.1:2379", NULL-terminated */
+        /* PEM texts, for https. ca_pem NULL = the system's CAs; the others NULL = no client
+         * certificate. */
+        const char *ca_pem, *cert_pem, *key_pem;
 };
 
 /*
  * Starts its threads. Does not connect yet: while etcd is unreachable, operations end with
- * HF_E_UNAVAILABLE or HF_E_TIMEOUT. config is used during this call only. 0, -errno, or
- * HF_E_INVALID: an endpoint is malformed or none is given, or
- * a PEM text is unusable; the message says which. Free it by
- * ops->free.
+ * HF_E_UNAVAILABLE or HF_E_TIMEOUT. host is borrowed until the store is freed; config is used
+ * during this call only. 0, -errno, or HF_E_INVALID: an endpoint is malformed or none is given, or
+ * a PEM text is unusable; the message says which. Free it by ops->free.
  */
 int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
                        struct hfd_store **ret_store, struct hf_status *reterr_status);

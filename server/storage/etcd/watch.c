@@ -16,8 +16,8 @@
  * One that falls silent later, because it is stopped or cut off, is noticed because it does not
  * respond to a progress request.
  *
- * The response to a progress request is only a sign of life here. etcd before 3.4.25 and 3.5.8
- * sends it ahead of events of older revisions (etcd issue 15220), so it must not become
+ * The response to a progress request is only a sign of life here. etcd before 3.4.25 and 3.5.8 may
+ * send it ahead of events of older revisions (etcd issue 15220), so it must not become
  * HFD_WATCH_PROGRESS. The notifications that etcd sends by itself keep the order.
  */
 #include "server/storage/etcd/watch.h"
@@ -43,7 +43,7 @@ struct hfd_etcd_watch {
         struct hfd_watch_handler handler;
         void *ctx;
         struct hf__buf *create, *probe; /* owned */
-        struct hf_status end;           /* end.error != 0: why we end the watch */
+        struct hf_status end;           /* end.error != 0: why the watch ends */
         /* guarded by etcd->mu */
         uint64_t id;
         struct hfd_etcd_watch *next, **link; /* in etcd->watches */
@@ -60,7 +60,7 @@ static int fail_watch(struct hfd_etcd_watch *watch, int error, const char *why) 
 static int deliver_response(struct hfd_etcd_watch *watch,
                             const struct hfd_etcd_watch_response *response) {
         if (response->compact_revision != 0)
-                return fail_watch(watch, HF_E_GONE, "its start revision is compacted");
+                return fail_watch(watch, HF_E_GONE, "a revision that it needs is compacted");
         if (response->canceled)
                 return fail_watch(watch, HF_E_UNAVAILABLE,
                                   *response->cancel_reason ? response->cancel_reason

@@ -4,11 +4,12 @@
  *
  * One iteration of the loop reads what has arrived, runs the commands of other threads, handles
  * the timers, and then lets each connection send. Timers run after the input, so that a response
- * that has arrived wins over a deadline that has just passed. Sending is last and happens once, so
- * that all frames of an iteration leave together.
+ * that has arrived wins over a deadline that has just passed. Sending is last, so that the frames
+ * of an iteration leave together.
  *
  * The life of a call: started by any thread, which posts a command; begun by the loop, which adds
- * it to the connection of its endpoint and lane; ended by the connection or by its timer.
+ * it to the connection of its endpoint and lane; ended by the connection, by its timer or by a
+ * cancel command.
  *
  * After hfd_grpc_channel_stop, starting is refused. The loop runs the commands that are left, ends
  * every call with HF_E_CANCELED, waits for the look-ups of hosts and exits.
@@ -136,8 +137,8 @@ static void cancel_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stre
         hfd_grpc_connection_abort(stream, HF_E_CANCELED, "canceled");
 }
 
-/* A deadline has passed. If the connection was silent since the call was sent, its peer may be
- * dead, so later calls must not use it. */
+/* The call's deadline, or that of its header block, has passed. If the connection was silent since
+ * the call was sent, its peer may be dead, so later calls must not use it. */
 static void expire_stream(struct hfd_grpc_stream *stream, const char *error_text) {
         struct hfd_grpc_connection *connection = stream->connection;
 

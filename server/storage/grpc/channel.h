@@ -4,18 +4,21 @@
  * A gRPC client channel: calls to one or more endpoints over HTTP/2 (nghttp2), in clear text with
  * prior knowledge or over TLS (OpenSSL). One thread with one epoll loop serves all connections.
  *
- * Connections. Each lane has one connection to each endpoint that is in use. It is made for the
- * first call and stays open. Calls are sent once the peer has sent its first frame, so that the
- * calls that wait for a connection to a silent peer are certainly not executed. All calls
- * that are written in one iteration of the loop leave in one send.
+ * Connections. For each endpoint and lane, one connection at most gets new calls. It is made for
+ * the first call and stays open until it fails or is retired (connection.h). Calls are sent once
+ * the peer has sent its first frame, so that the calls that wait for a connection to a silent peer
+ * are certainly not executed. The frames that a connection writes in one iteration of the loop are
+ * collected, up to 64 KiB for each send.
  *
- * Dead peers. The look-up of the host, the TCP connection, and the start of TLS and HTTP/2 may each
- * take HFD_GRPC_CONNECT_TIME; then the connection fails. While calls are under way and nothing is
- * received for HFD_GRPC_PING_AFTER, a PING is sent; without a response within HFD_GRPC_PING_TIME
- * the connection fails. PINGs are HFD_GRPC_PING_EVERY apart. If a call reaches its deadline and its
- * connection has received nothing since the call was sent, later calls get a new connection.
+ * Dead peers. The look-up of the host, the TCP connection to its last address (connect.c), and the
+ * start of TLS and HTTP/2 may each take HFD_GRPC_CONNECT_TIME; then the connection fails. While
+ * calls are under way and nothing is received for HFD_GRPC_PING_AFTER, a PING is sent; if nothing
+ * is received within HFD_GRPC_PING_TIME after it, the connection fails. PINGs are at least
+ * HFD_GRPC_PING_EVERY apart. If a call reaches its deadline and its connection has received nothing
+ * since the call was sent, later calls get a new connection.
  *
- * Any thread may use a channel, except for hfd_grpc_channel_join and _free.
+ * Threads: any, except that only the owner may join and free a channel, on another thread than the
+ * channel's.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -48,8 +51,8 @@ struct hfd_grpc_channel_config {
 /* Starts the thread; connects to nothing yet. 0 or -errno. */
 int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
                          struct hfd_grpc_channel **ret_channel);
-/* From now on hfd_grpc_channel_start fails with HF_E_CLOSED, and all calls end soon with
- * HF_E_CANCELED. Idempotent, never blocks. Accepts NULL. */
+/* From now on hfd_grpc_channel_start fails with HF_E_CLOSED. Calls under way end soon, with
+ * HF_E_CANCELED unless their response arrives first. Idempotent, never blocks. Accepts NULL. */
 void hfd_grpc_channel_stop(struct hfd_grpc_channel *channel);
 /* Waits for the end of a channel that was stopped. When it returns, every callback has returned.
  * Accepts NULL. */
@@ -66,7 +69,8 @@ int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_str
  * call is not released before this function returns. */
 void hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream);
 
-/* A counter that grows with each iteration of the loop, at least once a second. */
+/* A counter that grows with each iteration of the loop: about once a second when idle, else more
+ * often, unless a callback hangs. */
 uint64_t hfd_grpc_channel_iterations(const struct hfd_grpc_channel *channel);
 /* The boot time of the latest iteration. */
 hf_nsec hfd_grpc_channel_alive_at(const struct hfd_grpc_channel *channel);

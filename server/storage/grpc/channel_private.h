@@ -3,9 +3,10 @@
 /*
  * The channel's struct, for server/storage/grpc only.
  *
- * Lock: mu guards what other threads share with the channel's thread. It is taken before the
- * mailbox's mutex and never held during a callback. Everything else belongs to the channel's
- * thread; functions that use it call hfd_grpc_assert_thread.
+ * Lock: mu guards `closed` and the streams' cancel_posted. It is taken before the mailbox's mutex
+ * and never held during a callback. The mailbox and the atomic members are for any thread.
+ * Everything else that is not immutable belongs to the channel's thread; hfd_grpc_assert_thread
+ * checks that.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -58,10 +59,12 @@ struct hfd_grpc_channel {
 
 #define hfd_grpc_assert_thread(channel) assert(pthread_equal((channel)->self, pthread_self()))
 
-/* Ends a stream that belongs to no connection any more: calls on_done, and releases it. */
+/* Ends a stream that belongs to no connection any more: calls on_done, and then on_release unless a
+ * cancel command is in the mailbox, which will call it. */
 void hfd_grpc_channel_end_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
                                  int outcome, const char *error_text);
-/* Sets the stream's timer to hfd_grpc_stream_due. Call it when that time has become earlier. */
+/* Sets the stream's timer to hfd_grpc_stream_due. Call it when that time may have become earlier;
+ * a timer that runs too early sets itself again. */
 void hfd_grpc_channel_set_timer(struct hfd_grpc_stream *stream);
 /* Posts a command; a stopped channel accepts it too. Thread: any. The channel must not be freed
  * before the command has been handled. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Commands that other threads send to the channel's thread through its mailbox. A command is a
+ * Commands to the channel's thread, which any thread sends through its mailbox. A command is a
  * member of the struct that it concerns, so that sending it allocates nothing.
  */
 #include "base/mailbox.h"

@@ -7,9 +7,9 @@
  * Calls are added in any state and submitted once it is READY, so that a call which waits for a
  * connection that never becomes ready was certainly not executed.
  *
- * Invariants: a connection is freed at one place only, at the end of an iteration of the loop (or
- * of the loop); all other code sets `dead`. A connection that is dead or retired is in no slot, so
- * it gets no calls.
+ * Invariants: a connection is freed only at the end of an iteration of the loop, or of the loop
+ * itself; all other code sets `dead`. A connection that is dead or retired is in no slot, so it
+ * gets no calls, apart from the one that it was made for.
  */
 #include "server/storage/grpc/connection.h"
 

@@ -51,7 +51,7 @@ struct hfd_grpc_connection {
         /* Bytes that the session has produced, and that the socket (or TLS) has accepted. */
         uint64_t n_filled, n_written;
 
-        hf_nsec received_at; /* when bytes were last received */
+        hf_nsec received_at; /* when bytes were last received, or the connection was made */
         hf_nsec pinged_at;   /* 0 = no response to a PING is due */
         hf_nsec no_ping_before;
 
@@ -67,7 +67,8 @@ struct hfd_grpc_connection *hfd_grpc_connection_new(struct hfd_grpc_channel *cha
 /* Ends the connection's calls and frees it. */
 void hfd_grpc_connection_free(struct hfd_grpc_connection *connection);
 
-/* The connection gets no more calls; those under way go on. */
+/* The connection gets no more calls, because its peer has sent GOAWAY or seems to be dead, or
+ * because it cannot take any; the calls under way go on. */
 void hfd_grpc_connection_retire(struct hfd_grpc_connection *connection);
 /* The connection is over. Only the first reason counts. */
 __attribute__((format(printf, 3, 4))) void
@@ -81,8 +82,7 @@ void hfd_grpc_connection_update_events(struct hfd_grpc_connection *connection);
 /* Sets when hfd_grpc_connection_on_timer is called. */
 void hfd_grpc_connection_set_timer(struct hfd_grpc_connection *connection, hf_nsec at);
 void hfd_grpc_connection_on_timer(struct hfd_grpc_connection *connection);
-/* Sends the session's output. Returns false when the connection is over and must be freed.
- */
+/* Sends the session's output. Returns false if the connection is over: free it then. */
 bool hfd_grpc_connection_flush(struct hfd_grpc_connection *connection);
 /* The peer's first frame has come: calls can be sent. */
 void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection);
@@ -92,7 +92,7 @@ void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection);
 /* Adds a call. If the connection is dead, the call ends with it at the end of the iteration. */
 void hfd_grpc_connection_add(struct hfd_grpc_connection *connection,
                              struct hfd_grpc_stream *stream);
-/* Takes the stream out of the connection and ends it. nghttp2 does not know it any more. */
+/* Takes the stream out of the connection and ends it. nghttp2 must not call back for it again. */
 void hfd_grpc_connection_end(struct hfd_grpc_stream *stream, int outcome, const char *error_text);
 /* Resets the stream and ends it. */
 void hfd_grpc_connection_abort(struct hfd_grpc_stream *stream, int outcome, const char *error_text);

@@ -23,7 +23,7 @@ static bool is_port(const char *text, size_t n) {
         return value >= 1 && value <= 65535 && n <= 5;
 }
 
-/* Reads "host", "host:port" or "[address]:port". Returns false when it is malformed. */
+/* Reads "host" or "[address]", each with or without ":port". Returns false when it is malformed. */
 static bool split_authority(struct hfd_grpc_endpoint *endpoint) {
         const char *host = endpoint->authority, *end, *port;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The address of a gRPC server. Immutable after hfd_grpc_endpoint_parse. Thread: any.
+ * The address of a gRPC server. Immutable after hfd_grpc_endpoint_parse, and not to be copied,
+ * because it points into itself. Thread: any.
  */
 #include <stdbool.h>
 

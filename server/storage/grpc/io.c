@@ -2,12 +2,12 @@
 /*
  * Bytes between a connection's session and its socket, in clear text or by TLS.
  *
- * Output. The session fills the channel's one buffer, and the socket takes it with one send. The
- * rest is kept in `unsent`, and the session fills the buffer again once that is sent. Input is read
- * even while output waits, because a peer may read nothing until its own output has been read.
+ * Output. The session fills the channel's one buffer, and the socket takes what it can. The rest is
+ * kept in `unsent`, and the session fills the buffer again once that is sent. Input is read even
+ * while output waits, because a peer may read nothing until its own output has been read.
  *
- * Invariant: n_written counts only what the kernel, or a complete TLS record, has taken. Whether a
- * call was certainly not executed depends on it.
+ * Invariant: n_written counts only bytes that the kernel has taken; with TLS, only those in
+ * complete records. Whether a call was certainly not executed depends on it.
  */
 #include "server/storage/grpc/io.h"
 
@@ -152,7 +152,7 @@ void hfd_grpc_io_write(struct hfd_grpc_connection *connection) {
                         keep_unsent(connection, connection->channel->out + done, n - done);
                         return;
                 }
-                /* Less than a full buffer: the session has no more output. */
+                /* The session did not stop for lack of space, so it has no more output. */
                 if (n < HFD_GRPC_OUT_SPACE / 2) {
                         connection->is_dirty = false;
                         return;

@@ -2,9 +2,9 @@
 /*
  * Looks up host names.
  *
- * Invariant: a resolver is in its channel's list from new to free. Its thread touches nothing but
- * the resolver and the mailbox, so a connection that fails meanwhile only clears the resolver's
- * pointer to it.
+ * Invariant: a resolver is in its channel's list from new to free. Its thread uses the resolver,
+ * the endpoint and the mailbox, but no connection. So a connection that is freed meanwhile only
+ * clears the resolver's pointer to it.
  */
 #include "server/storage/grpc/resolver.h"
 

@@ -12,11 +12,12 @@
  * can have tens of megabytes.
  *
  * Header compression. grpc-timeout is rounded up to one of a few values. So most header blocks
- * repeat values that the peer knows already, and are a few bytes long. The peer may work
- * a little longer than our deadline; we reset the stream at the deadline anyway.
+ * repeat values that the peer knows already, and are a few bytes long. The peer may work longer
+ * than our deadline; we reset the stream at the deadline anyway.
  *
- * Invariant: a call with an id has a stream that points to it, until on_stream_close or
- * hfd_grpc_session_reset cuts the link. Callbacks of nghttp2 never free the session.
+ * Invariant: a call with an id has a stream of nghttp2 that points to it, until on_stream_close or
+ * hfd_grpc_session_reset cuts the link, or the connection is freed. Callbacks of nghttp2 never free
+ * the session.
  */
 #include "server/storage/grpc/session.h"
 
@@ -80,7 +81,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         stream->received_at = connection->channel->now;
         if (stream->probed_at != 0) {
                 stream->probed_at = 0;
-                hfd_grpc_channel_set_timer(stream); /* the next probe is due earlier */
+                hfd_grpc_channel_set_timer(stream); /* the next probe may be due earlier */
         }
         end = hfd_grpc_stream_add_data(stream, (const char *)data, n);
         if (end != 0)
@@ -241,7 +242,8 @@ int hfd_grpc_session_submit(struct hfd_grpc_connection *connection,
 
 void hfd_grpc_session_resume(struct hfd_grpc_connection *connection,
                              struct hfd_grpc_stream *stream) {
-        /* An error only means that the stream was not deferred. */
+        /* An error means that the stream was not deferred, or that memory is short. Then the probe
+         * may stay unsent, and the stream ends for lack of a response. */
         (void)nghttp2_session_resume_data(connection->session, stream->id);
         connection->is_dirty = true;
 }

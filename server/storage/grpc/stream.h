@@ -12,10 +12,11 @@
  * Outcomes:
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).
  * - HF_E_UNAVAILABLE: the peer has certainly not executed it: there was no connection, the request
- *   was not written to its end, or the peer says that it has refused the stream.
- * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused. Nothing was written.
+ *   was not written to its end, or the peer says that it has refused the stream. A call with
+ *   on_message never ends its request, so it gets this also when a working connection breaks.
+ * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused, before any request was read.
  * - HF_E_TIMEOUT: the deadline has passed or the connection broke after the request was written.
- *   It is unknown whether it was executed.
+ *   It is unknown whether it was executed. Or there was no response to a probe.
  * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
  * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. It is unknown

@@ -7,7 +7,7 @@
  * it, too.
  *
  * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
- * operation. Every function here leaves the queue empty.
+ * operation. So every operation here begins with an empty queue.
  */
 #include "server/storage/grpc/tls.h"
 
@@ -19,9 +19,10 @@
 #include <string.h>
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+
+#include "server/tls/pem.h"
 
 struct hfd_grpc_tls {
         SSL_CTX *ctx; /* owned */
@@ -38,80 +39,31 @@ static int refuse(const char *what, const char *fix, struct hf_status *reterr_st
                        reason ? reason : "OpenSSL gives no reason", fix);
 }
 
-/* A key with a passphrase is refused; OpenSSL would ask for the passphrase on the terminal. */
-static int no_passphrase(char *buf, int size, int rwflag, void *ctx) { return -1; }
-
-static BIO *open_pem(const char *pem) { return BIO_new_mem_buf(pem, -1); }
-
-static int load_ca(SSL_CTX *ctx, const char *pem, struct hf_status *reterr_status) {
-        BIO *bio = open_pem(pem);
-        X509 *cert;
-        int n = 0, ok = bio != NULL;
-
-        while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
-                ok = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), cert);
-                X509_free(cert);
-                n++;
-        }
-        BIO_free(bio);
-        if (!ok || n == 0)
-                return refuse("the CA of etcd is not usable",
-                              "give one or more CA certificates in PEM form", reterr_status);
-        ERR_clear_error(); /* the end of the PEM text is reported as an error */
-        return 0;
-}
-
-static int load_chain(SSL_CTX *ctx, const char *pem, struct hf_status *reterr_status) {
-        BIO *bio = open_pem(pem);
-        X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, no_passphrase, NULL) : NULL;
-        int ok = cert && SSL_CTX_use_certificate(ctx, cert) == 1;
-
-        X509_free(cert);
-        while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
-                ok = SSL_CTX_add0_chain_cert(ctx, cert) == 1;
-                if (!ok)
-                        X509_free(cert);
-        }
-        BIO_free(bio);
-        if (!ok)
+static int load_client(SSL_CTX *ctx, const char *cert_pem, const char *key_pem,
+                       struct hf_status *reterr_status) {
+        if (!hfd_pem_use_chain(ctx, cert_pem))
                 return refuse("the client certificate for etcd is not usable",
                               "give a PEM file that begins with the client's certificate",
                               reterr_status);
-        ERR_clear_error();
-        return 0;
-}
-
-static int load_key(SSL_CTX *ctx, const char *pem, struct hf_status *reterr_status) {
-        BIO *bio = open_pem(pem);
-        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
-        int ok = key && SSL_CTX_use_PrivateKey(ctx, key) == 1;
-
-        EVP_PKEY_free(key);
-        BIO_free(bio);
-        if (!ok || SSL_CTX_check_private_key(ctx) != 1)
+        if (!hfd_pem_use_key(ctx, key_pem) || SSL_CTX_check_private_key(ctx) != 1)
                 return refuse("the client key for etcd is not usable",
                               "give the unencrypted private key of the client certificate",
                               reterr_status);
-        ERR_clear_error();
         return 0;
 }
 
 static int load_credentials(SSL_CTX *ctx, const char *ca_pem, const char *cert_pem,
                             const char *key_pem, struct hf_status *reterr_status) {
-        int r = 0;
-
         if (!cert_pem != !key_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "etcd needs the client certificate and its key, or neither");
-        if (ca_pem)
-                r = load_ca(ctx, ca_pem, reterr_status);
-        else if (SSL_CTX_set_default_verify_paths(ctx) != 1)
-                r = refuse("the system's CAs are not usable", "give the CA of etcd", reterr_status);
-        if (r == 0 && cert_pem)
-                r = load_chain(ctx, cert_pem, reterr_status);
-        if (r == 0 && key_pem)
-                r = load_key(ctx, key_pem, reterr_status);
-        return r;
+        if (ca_pem && !hfd_pem_trust(ctx, ca_pem, false))
+                return refuse("the CA of etcd is not usable",
+                              "give one or more CA certificates in PEM form", reterr_status);
+        if (!ca_pem && SSL_CTX_set_default_verify_paths(ctx) != 1)
+                return refuse("the system's CAs are not usable", "give the CA of etcd",
+                              reterr_status);
+        return cert_pem ? load_client(ctx, cert_pem, key_pem, reterr_status) : 0;
 }
 
 int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_pem,

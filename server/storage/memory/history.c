@@ -132,7 +132,7 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
 
 /* Returns the key's entry in keys, which is added if it is missing, with room for one more version.
  * NULL = out of memory. If the write fails later, the added entry has no versions. Reads ignore it,
- * and the next compaction removes it. */
+ * and the next compaction removes it unless a later write has used it. */
 static struct hfd_history_key *find_or_add_key(struct hfd_history *history, const char *name) {
         size_t i = hfd_history_find(history, name);
         struct hfd_history_key *key;

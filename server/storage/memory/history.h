@@ -4,8 +4,9 @@
  * The revisioned data of the memory store: the keys in order, each with its versions, and a log of
  * all writes for the watches. Private to server/storage/memory.
  *
- * A version is immutable. Its key, the log and undelivered replies share it. Pure: no lock, no
- * thread, no clock. The owner serializes all access, also to the reference counts of versions.
+ * The contents of a version are immutable once it is in the log. Its key, the log, and replies and
+ * events until they are delivered share it. Pure: no lock, no thread, no clock. The owner
+ * serializes all calls. Meanwhile a callback may read the versions in its reply or events.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -26,8 +26,8 @@ struct hfd_memory {
         pthread_t thread;       /* used by the thread that creates and frees the store */
 
         pthread_mutex_t mu;
-        pthread_cond_t
-                wake; /* signalled when there is something to deliver, or when closing is set */
+        /* Signalled when there may be something to deliver, or when closing is set. */
+        pthread_cond_t wake;
         /* Guarded by mu. */
         struct hfd_history history;
         struct hfd_memory_reply *first_reply, **last_reply; /* queue, owned */

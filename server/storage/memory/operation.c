@@ -3,8 +3,8 @@
  * The operations of the memory store.
  *
  * Invariant: an operation takes effect inside the function that starts it, under the mutex, and its
- * reply is queued before the mutex is released. So the deadline is always met, the outcome is
- * always known, and replies are delivered in the order of their revisions.
+ * reply is queued before the mutex is released. So deadlines are not needed, the outcome is always
+ * known, and replies are delivered in the order of their revisions.
  *
  * A reply holds references to the versions that it returns, because they may be compacted before it
  * is delivered. The mutex guards the versions' reference counts.
@@ -192,7 +192,7 @@ int hfd_memory_list(struct hfd_store *store, const char *prefix, const char *sta
         return run_operation(store, done, ctx, do_list_locked, &args);
 }
 
-/* Approximates the request size that etcd limits: the sum of keys and values. */
+/* Approximates the request size that etcd limits: the keys and values of compares and ops. */
 static bool is_too_large(const struct hfd_txn *txn) {
         size_t n = 0;
 

@@ -4,7 +4,7 @@
  * implements the operations, watch.c the watches.
  *
  * Invariant: the thread runs one callback at a time, without the mutex. After `closing` is set, no
- * operation or watch can start. The thread exits when all replies are delivered and all watches
+ * operation or watch can start, and the thread exits when all replies are delivered and all watches
  * have ended. So both lists are empty when the store is freed.
  */
 #include "server/storage/memory/store.h"

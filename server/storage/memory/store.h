@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A store in memory, for tests and for development: it behaves as etcd does, and forgets everything
+ * A store in memory, for tests. It has the same contract as the etcd store, and forgets everything
  * when it is freed.
  *
  * Threads: as store.h describes. All callbacks run on the store's own thread.

@@ -20,5 +20,5 @@ void hfd_memory_watch_cancel(struct hfd_store *store, uint64_t id);
 uint64_t hfd_memory_oldest_position_locked(const struct hfd_memory *memory);
 /* Delivers events to one watch, or ends one; mu is released during the callback. Returns false,
  * without releasing mu, if no watch has anything to deliver. While the store is closing, each call
- * ends one watch. Thread: the store's own. */
+ * ends one watch, if there is one left. Thread: the store's own. */
 bool hfd_memory_deliver_watch_locked(struct hfd_memory *memory);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Reads certificates and private keys from PEM text with OpenSSL, for the TLS of both sides and for
+ * the certificates that Holdfast creates.
+ *
+ * A key with a passphrase is refused. Every text may be NULL, which is refused too.
+ *
+ * After a failure OpenSSL's error queue, which belongs to the thread, has the reason if OpenSSL
+ * gives one: the caller reports it and empties the queue. After a success the queue is empty.
+ *
+ * Threads: any. A context that is filled here must not be in use yet.
+ */
+#include <stdbool.h>
+
+#include <openssl/ssl.h>
+
+/* The first certificate, or the first private key, in the text. The caller frees it. NULL: there is
+ * none, it is malformed, or memory has run out. */
+X509 *hfd_pem_read_cert(const char *pem);
+EVP_PKEY *hfd_pem_read_key(const char *pem);
+
+/* Makes the first certificate that of ctx, and the others the chain that is sent with it. False
+ * also if one behind the first is malformed. */
+bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem);
+/* Makes the first key that of ctx. */
+bool hfd_pem_use_key(SSL_CTX *ctx, const char *pem);
+/* Makes ctx trust all certificates in the text, of which there must be one; false also if one of
+ * them is malformed. announce: a server also sends their names to clients, so that these can choose
+ * a certificate. */
+bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce);

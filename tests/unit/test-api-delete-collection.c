@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The deletion of collections, through the loopback client. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api_fixture.h"
+
+static void make_many(struct api_fixture *f, int n) {
+        char body[160];
+
+        for (int i = 0; i < n; i++) {
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w%03d\",\"labels\":{\"parity\":\"%s\"}%s}"
+                               "}",
+                               i, i % 2 ? "odd" : "even",
+                               i == 7 ? ",\"finalizers\":[\"a.b/c\"]" : "");
+                api_fixture_make(f, api_configmaps, "default", body);
+        }
+}
+
+static int sweep(struct api_fixture *f, const char *query, const char *options) {
+        return api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "default", NULL,
+                                   query, options);
+}
+
+static size_t n_left(struct api_fixture *f) {
+        assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_configmaps, "default", NULL, NULL,
+                                             NULL),
+                         0);
+        return api_fixture_count_at(f, "items");
+}
+
+static void test_deletecollection_deletes_what_is_selected(void **state) {
+        struct api_fixture *f = *state;
+
+        make_many(f, 100);
+        assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL), 0);
+        assert_int_equal(f->last.status.http_code, 200);
+        assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
+        assert_string_not_equal(api_fixture_text_at(f, "metadata.resourceVersion"), "");
+        assert_int_equal(api_fixture_count_at(f, "items"), 50);
+        assert_int_equal(n_left(f), 50);
+        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
+        assert_int_equal(sweep(f, NULL, "{\"dryRun\":[\"All\"]}"), 0);
+        assert_int_equal(n_left(f), 50);
+        assert_int_equal(sweep(f, "fieldSelector=metadata.name%3Dw001", NULL), 0);
+        assert_int_equal(sweep(f, "limit=9", NULL), 0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 9);
+        assert_int_equal(n_left(f), 41); /* and w007, which a finalizer keeps */
+        assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Orphan\"}"), 0);
+        assert_int_equal(n_left(f), 41);
+        assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Background\"}"), 0);
+        assert_int_equal(n_left(f), 1);
+        assert_non_null(strstr(f->last.body, "w007"));
+        assert_int_equal(sweep(f, "labelSelector=parity%3Deven", NULL),
+                         0); /* an empty selection is no error */
+        assert_int_equal(api_fixture_count_at(f, "items"), 0);
+        /* Each object is deleted with the options, so a precondition is compared with each. */
+        assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        assert_int_equal(f->last.status.http_code, 409);
+        assert_int_equal(sweep(f, NULL, "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
+        assert_int_equal(sweep(f, "labelSelector=a+b+c", NULL), HF_E_INVALID);
+        assert_int_equal(sweep(f, "continue=bm9uc2Vuc2U", NULL), HF_E_INVALID);
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, NULL,
+                                             NULL, NULL, NULL),
+                         HF_E_INVALID);
+        assert_int_equal(f->last.status.http_code, 405);
+}
+
+/* An object that was recreated after the list is not the object that was selected. */
+static void test_deletecollection_skips_objects_recreated_after_its_list(void **state) {
+        struct api_fixture *f = *state;
+        char at[64];
+
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"b\"}}");
+        assert_int_equal(n_left(f), 2);
+        (void)snprintf(at, sizeof at, "resourceVersionMatch=Exact&resourceVersion=%s",
+                       api_fixture_text_at(f, "metadata.resourceVersion"));
+        assert_int_equal(api_fixture_delete(f, api_configmaps, "default", "a", NULL), 0);
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
+        api_fixture_make(f, api_configmaps, "default", "{\"metadata\":{\"name\":\"c\"}}");
+        assert_int_equal(sweep(f, at, NULL), 0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 1);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "a"), 0);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "b"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "default", "c"), 0);
+}
+
+static void make_mebibytes(struct api_fixture *f, int from, int to) {
+        enum { MEBIBYTE = 1 << 20 };
+        char *body = malloc(MEBIBYTE + 1);
+
+        assert_non_null(body);
+        for (int i = from; i < to; i++) {
+                int head = snprintf(body, MEBIBYTE,
+                                    "{\"metadata\":{\"name\":\"m%d\"},\"data\":{\"a\":\"", i);
+                memset(body + head, 'x', (size_t)(MEBIBYTE - head));
+                strcpy(body + MEBIBYTE - 3, "\"}}");
+                api_fixture_make(f, api_configmaps, "default", body);
+        }
+        free(body);
+}
+
+/* The response lists the objects up to its limit, or none of them. */
+static void test_deletecollection_of_a_large_collection_returns_a_status(void **state) {
+        struct api_fixture *f = *state;
+
+        make_mebibytes(f, 0, 7);
+        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
+        assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
+        assert_int_equal(api_fixture_count_at(f, "items"), 7);
+        make_mebibytes(f, 7, 9);
+        assert_int_equal(sweep(f, "dryRun=All", NULL), 0);
+        assert_string_equal(api_fixture_text_at(f, "kind"), "Status");
+        assert_int_equal(n_left(f), 9);
+        assert_int_equal(sweep(f, "fieldSelector=metadata.name%3Dm3", NULL), 0);
+        assert_string_equal(api_fixture_text_at(f, "kind"), "ConfigMapList");
+        assert_int_equal(sweep(f, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        assert_int_equal(n_left(f), 8);
+        assert_int_equal(sweep(f, NULL, NULL), 0);
+        assert_int_equal(f->last.status.http_code, 200);
+        assert_string_equal(f->last.body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":"
+                                          "{},\"status\":\"Success\","
+                                          "\"details\":{\"kind\":\"configmaps\"}}\n");
+        assert_int_equal(n_left(f), 0);
+}
+
+static void test_deletecollection_stays_within_its_namespace(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
+        api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"n2\"}}");
+        api_fixture_make(f, api_configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}");
+        api_fixture_make(f, api_configmaps, "n2", "{\"metadata\":{\"name\":\"a\"}}");
+        assert_int_equal(api_fixture_request(f, HF_VERB_DELETE_COLLECTION, api_configmaps, "n",
+                                             NULL, NULL, NULL),
+                         0);
+        assert_int_equal(api_fixture_count_at(f, "items"), 1);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "n", "a"), HF_E_NOT_FOUND);
+        assert_int_equal(api_fixture_get(f, api_configmaps, "n2", "a"), 0);
+}
+
+static void test_deletecollection_compares_the_fence(void **state) {
+        struct api_fixture *f = *state;
+        struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
+
+        api_fixture_make(f, api_leases, "kube-system",
+                         "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}");
+        fence.term = strtoull(api_fixture_text_at(f, "metadata.resourceVersion"), NULL, 10);
+        make_many(f, 20);
+        struct hf_fence stale = fence;
+        stale.term++;
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, NULL, NULL, &stale),
+                         HF_E_STALE_TERM);
+        assert_true(f->last.fence_echoed);
+        assert_int_equal(n_left(f), 20);
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &fence),
+                         0);
+        assert_true(f->last.fence_echoed);
+        assert_int_equal(n_left(f), 10);
+        /* The fence is compared even if there is nothing to delete, and the response says so. */
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &fence),
+                         0);
+        assert_true(f->last.fence_echoed);
+        assert_int_equal(api_fixture_request_fenced(f, HF_VERB_DELETE_COLLECTION, api_configmaps,
+                                                    "default", NULL, "labelSelector=parity%3Deven",
+                                                    NULL, &stale),
+                         HF_E_STALE_TERM);
+        assert_true(f->last.fence_echoed);
+}
+
+static void *sweep_thread(void *ctx) {
+        struct api_fixture *f = ctx;
+        struct hf_request request = {.verb = HF_VERB_DELETE_COLLECTION,
+                                     .resource = api_configmaps,
+                                     .ns = "default"};
+
+        assert_int_equal(hf_client_do(f->client, &request, hf_cancel_never(), NULL, NULL, NULL), 0);
+        return NULL;
+}
+
+static void test_concurrent_deletecollections_succeed(void **state) {
+        struct api_fixture *f = *state;
+        pthread_t threads[4];
+
+        make_many(f, 200);
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_configmaps, "default", "w007",
+                                             NULL, "{\"metadata\":{\"name\":\"w007\"}}"),
+                         0);
+        for (int i = 0; i < 4; i++)
+                assert_int_equal(pthread_create(&threads[i], NULL, sweep_thread, f), 0);
+        for (int i = 0; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        assert_int_equal(n_left(f), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                API_TEST(test_deletecollection_deletes_what_is_selected),
+                API_TEST(test_deletecollection_skips_objects_recreated_after_its_list),
+                API_TEST(test_deletecollection_of_a_large_collection_returns_a_status),
+                API_TEST(test_deletecollection_stays_within_its_namespace),
+                API_TEST(test_deletecollection_compares_the_fence),
+                API_TEST(test_concurrent_deletecollections_succeed),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
