@@ -45,6 +45,7 @@ struct rest_request {
         void *ctx;
         enum hf_verb verb;
         enum hf_lane lane;
+        enum hf_patch patch;
         hf_nsec deadline;         /* boot time */
         char fence[HF_FENCE_MAX]; /* as sent; "" = none */
         const char *path, *body;  /* in the same allocation, after `what` */
@@ -66,6 +67,19 @@ static const char *method_of(enum hf_verb verb) {
         case HF_VERB_UPDATE: return "PUT";
         case HF_VERB_DELETE:
         case HF_VERB_DELETE_COLLECTION: return "DELETE";
+        case HF_VERB_PATCH: return "PATCH";
+        }
+        return NULL;
+}
+
+static const char *content_type_of(enum hf_verb verb, enum hf_patch patch) {
+        if (verb != HF_VERB_PATCH)
+                return "Content-Type: application/json";
+        switch (patch) {
+        case HF_PATCH_MERGE: return "Content-Type: application/merge-patch+json";
+        case HF_PATCH_JSON: return "Content-Type: application/json-patch+json";
+        case HF_PATCH_STRATEGIC: return "Content-Type: application/strategic-merge-patch+json";
+        case HF_PATCH_APPLY: return "Content-Type: application/apply-patch+yaml"; /* or JSON */
         }
         return NULL;
 }
@@ -109,7 +123,7 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
                              request->what);
         http_request.url = request->what + strlen(http_request.method) + 1;
         if (request->n_body > 0) {
-                headers[http_request.n_headers++] = "Content-Type: application/json";
+                headers[http_request.n_headers++] = content_type_of(request->verb, request->patch);
                 http_request.body = request->body;
                 http_request.n_body = request->n_body;
         }
@@ -220,6 +234,9 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
                        struct rest_request **ret_request) {
         struct hf__strbuf path = {.max = HF__REST_MAX_URL};
         struct rest_request *request = NULL;
+
+        if (from->n_body > 0 && !content_type_of(from->verb, from->patch))
+                return -EINVAL;
         size_t n_what = strlen(method_of(from->verb)) + 1 + rest->servers.max_url;
 
         int r = append_path(from, &path);
@@ -232,6 +249,7 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
                 *request = (struct rest_request){.rest = rest,
                                                  .verb = from->verb,
                                                  .lane = from->lane,
+                                                 .patch = from->patch,
                                                  .n_body = from->n_body};
                 char *end = request->what + n_what;
                 request->path = end;

@@ -41,7 +41,7 @@ class Resource(Structure):
 
 class Request(Structure):
     _fields_ = [("verb", c_int), ("resource", Resource), ("ns", c_char_p), ("name", c_char_p), ("subresource", c_char_p), ("query", c_char_p),
-                ("body", c_char_p), ("n_body", c_size_t), ("fence", c_void_p), ("deadline", c_int64), ("lane", c_int)]
+                ("body", c_char_p), ("n_body", c_size_t), ("fence", c_void_p), ("deadline", c_int64), ("lane", c_int), ("patch", c_int)]
 
 
 class Response(Structure):

@@ -32,7 +32,7 @@ struct Resource { group: *const c_char, version: *const c_char, plural: *const c
 #[repr(C)]
 struct Request {
     verb: c_int, resource: Resource, ns: *const c_char, name: *const c_char, subresource: *const c_char, query: *const c_char,
-    body: *const c_char, n_body: usize, fence: Ptr, deadline: i64, lane: c_int,
+    body: *const c_char, n_body: usize, fence: Ptr, deadline: i64, lane: c_int, patch: c_int,
 }
 
 #[repr(C)]
@@ -160,7 +160,7 @@ impl Counter {
         let resource = Resource { group: text(b"\0"), version: text(b"v1\0"), plural: text(b"configmaps\0") };
         let request = Request {
             verb: if self.exists { UPDATE } else { CREATE }, resource, ns: text(b"default\0"), name: self.name.as_ptr(), subresource: null(),
-            query: null(), body: body.as_ptr() as *const c_char, n_body: body.len(), fence: null_mut(), deadline: 0, lane: 0,
+            query: null(), body: body.as_ptr() as *const c_char, n_body: body.len(), fence: null_mut(), deadline: 0, lane: 0, patch: 0,
         };
         let ctx = self as *mut Counter as Ptr;
         self.writing = unsafe { hf_client_request(self.client, &request, on_written, ctx, null_mut()) } == 0;

@@ -50,7 +50,19 @@ enum hf_verb {
         HF_VERB_DELETE,
         /* Deletes the objects that hf_request.query selects; hf_request.name is ignored. The
          * response body is the list of the deleted objects, or a Status. */
-        HF_VERB_DELETE_COLLECTION
+        HF_VERB_DELETE_COLLECTION,
+        /* Changes the object by the patch in hf_request.body, whose kind is hf_request.patch. */
+        HF_VERB_PATCH
+};
+
+/* The kinds of patches, as in Kubernetes. */
+enum hf_patch {
+        HF_PATCH_MERGE = 0, /* JSON merge patch, RFC 7396 */
+        HF_PATCH_JSON,      /* a list of operations, RFC 6902 */
+        HF_PATCH_STRATEGIC, /* strategic merge patch, for the built-in kinds */
+        /* Server-side apply: creates the object if it does not exist. hf_request.query needs
+         * fieldManager=NAME. holdfastd refuses it. */
+        HF_PATCH_APPLY
 };
 
 /* Requests of different lanes never share a connection of the REST client, so that the renewal of a
@@ -68,13 +80,14 @@ struct hf_request {
         struct hf_resource resource;
         /* NULL or "" = cluster scope; for a list, all namespaces */
         const char *ns;
-        /* the object's name: required for get, update and delete */
+        /* the object's name: required for get, update, patch and delete */
         const char *name;
         /* for get and update: "status", "finalize"; NULL = the object itself */
         const char *subresource;
         /* further query parameters, already encoded: "labelSelector=a%3Db"; NULL = none */
         const char *query;
-        /* create and update: the object, required. delete: DeleteOptions, or NULL */
+        /* create and update: the object; patch: the patch; required. delete: DeleteOptions, or NULL
+         */
         const void *body;
         size_t n_body; /* bytes */
         /* the leader's fence, for writes; NULL = unfenced */
@@ -82,6 +95,7 @@ struct hf_request {
         /* on the boot-time clock; 0 = now plus the client's default timeout */
         hf_nsec deadline;
         enum hf_lane lane;
+        enum hf_patch patch; /* for HF_VERB_PATCH */
 };
 
 /* A response. The struct and everything it points to are borrowed until the callback returns. */
