@@ -17,6 +17,7 @@
 #include "leader/lease_events.h"
 #include "leader/lock_port.h"
 #include "leader/term.h"
+#include "leader/term_writes.h"
 
 #define HF__LABEL_SIZE (HF_CLUSTER_MAX + 1 + 2 * HF_NAME_MAX + 2)
 
@@ -48,6 +49,8 @@ struct hf_elector {
         atomic_bool end_requested; /* the embedder ends the current term, even one whose
                                       acquire is still under way */
         atomic_bool event_lost;    /* a watch event was dropped because memory ran out */
+
+        struct hf__term_writes writes; /* of the last term */
 
         /* only the loop's thread */
         struct hf__core core;
