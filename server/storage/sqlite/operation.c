@@ -46,7 +46,6 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
                  enum hfd_sqlite_queue_kind which, hf_nsec deadline) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
         struct hfd_sqlite_queue *queue = &sqlite->queues[which];
-        bool urgent = op->kind == HFD_SQLITE_TXN && op->txn.urgent;
         bool is_next_deadline = false;
         int r = 0;
 
@@ -56,7 +55,7 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
         } else {
                 hf__timer_heap_add(&sqlite->deadlines, &op->deadline, deadline);
                 is_next_deadline = sqlite->deadlines.first == &op->deadline;
-                struct hfd_sqlite_op ***last = urgent ? &queue->last_urgent : &queue->last;
+                struct hfd_sqlite_op ***last = op->urgent ? &queue->last_urgent : &queue->last;
                 **last = op;
                 *last = &op->next;
                 pthread_cond_signal(&queue->wake);
@@ -69,7 +68,7 @@ static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
         return r;
 }
 
-int hfd_sqlite_start_get(struct hfd_store *store, const char *key, hf_nsec deadline,
+int hfd_sqlite_start_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
                          hfd_store_fn done, void *ctx) {
         size_t n = key ? strlen(key) + 1 : 0;
 
@@ -79,6 +78,7 @@ int hfd_sqlite_start_get(struct hfd_store *store, const char *key, hf_nsec deadl
         if (!op)
                 return -ENOMEM;
         op->key = memcpy(op + 1, key, n);
+        op->urgent = urgent;
         return start(store, op, HFD_SQLITE_READS, deadline);
 }
 
@@ -159,6 +159,7 @@ static void copy_txn(struct hfd_sqlite_op *op, const struct hfd_txn *txn) {
         char *at = (char *)(gets + txn->n_get_on_failure);
 
         op->txn = *txn;
+        op->urgent = txn->urgent;
         for (size_t i = 0; i < txn->n_compares; i++) {
                 compares[i] = txn->compares[i];
                 compares[i].key = put_text(&at, txn->compares[i].key);

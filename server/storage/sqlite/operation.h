@@ -41,13 +41,14 @@ struct hfd_sqlite_op {
         uint64_t revision;       /* of a list or a compaction */
         size_t limit;
         bool keys_only;
+        bool urgent;        /* it is taken before those that are not */
         struct hfd_txn txn; /* references its values */
         /* The reply, built by its thread. */
         struct hfd_store_reply reply;
         struct hfd_sqlite_kvs kvs; /* owned */
 };
 
-int hfd_sqlite_start_get(struct hfd_store *store, const char *key, hf_nsec deadline,
+int hfd_sqlite_start_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
                          hfd_store_fn done, void *ctx);
 int hfd_sqlite_start_list(struct hfd_store *store, const char *prefix, const char *start_key,
                           uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,

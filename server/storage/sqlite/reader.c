@@ -33,7 +33,7 @@ static int read_list(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db, struct
                 return 0;
         }
         r = hfd_sqlite_list(db, &range, &op->kvs, &op->reply.more, reterr_status);
-        if (r == 0 && sqlite->canceled)
+        if (r == 0 && atomic_load(&sqlite->canceled))
                 r = hf_fail(reterr_status, HF_E_CANCELED, "the store was stopped");
         return r;
 }

@@ -15,6 +15,7 @@
  * under it. The caller of a function whose name ends in _locked holds mu.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,9 +56,9 @@ struct hfd_sqlite {
         struct hfd_sqlite_watch *watches; /* owned */
         uint64_t last_watch_id;
         uint64_t iterations;
-        bool closing;           /* no operation or watch starts any more */
-        bool drained;           /* the other threads have ended: the watcher ends too */
-        volatile bool canceled; /* set with closing; a list that is being read looks at it */
+        bool closing;         /* no operation or watch starts any more */
+        bool drained;         /* the other threads have ended: the watcher ends too */
+        atomic_bool canceled; /* set with closing; a list that is being read looks at it */
 };
 
 static inline struct hfd_sqlite *hfd_sqlite_of(struct hfd_store *store) {

@@ -43,7 +43,8 @@ static void sqlite_stop(struct hfd_store *store) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
 
         pthread_mutex_lock(&sqlite->mu);
-        sqlite->closing = sqlite->canceled = true;
+        sqlite->closing = true;
+        atomic_store(&sqlite->canceled, true);
         for (int i = 0; i < HFD_SQLITE_QUEUES; i++)
                 pthread_cond_signal(&sqlite->queues[i].wake);
         pthread_mutex_unlock(&sqlite->mu);

@@ -156,7 +156,7 @@ int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *ran
                         r = add_version(db, key, id, range->keys_only, kvs, reterr_status);
                         id = 0;
                 }
-                if (r != 0 || !in_range || *range->canceled)
+                if (r != 0 || !in_range || atomic_load(range->canceled))
                         break;
                 /* One key more than the limit was added, to know whether more follow. */
                 if (range->limit > 0 && kvs->n > range->limit)

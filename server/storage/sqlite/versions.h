@@ -7,6 +7,7 @@
  *
  * Thread: that of the connection. All functions return 0, or an error as hfd_sqlite_db_fail does.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +34,7 @@ struct hfd_sqlite_range {
         uint64_t revision;          /* the state after this revision */
         size_t limit;               /* 0 = none */
         bool keys_only;
-        const volatile bool *canceled; /* becomes true when nobody wants the result */
+        const atomic_bool *canceled; /* becomes true when nobody wants the result */
 };
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
