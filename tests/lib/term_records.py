@@ -46,6 +46,12 @@ def expected(lease):
     return f"{holder}\n{acquired}".encode()
 
 
+def stored_lease(etcd, key):
+    """The Lease with this key, as it is stored. None: there is none."""
+    found = _range(etcd, LEASES)[1].get(key[len(LEASES):])
+    return json.loads(found[1]) if found else None
+
+
 def check_term_records(etcd):
     """Compares Leases and term records at one revision. Returns {namespace/name: term}.
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process outside of holdfastd that watches the store, or writes to it. STORE is the URL of etcd, or
- * sqlite:FILE.
+ * A process outside of holdfastd that watches the store, or writes to it. STORE is the URL of etcd,
+ * or sqlite:FILE.
  *
  *      witness STORE PREFIX
  *              prints {"ready":<revision>} once it watches, then for each event from then on

@@ -236,7 +236,7 @@ static void test_help_lists_each_flag_with_its_default(void **state) {
         hfd_flags_help(HFD_COMMAND_SERVE, &help);
         assert_non_null(strstr(help.data, "--leader-elect-lease-duration DURATION\n"));
         assert_non_null(strstr(help.data, "(default: 15s)"));
-        assert_non_null(strstr(help.data, "(default: required)"));
+        assert_non_null(strstr(help.data, "(default: <data-dir>/store.db)"));
         assert_null(strstr(help.data, "--watch"));
         hf__strbuf_reset(&help);
         hfd_flags_help(HFD_COMMAND_STATUS, &help);

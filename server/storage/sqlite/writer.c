@@ -131,10 +131,8 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 (void)hfd_sqlite_db_run(db, HFD_SQL_ROLLBACK, &ignored);
         }
         /* A commit that failed may be on the disk all the same. */
-        if (r != 0 && committing && r != HF_E_UNAVAILABLE)
-                r = HF_E_TIMEOUT;
-        else if (r != 0 && r != -ENOSPC)
-                r = HF_E_UNAVAILABLE;
+        if (r != 0 && r != -ENOSPC)
+                r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (wrote && r == 0)
                 notify(writer->sqlite);
         while (ops) {
