@@ -215,12 +215,22 @@ static bool is_term_joined(const struct hf_elector *elector) {
 }
 
 static void join_term(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_JOINED};
+
+        event.doubt_at = hf__term_writes_begin(&elector->writes, elector->term);
+        if (event.doubt_at != 0)
+                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,
+                       "%s: a write of the term may still take effect, because %s and the server "
+                       "has not confirmed fences",
+                       elector->label,
+                       event.doubt_at == HF_NSEC_NEVER ? "it has no response yet"
+                                                       : "its outcome is unknown");
         /* This joins threads. They have returned from all controller code, so it is short. */
         elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
-        step_core_simple(elector, HF__EV_JOINED);
+        step_core(elector, &event);
 }
 
 /* Turns the elector's flags, its wake-up time and the return of its controllers into events. */
@@ -241,6 +251,11 @@ static void iterate_elector(struct hf_elector *elector) {
                 step_core_simple(elector, HF__EV_TICK);
         if (is_term_joined(elector))
                 join_term(elector);
+        hf_nsec doubt_at;
+        if (hf__term_writes_settled(&elector->writes, &doubt_at)) {
+                struct hf__core_event event = {.type = HF__EV_SETTLED, .doubt_at = doubt_at};
+                step_core(elector, &event);
+        }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }

@@ -376,6 +376,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 return NULL; /* leaked on purpose: a stuck thread may still use the memory */
         for (size_t i = 0; i < electors->n; i++) {
                 electors->list[i]->term = hf__term_free(electors->list[i]->term);
+                hf__term_writes_give_up(&electors->list[i]->writes);
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
                 hf__elector_free(electors->list[i]);
         }

@@ -29,5 +29,5 @@ void hfd_large_work_refuse(int r, struct hfd_response *response) {
                 hfd_response_status(response, HF_E_TOO_MANY, 429, "TooManyRequests",
                                     "Too many requests, please try again later.", &details);
         else
-                hfd_response_store_error(response, HF_E_CANCELED, NULL);
+                hfd_response_store_error(response, HF_E_UNAVAILABLE, NULL);
 }

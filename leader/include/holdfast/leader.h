@@ -223,9 +223,10 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
  * stop_grace + request_timeout x 2 (of the slowest elector), 2 s for a busy machine, and another
  * stop_grace for HF_EVERY_INSTANCE controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a
  * controller or an on_change callback did not return. reterr_status names it, nothing that it uses
- * may be freed, and its Lease was not released. HF_E_TIMEOUT: a Lease could not be released. Other
- * calls, during the stop or later, wait for its end and return the same. Must not be called from
- * on_change or from a controller's run: it would wait for itself.
+ * may be freed, and its Lease was not released. HF_E_TIMEOUT: a Lease could not be released, or was
+ * not because a write of its term, at a server without fences, may still take effect. Other calls,
+ * during the stop or later, wait for its end and return the same. Must not be called from on_change
+ * or from a controller's run: it would wait for itself.
  */
 int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
