@@ -158,10 +158,6 @@ int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(v
         return closed ? HF_E_CLOSED : 0;
 }
 
-uint64_t hf__http_engine_iterations(struct hf__http_engine *engine) {
-        return atomic_load_explicit(&engine->iterations, memory_order_relaxed);
-}
-
 /* ---- the engine's thread ---- */
 
 void hf__engine_remove_exchange(struct hf__http_engine *engine, struct hf__exchange *x) {
@@ -293,7 +289,6 @@ static void run_iteration(struct hf__http_engine *engine) {
         bool messages = false;
 
         run_exchange_timers(engine);
-        atomic_fetch_add_explicit(&engine->iterations, 1, memory_order_relaxed);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
                 if (fd == engine->mailbox.fd) {

@@ -32,7 +32,6 @@ struct hf__http_engine {
         bool needs_h2c_guard; /* libcurl is older than 8.0: see h2c_guard.c */
 
         struct hf__mailbox mailbox;
-        _Atomic uint64_t iterations;
 
         pthread_mutex_t mu;
         /* guarded by mu */

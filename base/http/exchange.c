@@ -122,7 +122,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                 free(host);
                 return NULL;
         }
-        *x = (struct hf__exchange){.engine = engine, .request = *request, .grpc_status = -1};
+        *x = (struct hf__exchange){.engine = engine, .request = *request};
         x->headers = (struct curl_slist *)(x + 1);
         char *end = (char *)(x->headers + n_headers);
         x->request.method = append_copy(&end, request->method);
@@ -160,7 +160,6 @@ void hf__exchange_free(struct hf__exchange *x) {
         assert(!x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
         wipe_credentials(x);
         hf__strbuf_done(&x->body);
-        free(x->grpc_message);
         free(x->fence_echo);
         curl_slist_free_all(x->connect_to);
         curl_free(x->url_override);
@@ -199,7 +198,6 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
                 (void)strcpy(x->error_text, "the deadline passed before the request was sent");
                 return CURL_PREREQFUNC_ABORT;
         }
-        x->resent = x->may_have_sent;
         x->may_have_sent = true;
         x->sent_at = now;
         x->local_port = local_port;
@@ -235,8 +233,6 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
                 .code = x->code,
                 .body = has_body && x->body.data ? x->body.data : "",
                 .n_body = has_body ? x->body.n : 0,
-                .grpc_status = x->grpc_status,
-                .grpc_message = x->grpc_message ? x->grpc_message : "",
                 .retry_after_s = x->retry_after_s,
                 .fence_echo = x->fence_echo,
                 .error_text = x->error_text,
@@ -305,8 +301,6 @@ void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
         }
-        /* After a failure the handle may have changed options or state. */
-        x->may_keep_options = result == CURLE_OK && x->forced_outcome == 0 && !x->resent;
         finish_exchange(x, determine_outcome(x, result));
 }
 

@@ -21,7 +21,6 @@
 #include "base/strbuf.h"
 #include "base/timer_heap.h"
 
-struct hf__http_url;
 struct hf__pool;
 
 struct hf__exchange {
@@ -51,15 +50,11 @@ struct hf__exchange {
         bool ended; /* on no list any more; kept only until cancel_command is taken */
 
         /* used while curl processes the request */
-        struct hf__pool *pool; /* NULL = not active */
-        CURL *easy;            /* NULL = none */
-        /* Borrowed from engine->options; NULL = the engine does not keep the URL. */
-        const struct hf__http_url *url;
+        struct hf__pool *pool;         /* NULL = not active */
+        CURL *easy;                    /* NULL = none */
         struct curl_slist *connect_to; /* owned, by curl's allocator; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
-        bool may_keep_options;         /* another request to this URL may reuse the options */
         bool may_have_sent;            /* curl has begun to send */
-        bool resent;                   /* curl has begun to send a second time */
         hf_nsec sent_at;
         /* Identifies the connection, because curl reveals nothing else about it. 0 = not TCP. */
         int local_port;
@@ -78,9 +73,8 @@ struct hf__exchange {
         bool head_done;
         int code;       /* status of the response; set together with head_done */
         int block_code; /* status of the header block that is being received */
-        int grpc_status;
         uint32_t retry_after_s;
-        char *grpc_message, *fence_echo; /* owned */
+        char *fence_echo; /* owned */
         struct hf__strbuf body;
         char error_text[CURL_ERROR_SIZE];
 };
