@@ -3,8 +3,8 @@
  * The engine: its loop, and the functions that other threads call.
  *
  * One thread owns curl and all requests. Other threads send it commands through the mailbox.
- * Besides the mailbox they use only the members that mu guards, the immutable ones and the atomic
- * counter `iterations`. Callbacks run on the engine's thread with no lock held.
+ * Besides the mailbox they use only the members that mu guards, and the immutable ones.
+ * Callbacks run on the engine's thread with no lock held.
  *
  * From its submission until its end a request is in the bucket for its id, so that a cancellation
  * finds it. Its cancel command is a member of its struct, so that canceling allocates nothing and
@@ -162,7 +162,7 @@ int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(v
 
 void hf__engine_remove_exchange(struct hf__http_engine *engine, struct hf__exchange *x) {
         hf__engine_assert_thread(engine);
-        assert(!x->ended && !x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
+        assert(!x->ended && !x->pool && !x->easy && !x->timer.queued);
         assert(x->link);
         *x->link = x->next;
         if (x->next)
@@ -367,8 +367,6 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
-        /* Stored, because curl_version_info formats several strings on each call. */
-        engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
         engine->epoll_fd = -1;
         engine->timer_fd = -1;
         engine->timer_expires_at = HF_NSEC_NEVER;

@@ -38,12 +38,7 @@
 struct hf__http_engine;
 struct hf__http_tls; /* tls.h */
 
-enum hf__http_version {
-        HF__HTTP_ANY,
-        HF__HTTP_1_1,
-        HF__HTTP_2,
-        HF__HTTP_2_PRIOR_KNOWLEDGE /* HTTP/2 without negotiation, as gRPC over plain TCP uses it */
-};
+enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1, HF__HTTP_2 };
 
 /* How a request ended. All pointers are valid until on_done returns. */
 struct hf__http_result {

@@ -29,7 +29,6 @@ struct hf__http_engine {
         const struct hf_clock *clock; /* borrowed */
         pthread_t thread;
         int epoll_fd, timer_fd;
-        bool needs_h2c_guard; /* libcurl is older than 8.0: see h2c_guard.c */
 
         struct hf__mailbox mailbox;
 

@@ -29,13 +29,9 @@
 #include <sys/socket.h>
 
 #include "base/http/engine_private.h"
-#include "base/http/h2c_guard.h"
 #include "base/http/tls.h"
 
 #define DEFAULT_MAX_BODY ((size_t)8 << 20)
-/* Connections could change so often that each prediction of the guard is wrong. After this many
- * restarts the request ends with HF_E_UNAVAILABLE. */
-#define MAX_RESTARTS 8
 /* The header whose copy is wiped before its memory is freed. */
 #define AUTHORIZATION "Authorization:"
 
@@ -82,8 +78,7 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
                                  const char *extra[3]) {
         size_t n = 0;
 
-        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* curl sends no Expect over HTTP/2 */
-                extra[n++] = "Expect:";
+        extra[n++] = "Expect:";
         if (!has_header(request, "Content-Type"))
                 extra[n++] = "Content-Type:";
         if (host)
@@ -157,7 +152,7 @@ static void wipe_credentials(struct hf__exchange *x) {
 }
 
 void hf__exchange_free(struct hf__exchange *x) {
-        assert(!x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
+        assert(!x->pool && !x->easy && !x->timer.queued);
         wipe_credentials(x);
         hf__strbuf_done(&x->body);
         free(x->fence_echo);
@@ -185,8 +180,6 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
         struct hf__exchange *x = ctx;
 
         hf__engine_assert_thread(x->engine);
-        if (hf__h2c_guard_must_restart(x))
-                return CURL_PREREQFUNC_ABORT;
         if (x->may_have_sent && !x->request.idempotent) {
                 x->forced_outcome = HF_E_TIMEOUT;
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
@@ -206,9 +199,8 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* ---- ending a request ---- */
 
-/* Removes x from its pool and from the guard, and releases its curl handle. */
+/* Removes x from its pool, and releases its curl handle. */
 static void detach_from_curl(struct hf__exchange *x) {
-        hf__h2c_guard_leave(x);
         if (!x->easy)
                 return;
         if (x->pool) {
@@ -287,16 +279,11 @@ static int determine_outcome(const struct hf__exchange *x, CURLcode result) {
 void hf__exchange_restart(struct hf__exchange *x) {
         hf__engine_assert_thread(x->engine);
         detach_from_curl(x);
-        x->must_restart = false;
         x->error_text[0] = '\0';
         hf__exchange_activate(x);
 }
 
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
-        if (x->must_restart && x->n_restarts++ < MAX_RESTARTS) {
-                hf__exchange_restart(x);
-                return;
-        }
         if (result != CURLE_OK && x->error_text[0] == '\0') {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
@@ -319,14 +306,13 @@ static bool has_local_port(int fd, int port) {
 /*
  * Whether x received no byte on its connection after it was sent, or never got a connection. The
  * second case matters for TLS: x may wait for a connection that another request is opening. If that
- * handshake hangs, later requests must not wait for it too. A clear-text HTTP/2 request without a
- * connection may only be waiting for a free stream, so it does not count as silent.
+ * handshake hangs, later requests must not wait for it too.
  */
 static bool is_connection_silent(const struct hf__exchange *x) {
         const struct hf__lanes *lanes = &x->engine->lanes;
 
         if (!x->may_have_sent)
-                return !x->is_h2c;
+                return true;
         if (x->local_port <= 0)
                 return false;
         for (size_t fd = 0; fd < lanes->n_sockets; fd++)
@@ -347,21 +333,14 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         finish_exchange(x, outcome);
 }
 
-/* The index into hf__lanes.pools of the pool that x uses. */
-static size_t pool_index(const struct hf__exchange *x) {
-        return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0);
-}
-
 /* ---- starting a request ---- */
 
 void hf__exchange_activate(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
-        struct hf__pool *pool = engine->lanes.pools[pool_index(x)];
+        struct hf__pool *pool = engine->lanes.pools[x->request.lane];
 
         hf__engine_assert_thread(engine);
-        assert(!x->pool && !x->easy && !x->guard_pool);
-        if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_enter(x, pool))
-                return;
+        assert(!x->pool && !x->easy);
         CURLcode code = hf__options_acquire_handle(x);
         x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
         hf__lanes_limit_connections(pool, hf__options_may_share(&x->request));
@@ -389,8 +368,6 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         if (x->is_delayed)
                 return;
-        x->is_h2c = hf__h2c_guard_applies(engine, &x->request);
-        x->expects_reuse = engine->lanes.pools[pool_index(x)]->h2c_connected;
         hf__exchange_activate(x);
 }
 

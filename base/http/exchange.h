@@ -5,7 +5,6 @@
  *
  *      submitted   it is in the engine's mailbox
  *      delayed     it waits until request.not_before (is_delayed)
- *      held        the guard of clear-text HTTP/2 holds it back (h2c_guard.c)
  *      active      it is in a pool and has a curl handle
  *      ended       on_done has been called
  *
@@ -59,15 +58,6 @@ struct hf__exchange {
         /* Identifies the connection, because curl reveals nothing else about it. 0 = not TCP. */
         int local_port;
 
-        /* for clear-text HTTP/2: see h2c_guard.c */
-        bool is_h2c;        /* the guard applies to this request */
-        bool expects_reuse; /* the request should reuse a connection; false: it should open one */
-        bool must_restart;  /* expects_reuse was wrong */
-        int n_restarts;
-        /* The pool whose list (first_requests or held) contains it; NULL = none. */
-        struct hf__pool *guard_pool;
-        struct hf__exchange *guard_next, **guard_link;
-
         /* the response */
         int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
         bool head_done;
@@ -87,7 +77,7 @@ void hf__exchange_free(struct hf__exchange *x);
 
 /* Starts x, delays it, or ends it if no time is left or the engine is stopping. */
 void hf__exchange_start(struct hf__exchange *x);
-/* Passes x to curl, lets the guard hold it, or ends it on failure. */
+/* Passes x to curl, or ends it on failure. */
 void hf__exchange_activate(struct hf__exchange *x);
 /* Removes x from curl and activates it again. Nothing of x may have been sent yet. */
 void hf__exchange_restart(struct hf__exchange *x);

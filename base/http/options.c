@@ -123,8 +123,7 @@ static CURLcode set_method(struct hf__exchange *x, CURL *easy) {
 }
 
 bool hf__options_may_share(const struct hf__http_request *request) {
-        return request->version == HF__HTTP_2_PRIOR_KNOWLEDGE ||
-               (request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0);
+        return request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0;
 }
 
 static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
@@ -135,11 +134,6 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         case HF__HTTP_ANY: break;
         case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
-        case HF__HTTP_2_PRIOR_KNOWLEDGE:
-                /* h2c_guard.c explains why the version depends on reuse. */
-                version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0
-                                                        : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
-                break;
         }
         SET(CURLOPT_HTTP_VERSION, version);
         /* Makes the request wait for a connection that is being opened, because it may be able to
