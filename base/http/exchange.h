@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "base/timer_heap.h"
 
+struct hf__avoided;
 struct hf__pool;
 
 struct hf__exchange {
@@ -41,9 +42,10 @@ struct hf__exchange {
         struct hf__http_command submit_command, cancel_command;
 
         /* the engine's thread only, from here on */
-        /* Due at the earliest of deadline, head_deadline (until head_done) and not_before (while
-         * is_delayed). */
+        /* Due at the earliest of deadline, head_deadline (until head_done), connect_deadline and
+         * not_before (while is_delayed). */
         struct hf__timer timer;
+        hf_nsec connect_deadline;          /* HF_NSEC_NEVER = none, or curl has a connection */
         struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
         bool is_delayed;
         bool ended; /* on no list any more; kept only until cancel_command is taken */
@@ -51,6 +53,7 @@ struct hf__exchange {
         /* used while curl processes the request */
         struct hf__pool *pool;         /* NULL = not active */
         CURL *easy;                    /* NULL = none */
+        struct hf__avoided *avoided;   /* owned; NULL = no address */
         struct curl_slist *connect_to; /* owned, by curl's allocator; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
         bool may_have_sent;            /* curl has begun to send */
