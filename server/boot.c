@@ -102,7 +102,17 @@ static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_st
                             "flag --%s: %s did not respond within %d s: %s",
                             server->config->n_etcd_servers > 0 ? "etcd-servers" : "store", store,
                             (int)(STORE_TIMEOUT / HF_NSEC_PER_SEC), why.message);
+        else if (r != 0 && r != HF_E_CANCELED)
+                r = hf_fail(reterr_status, r, "cannot wait for %s: %s", store, hf_strerror(r));
         return r;
+}
+
+static int start_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_controllers_start(server->controllers);
+
+        return r != 0 ? hf_fail(reterr_status, r, "cannot start the controllers: %s",
+                                hf_strerror(r))
+                      : 0;
 }
 
 int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -117,7 +127,7 @@ int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
         if (r == 0)
                 r = wait_for_store(server, reterr_status);
         if (r == 0)
-                r = hfd_controllers_start(server->controllers);
+                r = start_controllers(server, reterr_status);
         if (r == 0)
                 r = hf_hooks_start(server->hooks, reterr_status);
         if (r == 0) {
