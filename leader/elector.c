@@ -174,6 +174,25 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->ctx = config->ctx;
 }
 
+/*
+ * Divides the renewals of a set evenly over the retry period, however many electors follow: the
+ * multiples of the golden ratio, of which only the fraction counts, never cluster. The beginning is
+ * random, because several processes may start at once.
+ */
+static hf_nsec renew_phase(const struct hf_electors *electors, hf_nsec retry_period) {
+        uint64_t fraction = electors->first_phase + electors->n * UINT64_C(0x9e3779b97f4a7c15);
+
+        return 1 + (hf_nsec)((double)fraction / 0x1p64 * (double)(retry_period - 1));
+}
+
+static uint64_t random_seed(const struct hf_clock *clock) {
+        uint64_t seed;
+
+        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+                seed = (uint64_t)hf_now(clock); /* any seed is good enough for jitter */
+        return seed;
+}
+
 /* Initialises the core and `info`, because hf_elector_info may be called before the first step.
  * heard_at starts at the current time, so that the health check does not fail before the Lease has
  * been read. */
@@ -181,8 +200,10 @@ static void init_core(struct hf_elector *elector, bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
         struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
 
-        if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
-                core.seed = (uint64_t)hf_now(clock); /* any seed is good enough for jitter */
+        core.seed = random_seed(clock);
+        if (elector->electors->n == 0)
+                elector->electors->first_phase = core.seed;
+        core.renew_phase = renew_phase(elector->electors, elector->timing.retry_period);
         memcpy(core.identity, elector->identity, sizeof core.identity);
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),

@@ -10,11 +10,13 @@
 
 #include <holdfast/leader.h>
 
+#include "base/timer_heap.h"
 #include "leader/elector_core.h"
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
 #include "leader/lease_events.h"
 #include "leader/lock_port.h"
+#include "leader/op_queue.h"
 #include "leader/term.h"
 
 struct hf_elector {
@@ -45,9 +47,12 @@ struct hf_elector {
         /* only the loop's thread */
         struct hf__core core;
         hf_nsec wake_at;
-        struct hf__term *term; /* owned; NULL = no controllers of a term exist */
-        uint32_t write_id;     /* op_id of the last write: a reply with another id is a read's */
+        struct hf__timer timer;          /* in electors->timers: due at wake_at */
+        struct hf_elector *next_stepped; /* in electors->stepped */
+        struct hf__term *term;           /* owned; NULL = no controllers of a term exist */
+        uint32_t write_id; /* op_id of the last write: a reply with another id is a read's */
         hf_nsec write_sent_at;
+        struct hf__op_ticket ticket;
         hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */
         unsigned n_failed_ops; /* in a row; only the first is logged as a warning */
         bool stop_sent;        /* the core has received HF__EV_STOP */

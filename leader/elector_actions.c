@@ -164,16 +164,14 @@ static void report_stopped(struct hf_elector *elector, bool released) {
 /* ---- operations, reports, Events ---- */
 
 static void send_op(struct hf_elector *elector, const struct hf__core_action *action, hf_nsec now) {
-        struct hf__lock *lock = elector->lock;
         if (action->type == HF__ACT_READ) {
                 if (elector->core.state == HF_LEADING)
                         hf_metric_add(elector->metrics.slowpath, 1);
-                lock->ops->read(lock, action->op_id, action->deadline);
-                return;
+        } else {
+                elector->write_id = action->op_id;
+                elector->write_sent_at = now;
         }
-        elector->write_id = action->op_id;
-        elector->write_sent_at = now;
-        lock->ops->write(lock, action->op_id, &action->record, action->deadline);
+        hf__op_queue_add(&elector->electors->queue, elector, action, now);
 }
 
 /* Notifies the host and logs. is_notified: on_change was already called in this step. */

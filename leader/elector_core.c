@@ -228,6 +228,7 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
         assert(config->identity[0] != '\0');
         assert(config->timing.lease_duration > config->timing.renew_deadline);
         assert(config->timing.retry_period > 0 && config->timing.request_timeout > 0);
+        assert(config->renew_phase >= 0 && config->renew_phase <= config->timing.retry_period);
         memset(core, 0, sizeof *core);
         core->config = *config;
         core->state = HF_FOLLOWING;

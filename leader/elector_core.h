@@ -176,6 +176,9 @@ struct hf__core_config {
         char identity[HF_IDENTITY_MAX + 1];
         bool coordinated; /* a coordinator names the holder (rule 12) */
         uint64_t seed;    /* for the jitter; the same seed gives the same run */
+        /* The place of this elector's renewals in each retry period, counted from boot time 0: 1 to
+         * retry_period. 0 = none: a renewal follows the last write after a retry period. */
+        hf_nsec renew_phase;
 };
 
 enum hf__core_op { HF__OP_NONE, HF__OP_READ, HF__OP_ACQUIRE, HF__OP_RENEW, HF__OP_RELEASE };

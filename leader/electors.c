@@ -385,6 +385,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 free((struct hf__elector_message *)message);
                 message = next;
         }
+        hf__op_queue_done(&electors->queue);
         hf__mailbox_done(&electors->mailbox);
         if (electors->epoll_fd >= 0)
                 close(electors->epoll_fd);

@@ -40,6 +40,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         struct hf__core_config config = {.timing = sim->timing, .seed = sim_draw(sim)};
 
+        config.renew_phase = 1 + (hf_nsec)(config.seed % (uint64_t)sim->timing.retry_period);
         proc->incarnation++;
         snprintf(proc->identity, sizeof proc->identity, "e%d-%u", p, proc->incarnation);
         memcpy(config.identity, proc->identity, sizeof proc->identity);
