@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/strbuf.h"
 #include "leader/controller_set.h"
 #include "leader/electors.h"
 #include "leader/lease_lock.h"
@@ -29,6 +30,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
         hf__controller_set_free(elector->controllers, elector->n_controllers);
+        free(elector->announced_record);
+        free(elector->texts);
         free(elector);
         return NULL;
 }
@@ -157,16 +160,31 @@ static int check_leases_are_free(struct hf_electors *electors, const struct hf_e
         return 0;
 }
 
-/* The texts fit: check_config has limited the lengths. */
-static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
-        (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
-        (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
-        (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
+/* Copies the texts into one block, because a process may have ten thousand electors. */
+static int copy_texts(struct hf_elector *elector, const struct hf_elector_config *config) {
+        const char *old_ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
+        struct hf__strbuf texts = {0};
+        const char **parts[] = {&elector->ns, &elector->name, &elector->identity, &elector->label,
+                                &elector->old_label};
+
+        hf__strbuf_printf(&texts, "%s%c%s%c%s%c%s/%s%c", config->ns, 0, config->name, 0,
+                          config->identity, 0, config->ns, config->name, 0);
         if (config->migrate_from)
-                (void)snprintf(elector->old_label, sizeof elector->old_label, "%s/%s",
-                               config->migrate_from_ns ? config->migrate_from_ns : config->ns,
-                               config->migrate_from);
-        (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
+                hf__strbuf_printf(&texts, "%s/%s", old_ns, config->migrate_from);
+        hf__strbuf_putc(&texts, '\0');
+        if (texts.error != 0) {
+                hf__strbuf_done(&texts);
+                return texts.error;
+        }
+        elector->texts = texts.data;
+        for (size_t i = 0, at = 0; i < sizeof parts / sizeof *parts; i++) {
+                *parts[i] = elector->texts + at;
+                at += strlen(elector->texts + at) + 1;
+        }
+        return 0;
+}
+
+static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
         elector->client = config->client;
         elector->unfenced = config->unfenced;
         elector->unsafe_gate_off = config->unsafe_gate_off;
@@ -174,15 +192,22 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->ctx = config->ctx;
 }
 
+/* The texts fit: check_config has limited the lengths. */
+static void copy_text(char *to, size_t max, const char *from) {
+        (void)snprintf(to, max, "%s", from);
+}
+
 /*
  * Divides the renewals of a set evenly over the retry period, however many electors follow: the
  * multiples of the golden ratio, of which only the fraction counts, never cluster. The beginning is
- * random, because several processes may start at once.
+ * random, because several processes may start at once. There are 128 places: renewals that are a
+ * few milliseconds apart may as well go together, which halves their CPU time here and at the
+ * server.
  */
 static hf_nsec renew_phase(const struct hf_electors *electors, hf_nsec retry_period) {
         uint64_t fraction = electors->first_phase + electors->n * UINT64_C(0x9e3779b97f4a7c15);
 
-        return 1 + (hf_nsec)((double)fraction / 0x1p64 * (double)(retry_period - 1));
+        return 1 + (hf_nsec)(fraction >> 57) * (retry_period / 128);
 }
 
 static uint64_t random_seed(const struct hf_clock *clock) {
@@ -204,16 +229,16 @@ static void init_core(struct hf_elector *elector, bool coordinated) {
         if (elector->electors->n == 0)
                 elector->electors->first_phase = core.seed;
         core.renew_phase = renew_phase(elector->electors, elector->timing.retry_period);
-        memcpy(core.identity, elector->identity, sizeof core.identity);
+        copy_text(core.identity, sizeof core.identity, elector->identity);
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
                                              clock->real(clock->ctx) / HF_NSEC_PER_USEC});
         elector->info = (struct hf_leader_info){.state = HF_FOLLOWING,
                                                 .since = hf_now(clock),
                                                 .heard_at = hf_now(clock)};
-        memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
-        memcpy(elector->info.name, elector->name, sizeof elector->name);
-        memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
+        copy_text(elector->info.ns, sizeof elector->info.ns, elector->ns);
+        copy_text(elector->info.name, sizeof elector->info.name, elector->name);
+        copy_text(elector->info.identity, sizeof elector->info.identity, elector->identity);
 }
 
 static int init_lock(struct hf_elector *elector, const struct hf_elector_config *config) {
@@ -222,7 +247,7 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
         if (config->migrate_from)
                 return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
                                               &elector->lock);
-        return hf__lease_lock_new(host, config, &elector->lock);
+        return hf__lease_lock_new(host, config, elector->electors->watches, &elector->lock);
 }
 
 /* On failure the caller frees the incomplete elector with hf__elector_free. */
@@ -230,7 +255,9 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
                         const struct hf_elector_config *config, struct hf_status *reterr_status) {
         elector->electors = electors;
         copy_config(elector, config);
-        int r = check_leases_are_free(electors, elector, reterr_status);
+        int r = copy_texts(elector, config);
+        if (r == 0)
+                r = check_leases_are_free(electors, elector, reterr_status);
         if (r == 0)
                 r = copy_controllers(electors, elector, config, reterr_status);
         if (r != 0)
@@ -240,6 +267,10 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
         if (r == 0 && config->events)
                 r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
                                          elector->identity, &elector->events);
+        if (r == 0 && config->events) {
+                elector->announced_record = calloc(1, sizeof *elector->announced_record);
+                r = elector->announced_record ? 0 : -ENOMEM;
+        }
         if (r != 0)
                 return r;
         hf__leader_metrics_init(&elector->metrics, electors->host, elector->ns, elector->name);

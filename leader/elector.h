@@ -22,10 +22,11 @@
 struct hf_elector {
         /* immutable once it is on the electors' list */
         struct hf_electors *electors; /* borrowed; the set it belongs to */
-        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
-        char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
-        char old_label[2 * HF_NAME_MAX + 2]; /* the Lease that it migrates from; "" = none */
-        struct hf_client *client;            /* borrowed */
+        char *texts;                  /* owned; contains the next five strings */
+        const char *ns, *name, *identity;
+        const char *label;        /* "namespace/name" */
+        const char *old_label;    /* the Lease that it migrates from; "" = none */
+        struct hf_client *client; /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
@@ -59,8 +60,9 @@ struct hf_elector {
         bool stepped;          /* its core was stepped since its last iteration, so that
                                   the next iteration must include it */
         bool term_announced;   /* an Event about the beginning of the current term was added */
-        struct hf__record announced_record; /* if term_announced: the record that began the term */
-        hf_nsec leaderless_from;            /* leaderless time is counted up to here; 0 = not yet */
+        /* If term_announced: the record that began the term. Owned; NULL without `events`. */
+        struct hf__record *announced_record;
+        hf_nsec leaderless_from; /* leaderless time is counted up to here; 0 = not yet */
 
         /* only the thread that starts or stops the electors */
         struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */

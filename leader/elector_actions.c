@@ -81,9 +81,11 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
                 .joined = on_joined,
                 .ctx = elector,
         };
-        memcpy(config.client.fence.ns, elector->ns, sizeof elector->ns);
-        memcpy(config.client.fence.name, elector->name, sizeof elector->name);
-        memcpy(config.client.fence.identity, elector->identity, sizeof elector->identity);
+        (void)snprintf(config.client.fence.ns, sizeof config.client.fence.ns, "%s", elector->ns);
+        (void)snprintf(config.client.fence.name, sizeof config.client.fence.name, "%s",
+                       elector->name);
+        (void)snprintf(config.client.fence.identity, sizeof config.client.fence.identity, "%s",
+                       elector->identity);
 
         memcpy(acquired_at, action->record.rv, sizeof acquired_at);
         if (elector->lock->ops->grant)
@@ -201,9 +203,9 @@ static void add_events(struct hf_elector *elector, struct hf__core_time now) {
         if (!elector->events || has_term == elector->term_announced)
                 return;
         if (has_term)
-                elector->announced_record = elector->core.observed;
+                *elector->announced_record = elector->core.observed;
         elector->term_announced = has_term;
-        hf__lease_events_add(elector->events, has_term, &elector->announced_record, now.real_us,
+        hf__lease_events_add(elector->events, has_term, elector->announced_record, now.real_us,
                              now.boot + HF_NSEC_PER_SEC);
 }
 

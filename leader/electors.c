@@ -36,6 +36,7 @@
 #include "base/time_format.h"
 #include "leader/elector_loop.h"
 #include "leader/leader_health.h"
+#include "leader/lease_watches.h"
 
 #define COMPONENT   "elector"
 #define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
@@ -57,9 +58,14 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         r = hf__mailbox_init(&electors->mailbox);
         if (r != 0)
                 goto no_mailbox;
+        r = hf__lease_watches_new(&electors->watches);
+        if (r != 0)
+                goto no_watches;
         *ret_electors = electors;
         return 0;
 
+no_watches:
+        hf__mailbox_done(&electors->mailbox);
 no_mailbox:
         pthread_cond_destroy(&electors->changed);
 no_cond:
@@ -386,6 +392,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 message = next;
         }
         hf__op_queue_done(&electors->queue);
+        hf__lease_watches_free(electors->watches);
         hf__mailbox_done(&electors->mailbox);
         if (electors->epoll_fd >= 0)
                 close(electors->epoll_fd);

@@ -23,7 +23,8 @@ struct hf_electors {
         const struct hf_host *host; /* borrowed */
         struct hf_elector **list;   /* owned */
         size_t n;
-        uint64_t first_phase; /* of the first elector's renewals; see renew_phase */
+        struct hf__lease_watches *watches; /* owned */
+        uint64_t first_phase;              /* of the first elector's renewals; see renew_phase */
         int epoll_fd, timer_fd;
         pthread_t thread;
         bool has_health; /* this set has registered the host's leaderElection checks */

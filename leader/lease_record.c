@@ -208,10 +208,11 @@ static int fill_lease(struct hf__json *lease, const char *ns, const char *name,
         return r;
 }
 
-void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
+void hf__lease_write(struct hf__json *last, const char *ns, const char *name,
                      const struct hf__record *record, const char *const *labels,
                      struct hf__strbuf *out) {
-        struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
+        bool is_update = last && record->exists;
+        struct hf__json *lease = is_update ? last : hf__json_object();
         int r = lease ? fill_lease(lease, ns, name, record, labels) : -ENOMEM;
         if (r == 0)
                 r = set_history(hf__json_get(lease, "metadata"), last, record);
@@ -219,5 +220,6 @@ void hf__lease_write(const struct hf__json *last, const char *ns, const char *na
                 hf__json_print(lease, out);
         else if (out->error == 0)
                 out->error = r;
-        hf__json_free(lease);
+        if (!is_update)
+                hf__json_free(lease);
 }

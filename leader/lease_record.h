@@ -21,9 +21,10 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);
 /*
  * Prints the Lease to write. last: the object as last seen; NULL = none was ever seen. If
  * record.exists is true, the result is last with the record's fields; else it is a new object that
- * only continues last's history. A record that begins a term (record.cause) adds an entry to the
- * history. labels: "key=value", NULL-terminated, added; may be NULL. -ENOMEM is left in out->error.
+ * only continues last's history. In the first case last becomes the result. A record that begins a
+ * term (record.cause) adds an entry to the history. labels: "key=value", NULL-terminated, added;
+ * may be NULL. -ENOMEM is left in out->error.
  */
-void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
+void hf__lease_write(struct hf__json *last, const char *ns, const char *name,
                      const struct hf__record *record, const char *const *labels,
                      struct hf__strbuf *out);

@@ -16,7 +16,7 @@ struct hf_elector;
 struct hf__core_action;
 struct hf__queued_op;
 
-#define HF__OP_QUEUE_LIMIT 64 /* operations under way; holdfastd serves 200 writes at a time */
+#define HF__OP_QUEUE_LIMIT 128 /* operations under way; holdfastd serves 200 writes at a time */
 /* If no operation has ended for this long, those under way do not count any more. */
 #define HF__OP_QUEUE_PATIENCE (250 * HF_NSEC_PER_MSEC)
 

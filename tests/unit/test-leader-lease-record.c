@@ -256,7 +256,7 @@ static struct fixture *fixture_new(void) {
                                            .name = "lead",
                                            .client = &f->client->base,
                                            .labels = labels};
-        assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
+        assert_int_equal(hf__lease_lock_new(&f->api->host, &config, NULL, &f->lock), 0);
         pthread_mutex_init(&f->recorded.mu, NULL);
         hf_cond_init(&f->recorded.changed);
         f->lock->on_reply = on_done;

@@ -13,7 +13,7 @@
 #include "leader/op_queue.h"
 #include "time_units.h"
 
-#define N 200
+#define N 300
 
 static struct fixture {
         struct hf__op_queue queue;
