@@ -173,7 +173,7 @@ static void send_op(struct hf_elector *elector, const struct hf__core_action *ac
                 elector->write_id = action->op_id;
                 elector->write_sent_at = now;
         }
-        hf__op_queue_add(&elector->electors->queue, elector, action, now);
+        hf__op_queue_add(&elector->electors->queue, elector, now);
 }
 
 /* Notifies the host and logs. is_notified: on_change was already called in this step. */

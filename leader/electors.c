@@ -391,7 +391,6 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 free((struct hf__elector_message *)message);
                 message = next;
         }
-        hf__op_queue_done(&electors->queue);
         hf__lease_watches_free(electors->watches);
         hf__mailbox_done(&electors->mailbox);
         if (electors->epoll_fd >= 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of a set's operations: first in, first out.
+ * The queue of a set's operations: first in, first out. It links the electors. What to send is in
+ * their cores: the operation under way. If a core gives its operation up and requests another one
+ * before the first was sent, the second is sent in its place.
  *
  * The time in the queue weakens no promise. A term's validity and an operation's deadline count
  * from the step of the core that requested the operation, which is before the queue.
@@ -15,15 +17,8 @@
 #include "leader/op_queue.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "leader/elector.h"
-
-struct hf__queued_op {
-        struct hf__queued_op *next;
-        struct hf_elector *elector;
-        struct hf__core_action action;
-};
 
 static void leave(struct hf__op_queue *queue, struct hf__op_ticket *ticket) {
         if (ticket->is_under_way && ticket->round == queue->round) {
@@ -33,40 +28,40 @@ static void leave(struct hf__op_queue *queue, struct hf__op_ticket *ticket) {
         ticket->is_under_way = false;
 }
 
-static void send_op(struct hf__op_queue *queue, struct hf_elector *elector,
-                    const struct hf__core_action *action, hf_nsec now) {
+static void send_op(struct hf__op_queue *queue, struct hf_elector *elector, hf_nsec now) {
+        const struct hf__core *core = &elector->core;
         struct hf__op_ticket *ticket = &elector->ticket;
         struct hf__lock *lock = elector->lock;
 
         leave(queue, ticket); /* an operation that the core has given up may still be under way */
-        *ticket = (struct hf__op_ticket){action->op_id, queue->round, true};
+        ticket->op_id = core->op_id;
+        ticket->round = queue->round;
+        ticket->is_under_way = true;
         queue->n_under_way++;
         queue->moved_at = now;
-        if (action->type == HF__ACT_READ)
-                lock->ops->read(lock, action->op_id, action->deadline);
+        if (core->op_kind == HF__OP_READ)
+                lock->ops->read(lock, core->op_id, core->op_deadline);
         else
-                lock->ops->write(lock, action->op_id, &action->record, action->deadline);
+                lock->ops->write(lock, core->op_id, &core->op_record, core->op_deadline);
 }
 
-void hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector,
-                      const struct hf__core_action *action, hf_nsec now) {
-        struct hf__queued_op *op = NULL;
+void hf__op_queue_add(struct hf__op_queue *queue, struct hf_elector *elector, hf_nsec now) {
+        struct hf__op_ticket *ticket = &elector->ticket;
 
-        assert(action->type == HF__ACT_READ || action->type == HF__ACT_WRITE);
-        if (queue->first || queue->n_under_way >= HF__OP_QUEUE_LIMIT)
-                op = malloc(sizeof *op);
-        if (!op) { /* there is room, or no memory: then it is better to be refused */
-                send_op(queue, elector, action, now);
+        assert(elector->core.op_kind != HF__OP_NONE);
+        if (ticket->is_queued)
+                return;
+        if (!queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT) {
+                send_op(queue, elector, now);
                 return;
         }
-        op->next = NULL;
-        op->elector = elector;
-        op->action = *action;
+        ticket->is_queued = true;
+        ticket->next = NULL;
         if (queue->first)
-                queue->last->next = op;
+                queue->last->ticket.next = elector;
         else
-                queue->first = op;
-        queue->last = op;
+                queue->first = elector;
+        queue->last = elector;
 }
 
 void hf__op_queue_ended(struct hf__op_queue *queue, struct hf_elector *elector, uint32_t op_id,
@@ -79,21 +74,12 @@ void hf__op_queue_ended(struct hf__op_queue *queue, struct hf_elector *elector, 
         queue->moved_at = now;
 }
 
-static struct hf__queued_op *take_first(struct hf__op_queue *queue) {
-        struct hf__queued_op *op = queue->first;
+static struct hf_elector *take_first(struct hf__op_queue *queue) {
+        struct hf_elector *elector = queue->first;
 
-        queue->first = op->next;
-        if (!queue->first)
-                queue->last = NULL;
-        return op;
-}
-
-/* Whether the elector's core still waits for this operation. */
-static bool is_wanted(const struct hf__queued_op *op, hf_nsec now) {
-        const struct hf__core *core = &op->elector->core;
-
-        return core->op_kind != HF__OP_NONE && core->op_id == op->action.op_id &&
-               now < op->action.deadline;
+        queue->first = elector->ticket.next;
+        elector->ticket.is_queued = false;
+        return elector;
 }
 
 hf_nsec hf__op_queue_run(struct hf__op_queue *queue, hf_nsec now) {
@@ -102,15 +88,9 @@ hf_nsec hf__op_queue_run(struct hf__op_queue *queue, hf_nsec now) {
                 queue->n_under_way = 0;
         }
         while (queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT) {
-                struct hf__queued_op *op = take_first(queue);
-                if (is_wanted(op, now))
-                        send_op(queue, op->elector, &op->action, now);
-                free(op);
+                struct hf_elector *elector = take_first(queue);
+                if (elector->core.op_kind != HF__OP_NONE && now < elector->core.op_deadline)
+                        send_op(queue, elector, now);
         }
         return queue->first ? queue->moved_at + HF__OP_QUEUE_PATIENCE : HF_NSEC_NEVER;
-}
-
-void hf__op_queue_done(struct hf__op_queue *queue) {
-        while (queue->first)
-                free(take_first(queue));
 }

@@ -48,20 +48,16 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-        hf__op_queue_done(&f.queue);
         free(f.electors);
         return 0;
 }
 
 /* The core of an elector requests a write, as it does in a step. */
 static void request(unsigned i, uint32_t op_id, hf_nsec now) {
-        struct hf__core_action action = {.type = HF__ACT_WRITE,
-                                         .op_id = op_id,
-                                         .deadline = now + 5 * SEC};
-
         f.electors[i].core.op_kind = HF__OP_RENEW;
         f.electors[i].core.op_id = op_id;
-        hf__op_queue_add(&f.queue, &f.electors[i], &action, now);
+        f.electors[i].core.op_deadline = now + 5 * SEC;
+        hf__op_queue_add(&f.queue, &f.electors[i], now);
 }
 
 static void test_no_more_than_the_limit_is_under_way(void **state) {
@@ -86,13 +82,14 @@ static void test_an_operation_that_was_given_up_is_not_sent(void **state) {
         for (unsigned i = 0; i < HF__OP_QUEUE_LIMIT + 3; i++)
                 request(i, 1, SEC);
         f.electors[HF__OP_QUEUE_LIMIT].core.op_kind = HF__OP_NONE;
-        request(HF__OP_QUEUE_LIMIT + 1, 2, SEC); /* replaces the first one */
+        request(HF__OP_QUEUE_LIMIT + 1, 2, SEC); /* in the place of the first one */
         for (unsigned i = 0; i < HF__OP_QUEUE_LIMIT; i++)
                 hf__op_queue_ended(&f.queue, &f.electors[i], 1, SEC);
         assert_true(hf__op_queue_run(&f.queue, SEC) == HF_NSEC_NEVER);
         assert_int_equal(f.n_sent, HF__OP_QUEUE_LIMIT + 2);
-        assert_int_equal(f.order[HF__OP_QUEUE_LIMIT], HF__OP_QUEUE_LIMIT + 2);
-        assert_int_equal(f.order[HF__OP_QUEUE_LIMIT + 1], HF__OP_QUEUE_LIMIT + 1);
+        assert_int_equal(f.order[HF__OP_QUEUE_LIMIT], HF__OP_QUEUE_LIMIT + 1);
+        assert_int_equal(f.electors[HF__OP_QUEUE_LIMIT + 1].ticket.op_id, 2);
+        assert_int_equal(f.order[HF__OP_QUEUE_LIMIT + 1], HF__OP_QUEUE_LIMIT + 2);
 }
 
 static void test_an_operation_is_not_sent_at_its_deadline(void **state) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the electors of a set watch their Leases together (leader/lease_watches.h). */
+/* Many electors of one set: how they watch their Leases together, and when they renew. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "elector_fixture.h"
+#include "leader/electors.h"
 #include "leader/lease_watches.h"
 
 #define N_MAX 10
@@ -171,12 +172,28 @@ static void test_a_few_electors_watch_alone(void **state) {
         stop();
 }
 
+/* Ten places of 128 in the retry period: the distance between two is at least five of them. */
+static void test_each_elector_renews_at_a_place_of_its_own(void **state) {
+        const hf_nsec period = 128 * HF_NSEC_PER_SEC;
+        start(N_MAX, period, false);
+        for (int i = 0; i < N_MAX; i++)
+                for (int k = 0; k < i; k++) {
+                        hf_nsec apart = f.electors->list[i]->core.config.renew_phase -
+                                        f.electors->list[k]->core.config.renew_phase;
+                        apart = (apart + period) % period;
+                        assert_true(apart >= 5 * HF_NSEC_PER_SEC &&
+                                    apart <= period - 5 * HF_NSEC_PER_SEC);
+                }
+        stop();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_one_watch_serves_all_and_each_gets_its_own_events),
                 cmocka_unit_test(test_the_shared_watch_is_opened_again_after_its_end),
                 cmocka_unit_test(test_a_forbidden_collection_is_watched_lease_by_lease),
                 cmocka_unit_test(test_a_few_electors_watch_alone),
+                cmocka_unit_test(test_each_elector_renews_at_a_place_of_its_own),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
