@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "leader/controller_set.h"
 #include "leader/electors.h"
+#include "leader/holder_watch.h"
 #include "leader/lease_lock.h"
 #include "leader/two_lease_lock.h"
 
@@ -26,6 +27,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (!elector)
                 return NULL;
         assert(!elector->term && !elector->instance);
+        if (elector->electors && elector->electors->holders)
+                hf__holder_watch_drop(elector->electors->holders, elector);
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
@@ -88,8 +91,8 @@ static int check_migration(const struct hf_elector_config *config,
 }
 
 /* Checks everything but the controllers, and fills *timing with the defaults. */
-static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing,
-                        struct hf_status *reterr_status) {
+static int check_config(const struct hf_electors *electors, const struct hf_elector_config *config,
+                        struct hf_leader_timing *timing, struct hf_status *reterr_status) {
         struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -102,6 +105,11 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
                                "characters without spaces, but it is \"%.100s\"",
                                config->ns, config->name, HF_IDENTITY_MAX,
                                config->identity ? config->identity : "");
+        if (electors->holders && (config->unfenced || config->migrate_from))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: with a lock file it can neither be unfenced nor "
+                               "migrate from another Lease",
+                               config->ns, config->name);
         if (!config->client)
                 return hf_fail(reterr_status, -EINVAL, "elector %s/%s: it has no client",
                                config->ns, config->name);
@@ -247,7 +255,9 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
         if (config->migrate_from)
                 return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
                                               &elector->lock);
-        return hf__lease_lock_new(host, config, elector->electors->watches, &elector->lock);
+        return hf__lease_lock_new(host, config, elector->electors->watches,
+                                  hf__holder_watch_process(elector->electors->holders),
+                                  &elector->lock);
 }
 
 /* On failure the caller frees the incomplete elector with hf__elector_free. */
@@ -282,7 +292,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
         struct hf_leader_timing timing;
         struct hf_status status = {0};
         assert(electors->state == HF__ELECTORS_NEW);
-        int r = check_config(config, &timing, reterr_status);
+        int r = check_config(electors, config, &timing, reterr_status);
         if (r != 0)
                 return r;
         struct hf_elector *elector = calloc(1, sizeof *elector);

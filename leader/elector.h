@@ -64,6 +64,8 @@ struct hf_elector {
         struct hf__record *announced_record;
         hf_nsec leaderless_from; /* leaderless time is counted up to here; 0 = not yet */
 
+        struct hf__holder_ref *holder_ref; /* owned; see holder_watch.h. NULL = none */
+
         /* only the thread that starts or stops the electors */
         struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */
 

@@ -94,6 +94,10 @@
  *     names this process and is not expired, and writes a new acquire time. A record with that
  *     acquire time belongs to the term; one without it is the coordinator's. When the coordinator
  *     prefers another holder, the core stops renewing, drains, joins, releases and follows.
+ *
+ * 13. A standby takes the Lease of a process that is proven to be dead at once, by the same write
+ *     that takes an expired one. The proof is for a holder and an acquire time. It lasts while the
+ *     record has these, because a dead process stays dead.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,6 +127,8 @@ enum hf__core_event_type {
         HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
                               the fence, or the store was replaced by a backup. A term ends, and
                               nothing known of the Lease counts until it has been read again */
+        HF__EV_HOLDER_DEAD, /* record.holder, record.acquire_us: the process that wrote this record
+                               is proven to be dead (rule 13) */
 };
 
 struct hf__core_event {
@@ -203,6 +209,7 @@ struct hf__core {
         hf_nsec observed_at;        /* boot time at which a field of `observed` last changed */
         hf_nsec heard_at;           /* boot time of the last read, write or watch event of the
                                        Lease, even if it showed no change */
+        bool holder_is_dead;        /* the process that wrote `observed` is dead (rule 13) */
         bool collision;             /* another process holds it under our identity (rule 7) */
         /* Describes the last record that existed. Used only for the history in a new record. */
         bool lease_existed;

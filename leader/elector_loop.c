@@ -42,6 +42,7 @@
 
 #include "leader/elector_actions.h"
 #include "leader/elector_core_lease.h"
+#include "leader/holder_watch.h"
 
 #define COMPONENT         "elector"
 #define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* longer than a hand-over usually takes */
@@ -246,6 +247,21 @@ static void join_term(struct hf_elector *elector) {
         step_core_simple(elector, HF__EV_JOINED);
 }
 
+/* Whether the process is dead that holds the Lease. */
+static void look_at_holder(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_HOLDER_DEAD};
+
+        if (!elector->electors->holders || elector->core.holder_is_dead ||
+            !hf__holder_watch_is_dead(elector->electors->holders, elector,
+                                      hf_now(clock_of(elector))))
+                return;
+        event.record = elector->core.observed;
+        hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
+               "%s: the process of %s is dead, by its lock file: its Lease need not expire",
+               elector->label, event.record.holder);
+        step_core(elector, &event);
+}
+
 /* Turns the elector's flags, its wake-up time and the return of its controllers into events. */
 static void iterate_elector(struct hf_elector *elector) {
         count_leaderless(elector, hf_now(clock_of(elector)));
@@ -263,6 +279,7 @@ static void iterate_elector(struct hf_elector *elector) {
                 step_core_simple(elector, HF__EV_TICK);
         if (is_term_joined(elector))
                 join_term(elector);
+        look_at_holder(elector);
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
         set_timer(elector, elector->wake_at); /* it is off the heap if it was due */
@@ -369,14 +386,17 @@ void *hf__elector_loop_run(void *ctx) {
         for (size_t i = 0; i < electors->n; i++)
                 start_elector(electors->list[i]);
         while (!have_all_ended(electors)) {
-                struct epoll_event events[2];
+                struct epoll_event events[8];
                 uint64_t expirations;
                 send_and_arm_timer(electors, hf_now(clock));
-                int n = epoll_wait(electors->epoll_fd, events, 2, 1000);
+                int n = epoll_wait(electors->epoll_fd, events, 8, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)
                         if (events[i].data.fd == electors->timer_fd)
                                 (void)!read(electors->timer_fd, &expirations, sizeof expirations);
+                        else if (electors->holders &&
+                                 hf__holder_watch_on_fd(electors->holders, events[i].data.fd))
+                                atomic_store(&electors->attention, true);
                 handle_messages(electors);
                 iterate_electors(electors, hf_now(clock), &all_iterated_at);
         }

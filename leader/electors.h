@@ -24,6 +24,7 @@ struct hf_electors {
         struct hf_elector **list;   /* owned */
         size_t n;
         struct hf__lease_watches *watches; /* owned */
+        struct hf__holder_watch *holders;  /* owned; NULL = deaths are not proven */
         uint64_t first_phase;              /* of the first elector's renewals; see renew_phase */
         int epoll_fd, timer_fd;
         pthread_t thread;

@@ -57,6 +57,7 @@ struct lease_lock {
         /* immutable */
         struct hf_client *client;          /* borrowed */
         struct hf__lease_watches *watches; /* borrowed; NULL = no watch is shared */
+        const char *process;               /* borrowed; NULL = none is described */
         char *ns, *name;                   /* owned */
         char **labels;                     /* owned; NULL-terminated */
 
@@ -351,7 +352,7 @@ static int print_lease(struct lease_lock *lock, const struct hf__record *record,
                 r = hf__json_parse(lock->last, lock->n_last, &last, NULL);
         pthread_mutex_unlock(&lock->mu);
         if (r == 0) {
-                hf__lease_write(last, lock->ns, lock->name, record, labels, out);
+                hf__lease_write(last, lock->ns, lock->name, record, labels, lock->process, out);
                 r = out->error;
         }
         hf__json_free(last);
@@ -482,6 +483,19 @@ static void lock_watch(struct hf__lock *base) {
 
 static void lock_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
 
+static bool lock_process(struct hf__lock *base, const struct hf__record *record, char *process,
+                         size_t max) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        struct hf__json *last = NULL;
+        pthread_mutex_lock(&lock->mu);
+        int r = lock->last ? hf__json_parse(lock->last, lock->n_last, &last, NULL) : HF_E_NOT_FOUND;
+        pthread_mutex_unlock(&lock->mu);
+        bool known =
+                r == 0 && hf__lease_process(last, record->holder, record->acquire_us, process, max);
+        hf__json_free(last);
+        return known;
+}
+
 static void lock_free(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;
         pthread_mutex_lock(&lock->mu);
@@ -512,9 +526,14 @@ static int copy_labels(struct lease_lock *lock, const char *const *labels) {
 }
 
 int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
-                       struct hf__lease_watches *watches, struct hf__lock **ret_lock) {
-        static const struct hf__lock_ops ops = {lock_read, lock_write, lock_watch, lock_unwatch,
-                                                lock_free};
+                       struct hf__lease_watches *watches, const char *process,
+                       struct hf__lock **ret_lock) {
+        static const struct hf__lock_ops ops = {.read = lock_read,
+                                                .write = lock_write,
+                                                .watch = lock_watch,
+                                                .unwatch = lock_unwatch,
+                                                .free = lock_free,
+                                                .process = lock_process};
         struct lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;
@@ -532,6 +551,7 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         lock->base.ops = &ops;
         lock->client = config->client;
         lock->watches = watches;
+        lock->process = process;
         lock->refs = 1;
         lock->ns = strdup(config->ns);
         lock->name = strdup(config->name);

@@ -275,6 +275,10 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
                 return refuse_value(reterr_status, "leader-elect-migrate-from",
                                     config->migrate_from,
                                     "is the lease itself; it must name the old lease");
+        if (is_set(config->migrate_from) && is_set(config->leader_lock_dir))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --leader-elect-lock-dir cannot be set during a migration "
+                               "(--leader-elect-migrate-from)");
         if (hf_leader_timing_check(&config->timing, &why) != 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s",
                                why.message);
@@ -290,18 +294,31 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->migrate_from_ns,   &config->migrate_from,
-                          &config->etcd_servers_text, &config->etcd_prefix,
-                          &config->etcd_ca_file,      &config->etcd_cert_file,
-                          &config->etcd_key_file,     &config->data_dir,
-                          &config->runtime_dir,       &config->instance,
-                          &config->bind_address,      &config->advertise_address,
-                          &config->cert_dir,          &config->tls_cert_file,
-                          &config->tls_key_file,      &config->client_ca_file,
-                          &config->token_auth_file,   &config->authorization_mode,
-                          &config->lease_ns,          &config->lease_name,
-                          &config->controllers_text,  &config->kubeconfig,
-                          &config->lock_type,         &config->bootstrap_manifests_text};
+        char **texts[] = {&config->leader_lock_dir,
+                          &config->migrate_from_ns,
+                          &config->migrate_from,
+                          &config->etcd_servers_text,
+                          &config->etcd_prefix,
+                          &config->etcd_ca_file,
+                          &config->etcd_cert_file,
+                          &config->etcd_key_file,
+                          &config->data_dir,
+                          &config->runtime_dir,
+                          &config->instance,
+                          &config->bind_address,
+                          &config->advertise_address,
+                          &config->cert_dir,
+                          &config->tls_cert_file,
+                          &config->tls_key_file,
+                          &config->client_ca_file,
+                          &config->token_auth_file,
+                          &config->authorization_mode,
+                          &config->lease_ns,
+                          &config->lease_name,
+                          &config->controllers_text,
+                          &config->kubeconfig,
+                          &config->lock_type,
+                          &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
