@@ -28,11 +28,18 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 static void on_joined(void *ctx) { hf__electors_wake(((struct hf_elector *)ctx)->electors); }
 
 /* The fence refused a write, or the server did not confirm the fence. Only the client of the
- * current term can call this, because hf__term_free releases the client. Thread: any. */
+ * current term can call this, because a term's end ends its client. Thread: any. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
         atomic_store(&elector->term_is_stale, true);
+        hf__electors_wake(elector->electors);
+}
+
+/* The last write of the term that had no response has got one. Thread: any. */
+static void on_settled(void *ctx) {
+        struct hf_elector *elector = ctx;
+        atomic_store(&elector->writes.settled, true);
         hf__electors_wake(elector->electors);
 }
 
@@ -43,6 +50,10 @@ static void notify_host(struct hf_elector *elector) {
 
         if (!elector->on_change)
                 return;
+        if (elector->host_loop) {
+                hf__loop_queue(elector->host_loop, &elector->change);
+                return;
+        }
         hf_elector_info(elector, &info);
         elector->on_change(elector->ctx, &info);
 }
@@ -68,14 +79,16 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
-                .class = HF_LEADER_ONLY,
+                .runs = HF_LEADER_ONLY,
                 .label = elector->label,
                 .client = {.inner = elector->client,
                            .gate = &elector->gate,
                            .fence = {.term = action->term},
                            .unfenced = elector->unfenced,
-                           .gate_off = elector->unsafe_gate_off,
+                           .is_fenced = elector->writes.is_fenced,
+                           .gate_off = elector->gate_off,
                            .stale = on_stale,
+                           .settled = on_settled,
                            .ctx = elector},
                 .acquired_at = acquired_at,
                 .joined = on_joined,
@@ -98,6 +111,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                 &elector->core.term_record; /* what was written to begin the term */
 
         assert(!elector->term);
+        hf__term_writes_give_up(&elector->writes);
         open_gate(elector, action);
         /* The controllers start before the log line is written, because a slow log must not delay
          * the hand-over. */
@@ -155,6 +169,7 @@ static void report_stuck(struct hf_elector *elector) {
 }
 
 static void report_stopped(struct hf_elector *elector, bool released) {
+        hf__term_writes_give_up(&elector->writes);
         pthread_mutex_lock(&elector->electors->mu);
         elector->released = released;
         pthread_mutex_unlock(&elector->electors->mu);

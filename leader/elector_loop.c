@@ -25,8 +25,9 @@
  * all electors when a flag was set, and once a second.
  *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it fires at once when a
- * suspended machine or a stopped process continues. It fires at least once a second, so that the
- * embedder's watchdog can check the count of iterations.
+ * suspended machine or a stopped process continues. The electors' times are those of the host's
+ * clock, which may show another time, so arm_timer translates. The timer fires at least once a
+ * second, so that the embedder's watchdog can check the count of iterations.
  */
 #include "leader/elector_loop.h"
 
@@ -239,12 +240,22 @@ static bool is_term_joined(const struct hf_elector *elector) {
 }
 
 static void join_term(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_JOINED};
+
+        event.doubt_at = hf__term_writes_begin(&elector->writes, elector->term);
+        if (event.doubt_at != 0)
+                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,
+                       "%s: a write of the term may still take effect, because %s and the server "
+                       "has not confirmed fences",
+                       elector->label,
+                       event.doubt_at == HF_NSEC_NEVER ? "it has no response yet"
+                                                       : "its outcome is unknown");
         /* This joins threads. They have returned from all controller code, so it is short. */
         elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
-        step_core_simple(elector, HF__EV_JOINED);
+        step_core(elector, &event);
 }
 
 /* Whether the process is dead that holds the Lease. */
@@ -280,6 +291,11 @@ static void iterate_elector(struct hf_elector *elector) {
         if (is_term_joined(elector))
                 join_term(elector);
         look_at_holder(elector);
+        hf_nsec doubt_at;
+        if (hf__term_writes_settled(&elector->writes, &doubt_at)) {
+                struct hf__core_event event = {.type = HF__EV_SETTLED, .doubt_at = doubt_at};
+                step_core(elector, &event);
+        }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
         set_timer(elector, elector->wake_at); /* it is off the heap if it was due */
@@ -323,8 +339,11 @@ static void iterate_electors(struct hf_electors *electors, hf_nsec now, hf_nsec 
 }
 
 /* Sends the operations whose turn has come. Sets the timer to the earliest wake-up time of the
- * queue and of all electors, at most a second from now. */
-static void send_and_arm_timer(struct hf_electors *electors, hf_nsec now) {
+ * queue and of all electors, at most a second from now. The system's time is read first: a pause
+ * between the two readings makes the timer early, which costs an iteration, and never late. */
+static void send_and_arm_timer(struct hf_electors *electors) {
+        hf_nsec system_now = hf_now(hf_clock_system());
+        hf_nsec now = hf_now(hf_host_clock(electors->host));
         hf_nsec at = now + HF_NSEC_PER_SEC;
         hf_nsec queue_at = hf__op_queue_run(&electors->queue, now);
 
@@ -332,6 +351,7 @@ static void send_and_arm_timer(struct hf_electors *electors, hf_nsec now) {
                 at = electors->timers.first->at;
         if (queue_at < at)
                 at = queue_at;
+        at += system_now - now;
         if (at < 1)
                 at = 1; /* 0 would disarm the timer */
         struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(at / HF_NSEC_PER_SEC),
@@ -352,6 +372,17 @@ static bool have_all_ended(struct hf_electors *electors) {
         return electors->n_ended == electors->n && atomic_load(&electors->stop_requested);
 }
 
+/* Waits on the host's clock. hf_cancel_never() would wait on the system's. */
+static void delay_last_events(struct hf_electors *electors) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        hf_nsec until = hf_now(clock) + LAST_EVENTS_DELAY;
+
+        pthread_mutex_lock(&electors->mu);
+        while (hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, until);
+        pthread_mutex_unlock(&electors->mu);
+}
+
 /* Sends the Events that are still waiting when the loop ends. Waits a moment first, so that the
  * successor's first writes do not queue behind them at the server. */
 static void write_last_events(struct hf_electors *electors) {
@@ -362,9 +393,7 @@ static void write_last_events(struct hf_electors *electors) {
                 if (!events || !hf__lease_events_waiting(events))
                         continue;
                 if (!waited)
-                        (void)hf_cancel_wait(hf_cancel_never(),
-                                             hf_now(hf_host_clock(electors->host)) +
-                                                     LAST_EVENTS_DELAY);
+                        delay_last_events(electors);
                 waited = true;
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
         }
@@ -388,7 +417,7 @@ void *hf__elector_loop_run(void *ctx) {
         while (!have_all_ended(electors)) {
                 struct epoll_event events[8];
                 uint64_t expirations;
-                send_and_arm_timer(electors, hf_now(clock));
+                send_and_arm_timer(electors);
                 int n = epoll_wait(electors->epoll_fd, events, 8, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)

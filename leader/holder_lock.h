@@ -3,8 +3,8 @@
 /*
  * A lock file that proves the death of a process on this host, so that its Lease can be taken
  * before it expires. A process locks a file of its own while it may lead, and describes itself and
- * the file in the Lease. A peer that finds the very file unlocked knows that the process is dead:
- * the kernel frees the lock only then.
+ * the file in the Lease. A peer that finds the very file unlocked knows that the process is dead,
+ * or that it has freed its electors: the lock is freed only then.
  *
  * A description counts only if it was made under the same boot of the same kernel, in the same pid
  * namespace and with the same root directory, and if the file of that name in the peer's own

@@ -251,8 +251,7 @@ static void leave_callback(struct op *op) {
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* Whether the error proves that the server wrote nothing. (HF_E_UNAVAILABLE does not prove it, but
- * the elector's core treats that error as an unknown outcome anyway.) */
+/* Whether the error proves that the server wrote nothing. */
 static bool is_nothing_written(int error) {
         switch (error) {
         case HF_E_CONFLICT:
@@ -510,10 +509,7 @@ static void lock_free(struct hf__lock *base) {
         lock_unref(lock);
 }
 
-static int copy_labels(struct lease_lock *lock, const char *const *labels) {
-        size_t n = 0;
-        while (labels && labels[n])
-                n++;
+static int copy_labels(struct lease_lock *lock, const char *const *labels, size_t n) {
         lock->labels = calloc(n + 1, sizeof *lock->labels);
         if (!lock->labels)
                 return -ENOMEM;
@@ -555,7 +551,7 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         lock->refs = 1;
         lock->ns = strdup(config->ns);
         lock->name = strdup(config->name);
-        r = lock->ns && lock->name ? copy_labels(lock, config->labels) : -ENOMEM;
+        r = lock->ns && lock->name ? copy_labels(lock, config->labels, config->n_labels) : -ENOMEM;
         if (r == 0 && watches)
                 r = hf__lease_watches_expect(watches, lock->client, lock->ns);
         if (r != 0) {

@@ -167,9 +167,10 @@ static int set_process(struct hf__json *metadata, const struct hf__record *recor
         if (describes)
                 hf__strbuf_printf(&text, "%lld %s %s", (long long)record->acquire_us,
                                   record->holder, process);
-        int r = text.error ? text.error
-                           : set_in_map(metadata, "annotations", HF__PROCESS_ANNOTATION,
-                                        describes ? text.data : NULL);
+        int r = text.error;
+        if (r == 0)
+                r = set_in_map(metadata, "annotations", HF__PROCESS_ANNOTATION,
+                               describes ? text.data : NULL);
         hf__strbuf_done(&text);
         return r;
 }

@@ -2,12 +2,14 @@
 /*
  * Creates and frees the objects of a server.
  *
- * Invariants. An object is created after all objects that it borrows, and freed before them.
- * Manifests are checked before anything is written or locked. A mistake of the user (an unreadable
- * certificate, a port in use, a second process on one data directory) is reported as one line,
- * before the first request to the store.
+ * Invariants. An object is created after the objects that it borrows, and freed before them. The
+ * bootstrap is the exception: it gets the elector later, and is freed after it, because the
+ * elector's controllers use it. Manifests are checked before anything is written or locked. An
+ * unreadable certificate, a port in use or a second process on one data directory is reported as
+ * one line, before the first request to the store.
  */
 #include "server/assembly.h"
+#include "leader/elector.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -77,8 +79,8 @@ static int make_data_dir(const char *path, struct hf_status *reterr_status) {
                        strerrordesc_np(errno));
 }
 
-/* Locks the data directory and the run file. No file is written before, because another process may
- * be using the files. */
+/* Locks the data directory and the run file, before any other file is written, because another
+ * process may be using the files. */
 static int lock_directories(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         int r = make_data_dir(config->data_dir, reterr_status);
@@ -242,9 +244,8 @@ static size_t append_controllers(struct hf_controller *all, size_t n,
 }
 
 /*
- * Collects all controllers. Leader-only controllers start after the bootstrap: directly if they do
- * not start after another controller, otherwise because that one does. after_bootstrap must live
- * until the elector has copied it.
+ * Collects all controllers. A leader-only controller that names no other one to start after starts
+ * after the bootstrap. after_bootstrap must live until the elector has copied it.
  */
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {
@@ -259,8 +260,10 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
         n = append_controllers(all, n, built_in, n_built_in);
         n = append_controllers(all, n, extra->controllers, extra->n_controllers);
         for (size_t i = n_bootstrap; i < n; i++)
-                if (all[i].class == HF_LEADER_ONLY && !all[i].after)
+                if (all[i].runs == HF_LEADER_ONLY && all[i].n_after == 0) {
                         all[i].after = after_bootstrap;
+                        all[i].n_after = 1;
+                }
         return n;
 }
 
@@ -269,7 +272,7 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
  * so they must not be used. */
 static int make_elector(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
-        const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server), NULL};
+        const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server)};
         struct hf_controller controllers[CONTROLLERS_MAX];
         struct hf_elector_config elector = {.size = sizeof elector,
                                             .ns = HFD_SYSTEM_NAMESPACE,
@@ -281,7 +284,6 @@ static int make_elector(struct hfd_server *server, struct hf_status *reterr_stat
                                                     collect_controllers(server, controllers,
                                                                         after_bootstrap),
                                             .events = true,
-                                            .unsafe_gate_off = server->extra->unsafe_gate_off,
                                             .on_change = hfd_leadership_changed,
                                             .ctx = server};
 
@@ -295,7 +297,10 @@ static int make_elector(struct hfd_server *server, struct hf_status *reterr_stat
                 if (config->migrate_from_ns[0])
                         elector.migrate_from_ns = config->migrate_from_ns;
         }
-        return hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
+        int r = hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
+        if (r == 0 && server->extra->unsafe_gate_off)
+                hf__elector_gate_off(server->elector);
+        return r;
 }
 
 /* Locks a file of this instance in the directory of --leader-elect-lock-dir. */
@@ -411,8 +416,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->router = hfd_router_free(server->router);
         server->auth = hfd_auth_free(server->auth);
         hfd_certificates_done(server);
-        /* Last, because another process of this instance may start as soon as the locks are
-         * free. */
+        /* Only after everything that uses files: another process of this instance may start as soon
+         * as the locks are free. */
         server->runfile = hfd_runfile_free(server->runfile);
         server->data_lock = hfd_runfile_free(server->data_lock);
         server->host.health = hf_health_free(server->host.health);

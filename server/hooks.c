@@ -4,16 +4,17 @@
  *
  *      system-namespaces -> start-controllers -> bootstrap-phase-0 -> bootstrap-phase-1 -> ready
  *
- * system-namespaces creates the namespaces that every cluster has. It comes before the election
- * because the Lease is in one of them. Every instance does it; usually they exist already.
+ * system-namespaces creates the namespaces that every cluster has. It comes before the election,
+ * so that the Lease's default namespace, kube-system, exists before the Lease does. Every instance
+ * does it; usually they exist already.
  *
  * start-controllers begins the election and returns at once. Its pre-shutdown side,
  * stop-controllers, drains the controllers and releases the Lease.
  *
  * The two bootstrap hooks apply nothing. They wait until the ledger shows that a leader, in this or
- * another process, has completed the phase. So they run after start-controllers: the leader that
- * they wait for may be this instance. With --leader-elect=false there is no start-controllers; the
- * other hooks do not change.
+ * another process, has completed the phase; for phase-1 they wait a few seconds at most. They run
+ * after start-controllers, because the leader that they wait for may be this instance. With
+ * --leader-elect=false there is no start-controllers, and they run after system-namespaces.
  *
  * Invariant: system-namespaces only adds what is missing, because every instance runs it at every
  * start, several of them at the same time.
@@ -73,8 +74,8 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
 }
 
 int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_status) {
-        static const char *const after_namespaces[] = {"system-namespaces", NULL};
-        static const char *const after_election[] = {"start-controllers", NULL};
+        static const char *const after_namespaces[] = {"system-namespaces"};
+        static const char *const after_election[] = {"start-controllers"};
         bool elects = server->config->leader_elect;
         struct hf_hook namespaces = {.name = "system-namespaces",
                                      .start = start_system_namespaces,
@@ -83,10 +84,11 @@ int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_sta
         assert(server->hooks && server->electors && server->bootstrap);
         int r = hf_hooks_add(server->hooks, &namespaces, HF_HOOKS_HERE, reterr_status);
         if (r == 0 && elects)
-                r = hf_controllers_install(server->hooks, server->electors, after_namespaces,
+                r = hf_controllers_install(server->hooks, server->electors, after_namespaces, 1,
                                            reterr_status);
         if (r == 0)
                 r = hf_bootstrap_install(server->bootstrap, server->hooks,
-                                         elects ? after_election : after_namespaces, reterr_status);
+                                         elects ? after_election : after_namespaces, 1,
+                                         reterr_status);
         return r;
 }
