@@ -84,12 +84,19 @@ void sim_proc_kill(struct sim *sim, int p) {
         hf__gate_shut(&proc->gate);
 }
 
-/* Electors that rely on a server without a fence are told nothing, as in the library. */
+/*
+ * Electors that rely on a server without a fence are told nothing, as in the library. Nothing is
+ * drawn, so that the other faults of a schedule stay as they are.
+ */
 void sim_proc_prove_death(struct sim *sim, int p) {
-        for (int other = 0; other < sim->n_procs && !sim->fence_off; other++)
-                if (other != p && sim->procs[other].alive && sim_chance(sim, 40))
-                        sim_event_at(sim, sim->now + sim_between(sim, 0, 2 * S), E_DEAD, other,
-                                     (uint64_t)p, sim->procs[p].incarnation);
+        for (int other = 0; other < sim->n_procs && !sim->fence_off; other++) {
+                uint64_t chance =
+                        ((uint64_t)sim->now ^ (uint64_t)other) * UINT64_C(0x9e3779b97f4a7c15);
+
+                if (other != p && sim->procs[other].alive && chance >> 62 == 0)
+                        sim_event_at(sim, sim->now + (hf_nsec)(chance % (2 * (uint64_t)S)), E_DEAD,
+                                     other, (uint64_t)p, sim->procs[p].incarnation);
+        }
 }
 
 /* ---- the work of a term ---- */
