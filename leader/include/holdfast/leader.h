@@ -239,6 +239,20 @@ struct hf_elector_config {
 /* 0 or -errno. host is borrowed until hf_electors_free. */
 HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
+ * Lets processes of one host take each other's Leases before they expire, when the holder has died.
+ * Creates the file if it is missing and locks it until hf_electors_free; the kernel frees the lock
+ * when the process dies. Each process has a file of its own, with a name of letters, digits, dots,
+ * dashes and underscores, all in one directory on a local file system, and runs as the same user.
+ * Files are never removed. The process must not close descriptors that it did not open. Call it
+ * before the first hf_electors_add; the electors must be fenced and must not migrate.
+ *
+ * A death counts only if it is proven (docs/semantics.md). HF_E_BUSY: a living process has the
+ * file. HF_E_INVALID: the path cannot be used. HF_E_CLOSED: too late, or called before. -errno.
+ * reterr_status has the reason. Blocks on the file system.
+ */
+int hf_electors_use_lock_file(struct hf_electors *electors, const char *path,
+                              struct hf_status *reterr_status);
+/*
  * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
  * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector of
  * this cluster has the same Lease, or another controller the same name. HF_E_CLOSED: already
