@@ -287,7 +287,7 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         atomic_store_explicit(&http->draining, true, memory_order_release);
         atomic_store_explicit(&http->closing, true, memory_order_release);
         wake_workers(http);
-        for (unsigned i = 0; i < http->n_workers; i++)
+        for (unsigned i = 0; i < http->n_workers; i++) /* worker 0 first: worker.h says why */
                 hfd_worker_done(&http->workers[i]);
         assert(hfd_http_n_connections(http) == 0);
         free(http->workers);
