@@ -17,6 +17,9 @@
  * Use: hf_electors_new, hf_electors_add for each Lease, hf_controllers_install (one pair of hooks
  * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start
  * and hf_electors_stop itself.
+ *
+ * Thread: any for hf_electors_start and hf_electors_stop, and where a function's comment says so;
+ * the owner's for the others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,12 +33,13 @@
 /* ---- timing ---- */
 
 struct hf_leader_timing {
-        hf_nsec lease_duration;  /* default 15 s; whole seconds. A standby waits this long after it
-                                    has seen the last renewal */
-        hf_nsec renew_deadline;  /* default 10 s. The leader may act for this long after it sent its
-                                    last successful renewal */
-        hf_nsec retry_period;    /* default 2 s. Time between two renewals, and between two polls of
-                                    a standby whose watch does not work */
+        hf_nsec lease_duration; /* default 15 s; whole seconds. The leader writes it into the Lease,
+                                   and standbys wait this long after they have seen the last
+                                   renewal */
+        hf_nsec renew_deadline; /* default 10 s. The leader may act for this long after it sent its
+                                   last successful renewal */
+        hf_nsec retry_period;   /* default 2 s. Time between two renewals, and between two polls of
+                                   a standby whose watch does not work */
         hf_nsec request_timeout; /* default renew_deadline / 2. Limit for one read or write of the
                                     Lease */
         hf_nsec stop_grace;     /* default min(3 s, (lease_duration - renew_deadline) / 2). After an
@@ -47,8 +51,8 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
 /*
  * Checks the timing as a whole: lease_duration > renew_deadline + stop_grace + lease_duration / 20
  * (a margin for clocks of different speed); renew_deadline > retry_period x 1.2 + request_timeout;
- * lease_duration in whole seconds; everything positive. HF_E_INVALID: reterr_status names the
- * broken rule and the numbers. Pure.
+ * lease_duration in whole seconds; everything positive and below 2^31 s. HF_E_INVALID:
+ * reterr_status names the broken rule and the numbers. Pure.
  */
 int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_status *reterr_status);
 /* The longest time from a leader's death until the next leader acts, if every request for the Lease
@@ -67,24 +71,25 @@ enum hf_controller_class {
 };
 
 struct hf_controller {
-        const char *name; /* required; unique among all electors of the process; copied */
+        const char *name; /* required; unique among all electors of the set; copied */
         enum hf_controller_class class;
         /*
-         * Called on a separate thread when a term begins, with fresh state (HF_EVERY_INSTANCE: when
-         * the electors start). After drain has fired it must finish its work and return; after
-         * abort it must return at once. If it returns earlier: 0 = finished for this term; an
-         * error = it is called again, with backoff.
+         * Required. Called on a separate thread when a term begins (HF_EVERY_INSTANCE: when the
+         * electors start) and the controllers in `after` have started, unless the term ends before.
+         * Each term has a new struct hf_term. After drain has fired it must finish its work and
+         * return; after abort it must return at once. If it returns earlier: 0 = finished for this
+         * term; an error = it is called again in the same term, with backoff.
          */
         int (*run)(struct hf_term *term, void *ctx);
         void *ctx; /* passed to run and is_settled; borrowed */
         /*
-         * The controllers that must have started before this one begins: names from the same set
+         * The controllers that must have started before this one begins: names of the same elector
          * and class; NULL-terminated; copied; NULL = none. A controller has started when it has
-         * called hf_term_started or has returned 0. A planned stop goes in the opposite order: the
-         * named controllers are drained only after this one has returned. An abort reaches all
-         * controllers at once. If a controller fails before it has started, those after it wait
-         * until it succeeds. If it fails later, it is restarted and they keep running. All
-         * controllers of a term share one drain_deadline.
+         * called hf_term_started or has returned 0, or if it is settled (see below). A planned stop
+         * goes in the opposite order: the named controllers are drained only after this one has
+         * returned. An abort reaches all controllers at once. If a controller fails before it has
+         * started, those after it wait until it succeeds. If it fails later, it is restarted and
+         * they keep running. All controllers of a leader's term share one drain_deadline.
          */
         const char *const *after;
         /*
@@ -98,21 +103,23 @@ struct hf_controller {
 /* Reports that this controller has started, so that the controllers after it may begin. It counts
  * as started for the rest of the term. Idempotent. Thread: any. */
 void hf_term_started(struct hf_term *term);
-/* Fires on a planned stop: begin no new work, finish the work under way. Fires on an abort too.
- * Borrowed. Thread: any. */
+/* Fires on a planned stop, once the controllers that are `after` this one have returned: begin no
+ * new work, finish the work under way. Fires on an abort too. Borrowed. Thread: any. */
 struct hf_cancel *hf_term_drain(struct hf_term *term);
-/* Fires when the Lease is lost or the drain deadline has passed: return now. Borrowed. Thread:
- * any. */
+/* Fires when the term is lost or the drain deadline has passed: return now. Borrowed. Thread: any.
+ */
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
- * the term's fence with each write. From the abort on it refuses everything. For HF_EVERY_INSTANCE:
- * the embedder's own client. Borrowed. Thread: any, as for the next four functions. */
+ * the term's fence with each write. The abort cancels the writes under way; reads and watches under
+ * way go on. From then on it refuses everything. For HF_EVERY_INSTANCE: the client of the elector's
+ * configuration. Borrowed. Thread: any, as for the next four functions. */
 struct hf_client *hf_term_client(struct hf_term *term);
 /* The fence that identifies the term to the server; hf_term_client sends it already. Borrowed; NULL
  * for HF_EVERY_INSTANCE. */
 const struct hf_fence *hf_term_fence(struct hf_term *term);
 /* The resourceVersion of the write that began the term: a cache that has reached it has seen
- * everything the previous leader wrote. Borrowed; "" for HF_EVERY_INSTANCE. */
+ * everything the previous leader wrote, if the server has one revision counter for all collections.
+ * Borrowed; "" for HF_EVERY_INSTANCE. */
 const char *hf_term_acquired_at(struct hf_term *term);
 /* Whether this process may act as leader at this moment. For HF_EVERY_INSTANCE: true until
  * abort. */
@@ -155,7 +162,8 @@ struct hf_leader_info {
         char last_end[96];         /* why this process's last term ended; "" = it never led */
         char stuck_controller[64]; /* if HF_STUCK: the controller that did not return */
         hf_nsec heard_at;          /* boot time of the last successful read or write of the Lease,
-                                      or of the last event from its watch */
+                                      or of the last event from its watch; at first that of
+                                      hf_electors_add */
         bool identity_taken;       /* the Lease is held under our identity, but this process did
                                       not acquire it: another process uses, or used, the same */
         hf_nsec free_at; /* boot time from which this process may take a Lease that another process
@@ -169,18 +177,20 @@ struct hf_elector_config {
                                      visible ASCII without spaces; required; copied */
         struct hf_client *client; /* accesses the Lease (on lane HF_LANE_LEASE) and sends the
                                      controllers' requests; required; borrowed until
-                                     hf_electors_free */
+                                     hf_electors_free. Its last responses may come later, so
+                                     free it before the host */
         struct hf_leader_timing timing;          /* zero fields = defaults */
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
-        const char *const *labels; /* "key=value", set on the Lease; NULL-terminated; NULL = none */
+        const char *const *labels; /* "key=value", set on the Lease; NULL-terminated; copied;
+                                      NULL = none */
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
                           begins or ends. Best effort: nothing waits for the responses, which use
                           the host until the client is freed */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
         bool unsafe_gate_off; /* only to test the fence: send writes although the gate is shut */
         /* Called on the loop thread when the state or the holder has changed, or identity_taken
-         * has become true; must not block. Optional. */
+         * has become true; must not block. info is borrowed. Optional. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
         const char *lock_type; /* see hf_leader_lock_type_check; NULL = leases */
@@ -204,38 +214,43 @@ struct hf_elector_config {
 /* 0 or -errno. host is borrowed until hf_electors_free. */
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
- * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
- * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector has
- * the same Lease, or another controller the same name. HF_E_CLOSED: already started. -EINVAL:
- * config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be NULL) is owned by
- * electors.
+ * Adds an elector. Call it before start. 0 or an error. HF_E_INVALID: reterr_status names the
+ * broken rule (for `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS:
+ * another elector has the same Lease, or another controller the same name. HF_E_CLOSED: already
+ * started or stopped. -EINVAL: config->size is wrong, or there is no client. Another -errno.
+ * *ret_elector (may be NULL) is owned by electors.
  */
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
- * hosts with separate healths. HF_E_CLOSED: already started or stopped.
+ * hosts with separate healths. HF_E_CLOSED: already started or stopped. After another error no
+ * elector contends, and only hf_electors_stop and hf_electors_free may follow. An error may come
+ * after HF_EVERY_INSTANCE controllers have begun: then it aborts them and blocks up to stop_grace
+ * until they return.
  */
 int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
- * Drains, joins and releases every elector, then joins the loop. Blocks up to drain_deadline +
- * stop_grace + request_timeout x 2 (of the slowest elector), 2 s for a busy machine, and another
- * stop_grace for HF_EVERY_INSTANCE controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a
- * controller or an on_change callback did not return. reterr_status names it, nothing that it uses
- * may be freed, and its Lease was not released. HF_E_TIMEOUT: a Lease could not be released, or was
- * not because a write of its term, at a server without fences, may still take effect. Other calls,
- * during the stop or later, wait for its end and return the same. Must not be called from on_change
- * or from a controller's run: it would wait for itself.
+ * Drains, joins and releases every elector, then joins the loop. Before the start it only prevents
+ * one, and returns 0. Blocks up to drain_deadline + stop_grace + request_timeout x 2 (of the
+ * slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
+ * controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a controller or an on_change callback
+ * did not return. reterr_status says which, and nothing that it uses may be freed. The Lease of a
+ * leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease could not be
+ * released, or was not because a write of its term, at a server without fences, may still take
+ * effect. Other calls, during the stop or later, wait for its end and return the same. Must not be
+ * called from on_change or from a controller's run: it would wait for itself.
  */
 int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
-/* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
- * stuck, because it may still use the memory. */
+/* Call it after stop, or without a start. Accepts NULL, returns NULL. Leaks everything if a
+ * controller or the loop is stuck or was not stopped, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
 /* Registers one pair of hooks, start-controllers and stop-controllers, for all electors. Call it
  * after the last hf_electors_add, because the hook's stop deadline depends on the electors' timing.
- * after: names of the hooks that must start first; NULL-terminated; NULL = none. */
+ * after: names of the hooks that must start first; NULL-terminated; NULL = none. electors is
+ * borrowed until hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
 int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                            const char *const *after, struct hf_status *reterr_status);
 
@@ -246,7 +261,9 @@ bool hf_elector_may_act(struct hf_elector *elector);
 /*
  * Begins a planned hand-over to the standby named identity (copied), and returns at once. The
  * elector drains and joins its controllers, then releases the Lease with the annotation
- * holdfast.dev/successor. HF_E_NOT_LEADER; -EINVAL: not an identity; -ENOMEM. Thread: any.
+ * holdfast.dev/successor. 0 = requested, which has no effect if the term ends before.
+ * HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an identity; -ENOMEM.
+ * Thread: any.
  */
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
@@ -262,6 +279,6 @@ int hf_elector_step_down(struct hf_elector *elector);
  * before the next write of the Lease. Thread: any. Never blocks.
  */
 void hf_elector_end_term(struct hf_elector *elector);
-/* Counts the iterations of the loop: at least one per second unless a callback blocks it. A
- * watchdog can check that it rises. Thread: any. */
+/* Counts the iterations of the loop: while the electors run, at least one per second unless a
+ * callback blocks it. A watchdog can check that it rises. Thread: any. */
 uint64_t hf_electors_iterations(struct hf_electors *electors);
