@@ -214,12 +214,10 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                 return hf_fail(reterr_status, -EINVAL, "http: no handler, or more than %d workers",
                                MAX_WORKERS);
         http = calloc(1, sizeof *http);
-        if (!http)
-                return -ENOMEM;
-        r = init_sync(http);
+        r = http ? init_sync(http) : -ENOMEM;
         if (r != 0) {
                 free(http);
-                return r;
+                return hf_fail(reterr_status, r, "http: %s", hf_strerror(r));
         }
         http->listen_fd = http->spare_fd = -1;
         http->host = host;
