@@ -23,9 +23,9 @@
 #include "server/systemd/sdnotify.h"
 
 /* The maximum number of malloc's heaps (arenas). Each one costs resident memory, and glibc would
- * create up to eight for each processor. Two are enough for the few threads that allocate at the
- * same time. */
-#define MAX_HEAPS 2
+ * create up to eight for each processor. With four, the threads that allocate at the same time
+ * (HTTP workers, channels to etcd, informers) seldom wait for each other. */
+#define MAX_HEAPS 4
 
 static int print_help(enum hfd_command command) {
         struct hf__strbuf text = {0};

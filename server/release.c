@@ -90,7 +90,8 @@ static int wait_done(struct release *release) {
 /* Reads a key into release->value, which is NULL if the key does not exist. */
 static int read_key(struct release *release, const char *key) {
         release->value = hf__buf_unref(release->value);
-        int r = release->store->ops->get(release->store, key, release->deadline, on_reply, release);
+        int r = release->store->ops->get(release->store, key, false, release->deadline, on_reply,
+                                         release);
         return r != 0 ? r : wait_done(release);
 }
 

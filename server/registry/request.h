@@ -52,6 +52,9 @@ struct hfd_request {
         size_t n_body;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         bool in_process;              /* the request is from the loopback client */
+        /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
+         * for the watch that brings everybody's objects. */
+        bool from_store;
         hf_nsec deadline;             /* boot time */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
         const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */

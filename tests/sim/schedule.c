@@ -225,8 +225,12 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
                 sim->clean = false;
                 sim->calm = sim->sweep.calm;
         }
+        sim->is_slow = false;
+        sim->slow_cut_until = 0;
+        if (sim->slow)
+                sim->clean = sim->calm = true;
         /* A foreign server. Its terms are counts of each process, so no fence can compare them. */
-        sim->opaque = sim_chance(sim, 5);
+        sim->opaque = sim_chance(sim, 5) && !sim->slow;
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
         sim_unfenced_begin(sim, seed);
@@ -332,6 +336,10 @@ bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         if (sim->sweep.on && sim->calm) {
                 sim_run_until(sim, sim->chaos_until);
                 end_schedule(sim);
+                return true;
+        }
+        if (sim->slow) {
+                sim_slow(sim);
                 return true;
         }
         if (sim->clean) {

@@ -20,6 +20,7 @@
  *      unfenced.c  the writes of leaders where there is no fence
  *      chaos.c     which faults happen, and when
  *      planned.c   a schedule without faults, and its speed
+ *      slow.c      a crash under a slow server, and the bound of a take-over
  *      check.c     the promises P1 to P6
  *      timeline.c  a schedule as a picture
  *
@@ -90,6 +91,8 @@
         X(writes_across_a_pause, 200)                                                              \
         X(p3_hand_overs_timed, 200)                                                                \
         X(p3_crashes_timed, 200)                                                                   \
+        X(slow_crashes_timed, 0)                                                                   \
+        X(slow_crashes_near_bound, 0)                                                              \
         X(unfenced_writes, 20000)                                                                  \
         X(unfenced_in_doubt, 2000)                                                                 \
         X(unfenced_too_late, 100)                                                                  \
@@ -282,7 +285,11 @@ struct sim {
         uint64_t rng, unfenced_rng;
         bool trace;
         bool clean; /* a schedule without faults, whose speed is measured */
-        bool calm;  /* nothing fails at random, now */
+        bool slow;  /* a schedule of slow.c; is_slow: the server is slow now */
+        bool is_slow;
+        int slow_victim;        /* the leader that will die; -1 = not chosen yet */
+        hf_nsec slow_cut_until; /* until then its requests are lost */
+        bool calm;              /* nothing fails at random, now */
         bool opaque,
                 fence_off; /* a foreign server: its revisions are no numbers; it has no fence */
         bool draw;         /* keep the marks of a timeline */
@@ -353,6 +360,7 @@ struct sim_plan {
         uint64_t seed, n_schedules;
         int electors, n_jobs;
         bool sweep; /* stop one process at each of its steps */
+        bool slow;  /* schedules of slow.c */
         bool progress;
         enum sim_defect defect;
         bool by_effect;
@@ -434,6 +442,12 @@ void sim_chaos_end(struct sim *sim);
 void sim_hand_over(struct sim *sim, int p, const char *successor);
 void sim_note_outsider(
         struct sim *sim); /* the Lease was changed by something that obeys no lease */
+
+/* slow.c */
+void sim_slow(struct sim *sim);
+void sim_slow_send(struct sim *sim, struct sim_op *op); /* only while is_slow, like the next two */
+hf_nsec sim_slow_event_delay(struct sim *sim);
+void sim_slow_watch(struct sim *sim, int p);
 
 /* planned.c */
 void sim_planned(struct sim *sim, bool crash);

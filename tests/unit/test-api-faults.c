@@ -105,6 +105,26 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
 }
 
+/* It waits neither for the cache nor for the revision that other reads ask for. */
+static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
+        struct faulty_api_fixture *f = *state;
+        struct hf_request get = {.verb = HF_VERB_GET,
+                                 .resource = api_leases,
+                                 .ns = "default",
+                                 .name = "a",
+                                 .lane = HF_LANE_LEASE};
+        char *body = NULL;
+
+        faulty_store_drop_events_for_good(&f->store);
+        faulty_api_fixture_put(f, "/registry/leases/default/a",
+                               "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"holderIdentity\":\"h\"}"
+                               "}");
+        assert_int_equal(hf_client_do(f->client, &get, f->token, &body, NULL, NULL), 0);
+        assert_non_null(strstr(body, "\"h\""));
+        assert_int_equal(f->store.n_revisions, 0);
+        free(body);
+}
+
 /* ---- a watch that hangs ---- */
 
 /* The event of our own write does not come: the watch is opened anew, and loses nothing. */
@@ -411,6 +431,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_broken_watch_of_the_store_is_resumed),
                 FAULTY_API_TEST(test_a_compacted_history_ends_watches),
                 FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
+                FAULTY_API_TEST(test_a_read_of_an_elector_goes_to_the_store),
                 FAULTY_API_TEST(test_a_watch_that_hangs_is_opened_anew),
                 FAULTY_API_TEST(test_a_watch_that_hangs_while_others_write),
                 FAULTY_API_TEST(test_a_watch_that_hangs_without_requests),

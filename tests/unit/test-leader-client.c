@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/process_mark.h"
 #include "leader/leader_client.h"
 
 static hf_nsec now;
@@ -105,6 +106,7 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
         n_settled = n_stale = n_replies = reply_error = stale_error = 0;
         now = 1000;
         hf__gate_shut(&gate);
+        assert_int_equal(hf__process_mark_init(), 0);
         hf__gate_open(&gate, 2000);
         assert_int_equal(hf__leader_client_new(&host, &config, &client), 0);
         return client;

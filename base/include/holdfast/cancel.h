@@ -19,7 +19,12 @@
  */
 #include <stdbool.h>
 
+#include <holdfast/api.h>
 #include <holdfast/clock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_cancel;
 
@@ -36,15 +41,15 @@ enum hf_cancel_reason {
  * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno. The
  * caller owns one reference.
  */
-int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
-                  struct hf_cancel **ret_token);
+HF_MUST_CHECK int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
+                                struct hf_cancel **ret_token);
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
 /* Drops a reference. All wakers must have been removed before the last reference is dropped.
  * Accepts NULL, returns NULL. */
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
-/* A token that never fires, for a wait that only a deadline ends. Static storage: hf_cancel_ref and
- * hf_cancel_unref do nothing. */
+/* A token that never fires, for a wait that only a deadline ends. Its clock is hf_clock_system().
+ * Static storage: hf_cancel_ref and hf_cancel_unref do nothing. */
 struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants, and calls their wakers. A token that has a reason keeps it. Does
@@ -64,7 +69,7 @@ enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
 hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 
 /*
- * Blocks until token fires or the boot-time clock reaches `until` (HF_NSEC_NEVER = no limit).
+ * Blocks until token fires or its clock reaches boot time `until` (HF_NSEC_NEVER = no limit).
  * Returns HF_E_CANCELED (token fired), HF_E_TIMEOUT (`until` was reached, token is live), or
  * -errno.
  */
@@ -89,3 +94,7 @@ void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
 /* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must
  * not be called by fn. Does nothing for a zeroed or removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);
+
+#ifdef __cplusplus
+}
+#endif

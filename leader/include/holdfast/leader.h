@@ -18,17 +18,22 @@
  * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start
  * and hf_electors_stop itself.
  *
- * Thread: any for hf_electors_start and hf_electors_stop, and where a function's comment says so;
- * the owner's for the others.
+ * Thread: any for hf_electors_start, hf_electors_stop and hf_electors_stop_begin, and where a
+ * function's comment says so; the owner's for the others.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/client.h>
 #include <holdfast/hooks.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- timing ---- */
 
@@ -54,9 +59,21 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
  * lease_duration in whole seconds; everything positive and below 2^31 s. HF_E_INVALID:
  * reterr_status names the broken rule and the numbers. Pure.
  */
-int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_status *reterr_status);
-/* The longest time from a leader's death until the next leader acts, if every request for the Lease
- * succeeds within request_timeout. The timing must have passed hf_leader_timing_check. Pure. */
+HF_MUST_CHECK int hf_leader_timing_check(const struct hf_leader_timing *timing,
+                                         struct hf_status *reterr_status);
+/*
+ * An upper bound of the time from a leader's death until the next leader acts. The timing must have
+ * passed hf_leader_timing_check. Pure. While the watch works and the server is quick, a take-over
+ * takes little more than lease_duration. The bound also covers a silent or broken watch and
+ * requests that take as long as they may. It holds if
+ *
+ *  - a standby runs that is not waiting after a failed request or after a term that it lost;
+ *  - the server answers each of the standbys' requests within request_timeout;
+ *  - the dead leader's last request is applied within request_timeout or never, and an event of a
+ *    watch arrives within request_timeout or never;
+ *  - only electors write the Lease, and its resourceVersion is a number;
+ *  - the clocks' speeds differ by at most a twentieth.
+ */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing);
 
 /* ---- controllers ---- */
@@ -71,8 +88,9 @@ enum hf_controller_class {
 };
 
 struct hf_controller {
-        const char *name; /* required; unique among all electors of the set; copied */
-        enum hf_controller_class class;
+        const char *name; /* required; unique among the set's electors of a cluster;
+                             copied */
+        enum hf_controller_class runs;
         /*
          * Required. Called on a separate thread when a term begins (HF_EVERY_INSTANCE: when the
          * electors start) and the controllers in `after` have started, unless the term ends before.
@@ -84,14 +102,15 @@ struct hf_controller {
         void *ctx; /* passed to run and is_settled; borrowed */
         /*
          * The controllers that must have started before this one begins: names of the same elector
-         * and class; NULL-terminated; copied; NULL = none. A controller has started when it has
-         * called hf_term_started or has returned 0, or if it is settled (see below). A planned stop
-         * goes in the opposite order: the named controllers are drained only after this one has
-         * returned. An abort reaches all controllers at once. If a controller fails before it has
-         * started, those after it wait until it succeeds. If it fails later, it is restarted and
-         * they keep running. All controllers of a leader's term share one drain_deadline.
+         * and class; n_after; copied. A controller has started when it has called hf_term_started
+         * or has returned 0, or if it is settled (see below). A planned stop goes in the opposite
+         * order: the named controllers are drained only after this one has returned. An abort
+         * reaches all controllers at once. If a controller fails before it has started, those after
+         * it wait until it succeeds. If it fails later, it is restarted and they keep running. All
+         * controllers of a leader's term share one drain_deadline.
          */
         const char *const *after;
+        size_t n_after;
         /*
          * Optional. Called when a term begins. True: this controller counts as started in this
          * term, so the controllers after it need not wait for it. Called on the elector loop's
@@ -111,15 +130,18 @@ struct hf_cancel *hf_term_drain(struct hf_term *term);
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
  * the term's fence with each write. The abort cancels the writes under way; reads and watches under
- * way go on. From then on it refuses everything. For HF_EVERY_INSTANCE: the client of the elector's
- * configuration. Borrowed. Thread: any, as for the next four functions. */
+ * way go on. From then on it refuses everything. Borrowed; NULL for HF_EVERY_INSTANCE. Thread: any,
+ * as for the next five functions. */
 struct hf_client *hf_term_client(struct hf_term *term);
+/* The embedder's own client, for HF_EVERY_INSTANCE: no gate and no fence protect its writes, and
+ * the other instances write at the same time. Borrowed; NULL for HF_LEADER_ONLY. */
+struct hf_client *hf_term_ungated_client(struct hf_term *term);
 /* The fence that identifies the term to the server; hf_term_client sends it already. Borrowed; NULL
  * for HF_EVERY_INSTANCE. */
 const struct hf_fence *hf_term_fence(struct hf_term *term);
-/* The resourceVersion of the write that began the term: a cache that has reached it has seen
- * everything the previous leader wrote, if the server has one revision counter for all collections.
- * Borrowed; "" for HF_EVERY_INSTANCE. */
+/* The resourceVersion of the write that began the term. If the server has one revision for all
+ * collections, a cache that has reached it has seen everything the previous leader wrote;
+ * hf_informer_wait_term waits for that on any server. Borrowed; "" for HF_EVERY_INSTANCE. */
 const char *hf_term_acquired_at(struct hf_term *term);
 /* Whether this process may act as leader at this moment. For HF_EVERY_INSTANCE: true until
  * abort. */
@@ -133,10 +155,11 @@ const struct hf_host *hf_term_host(struct hf_term *term); /* borrowed */
  * client-go has removed (endpoints, configmaps, endpointsleases, configmapsleases) and unknown
  * names are refused: HF_E_INVALID, and reterr_status recommends leases. Pure.
  */
-int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
 
 /* ---- electors ---- */
 
+struct hf_loop;     /* <holdfast/loop.h> */
 struct hf_electors; /* all electors of a process, on one loop thread */
 struct hf_elector;  /* one Lease, and the controllers that run while it is held */
 
@@ -170,6 +193,8 @@ struct hf_leader_info {
                             holds or is the named successor for; 0 = it is free, or our own */
 };
 
+#define HF_CLUSTER_MAX 63 /* bytes of hf_elector_config.cluster */
+
 struct hf_elector_config {
         size_t size;              /* sizeof(struct hf_elector_config) */
         const char *ns, *name;    /* the Lease's; required; copied */
@@ -182,15 +207,14 @@ struct hf_elector_config {
         struct hf_leader_timing timing;          /* zero fields = defaults */
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
-        const char *const *labels; /* "key=value", set on the Lease; NULL-terminated; copied;
-                                      NULL = none */
+        const char *const *labels; /* "key=value", set on the Lease; n_labels; copied */
+        size_t n_labels;
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
                           begins or ends. Best effort: nothing waits for the responses, which use
                           the host until the client is freed */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
-        bool unsafe_gate_off; /* only to test the fence: send writes although the gate is shut */
-        /* Called on the loop thread when the state or the holder has changed, or identity_taken
-         * has become true; must not block. info is borrowed. Optional. */
+        /* Called when the state or the holder has changed, or identity_taken has become true; must
+         * not block. info is borrowed. Optional. Thread: see `loop`. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
         const char *lock_type; /* see hf_leader_lock_type_check; NULL = leases */
@@ -209,19 +233,30 @@ struct hf_elector_config {
          * migrate_from.
          */
         bool coordinated;
+        /*
+         * The name of the cluster of `client`, for a process with electors in several clusters. It
+         * distinguishes Leases and controllers of the same name, in messages and as the label
+         * `cluster` of the metrics. Letters, digits, '-', '_' and '.', up to HF_CLUSTER_MAX bytes.
+         * NULL = no name; copied.
+         */
+        const char *cluster;
+        /* on_change runs in this loop, and may be called once for several changes; borrowed until
+         * hf_electors_free. NULL = it runs on the elector loop's thread */
+        struct hf_loop *loop;
 };
 
 /* 0 or -errno. host is borrowed until hf_electors_free. */
-int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
+HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
  * Adds an elector. Call it before start. 0 or an error. HF_E_INVALID: reterr_status names the
  * broken rule (for `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS:
- * another elector has the same Lease, or another controller the same name. HF_E_CLOSED: already
- * started or stopped. -EINVAL: config->size is wrong, or there is no client. Another -errno.
- * *ret_elector (may be NULL) is owned by electors.
+ * another elector of this cluster has the same Lease, or another controller the same name.
+ * HF_E_CLOSED: already started or stopped. -EINVAL: config->size is wrong, or there is no client.
+ * Another -errno. *ret_elector (may be NULL) is owned by electors.
  */
-int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config,
-                    struct hf_elector **ret_elector, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
+                                  const struct hf_elector_config *config,
+                                  struct hf_elector **ret_elector, struct hf_status *reterr_status);
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
@@ -230,7 +265,7 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
  * after HF_EVERY_INSTANCE controllers have begun: then it aborts them and blocks up to stop_grace
  * until they return.
  */
-int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
  * Drains, joins and releases every elector, then joins the loop. Before the start it only prevents
  * one, and returns 0. Blocks up to drain_deadline + stop_grace + request_timeout x 2 (of the
@@ -242,17 +277,32 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
  * effect. Other calls, during the stop or later, wait for its end and return the same. Must not be
  * called from on_change or from a controller's run: it would wait for itself.
  */
-int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
-/* Call it after stop, or without a start. Accepts NULL, returns NULL. Leaks everything if a
- * controller or the loop is stuck or was not stopped, because it may still use the memory. */
+HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
+/*
+ * The same for an event loop, which must not block. Begins the stop and returns at once. A thread
+ * ("hf-stop") runs hf_electors_stop; when it has ended, done (NULL = none) is called with its
+ * result: in `loop`, or on that thread if loop is NULL. status is borrowed for the call. 0;
+ * HF_E_CLOSED: a stop was begun already; -errno: there is no thread, so nothing has begun.
+ */
+HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
+                                         void (*done)(void *ctx, int result,
+                                                      const struct hf_status *status),
+                                         void *ctx);
+/* The result of the stop that was begun, as of hf_electors_stop; HF_E_BUSY while it goes on;
+ * -EINVAL if none was begun. Never blocks. Thread: any. */
+HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
+                                        struct hf_status *reterr_status);
+/* Call it after stop, or without a start. Waits for a stop that was begun. Accepts NULL, returns
+ * NULL. Leaks everything if a controller or the loop is stuck or was not stopped, because it may
+ * still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
-/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors. Call it
- * after the last hf_electors_add, because the hook's stop deadline depends on the electors' timing.
- * after: names of the hooks that must start first; NULL-terminated; NULL = none. electors is
- * borrowed until hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
-int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
-                           const char *const *after, struct hf_status *reterr_status);
+/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors, also those
+ * that are added later. after: n_after names of the hooks that must start first; copied.
+ * electors is borrowed until hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
+HF_MUST_CHECK int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
+                                         const char *const *after, size_t n_after,
+                                         struct hf_status *reterr_status);
 
 void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info); /* Thread: any */
 /* Whether this process may act under the elector's Lease at this moment. Cheap, takes no lock.
@@ -265,14 +315,14 @@ bool hf_elector_may_act(struct hf_elector *elector);
  * HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an identity; -ENOMEM.
  * Thread: any.
  */
-int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
+HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
  * The same without a named successor: any standby may lead at once. This process contends again
  * after two retry periods, or when another process holds the Lease. For a leader that cannot do its
  * work while another process might. HF_E_NOT_LEADER; -ENOMEM. Returns at once. Thread: any, also a
  * controller's.
  */
-int hf_elector_step_down(struct hf_elector *elector);
+HF_MUST_CHECK int hf_elector_step_down(struct hf_elector *elector);
 /*
  * Ends the term as if the Lease had been lost, because what this process knows of the Lease may be
  * wrong. For an embedder whose store was replaced by a backup. On a standby it only forces a read
@@ -282,3 +332,7 @@ void hf_elector_end_term(struct hf_elector *elector);
 /* Counts the iterations of the loop: while the electors run, at least one per second unless a
  * callback blocks it. A watchdog can check that it rises. Thread: any. */
 uint64_t hf_electors_iterations(struct hf_electors *electors);
+
+#ifdef __cplusplus
+}
+#endif

@@ -24,9 +24,14 @@
  */
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/workqueue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define HF_RECONCILER_WORKERS_MAX 64
 
@@ -73,4 +78,8 @@ struct hf_reconciler {
  * wrong, a required member is missing, n_workers is too large, or an informer with one_revision
  * cannot wait for the term because its revision is not a number. Thread: the controller's own.
  */
-int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
+HF_MUST_CHECK int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
+
+#ifdef __cplusplus
+}
+#endif

@@ -255,8 +255,9 @@ static void read_epoch(struct hfd_cacher *cacher) {
         int r = hfd_store_identity_epoch_key(cacher, key);
 
         if (r == 0)
-                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + EPOCH_DEADLINE,
-                                          on_epoch, cacher);
+                r = hfd_store_request_get(cacher, key, false,
+                                          hfd_cacher_now(cacher) + EPOCH_DEADLINE, on_epoch,
+                                          cacher);
         if (r != 0)
                 fail_chain(cacher, r, NULL, false);
 }

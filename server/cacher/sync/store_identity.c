@@ -221,7 +221,8 @@ void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {
         int r = hfd_store_identity_epoch_key(cacher, key);
 
         if (r == 0)
-                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + CONFIRM_DEADLINE,
+                r = hfd_store_request_get(cacher, key, false,
+                                          hfd_cacher_now(cacher) + CONFIRM_DEADLINE,
                                           on_epoch_confirmed, cacher);
         if (r != 0) {
                 const struct hfd_store_reply failed = {.error = r};

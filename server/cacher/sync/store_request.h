@@ -30,7 +30,8 @@ struct hfd_store_requests {
 /* Registers the metrics. */
 void hfd_store_requests_init(struct hfd_store_requests *requests, const struct hf_host *host);
 
-int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, hf_nsec deadline,
+/* urgent: as in store.h. */
+int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,
                           hfd_store_fn done, void *ctx);
 int hfd_store_request_list(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,

@@ -79,7 +79,8 @@ static void request_namespace(struct hfd_write *w) {
         assert(!w->awaiting_store);
         hfd_write_await_store(w);
         if (r == 0)
-                r = hfd_store_request_get(w->registry->cacher, key, w->request->deadline,
+                r = hfd_store_request_get(w->registry->cacher, key,
+                                          w->request->resource->term_record, w->request->deadline,
                                           on_namespace, w);
         if (r != 0) { /* on_namespace is not called */
                 w->awaiting_store = false;

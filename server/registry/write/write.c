@@ -190,8 +190,8 @@ void hfd_write_refetch(struct hfd_write *w) {
 
         assert(w->key && !w->fresh && !w->awaiting_store);
         hfd_write_await_store(w);
-        r = hfd_store_request_get(w->registry->cacher, w->key, w->request->deadline, on_refetched,
-                                  w);
+        r = hfd_store_request_get(w->registry->cacher, w->key, w->request->resource->term_record,
+                                  w->request->deadline, on_refetched, w);
         if (r != 0) { /* on_refetched is not called */
                 w->awaiting_store = false;
                 hfd_write_reply_store_error(w, r, NULL);
