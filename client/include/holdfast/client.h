@@ -195,8 +195,10 @@ HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request
  * Creates a client whose callbacks run in `loop`. It passes its requests on to `inner`. Both are
  * borrowed. When a watch's events wait for the loop with more than 64 MiB, it ends with
  * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread; it waits
- * until `inner` has canceled the requests, which does not take long, and calls the callbacks. Do
- * not use it for functions that block the loop's thread, such as hf_client_do. 0, -EINVAL, -ENOMEM.
+ * until `inner` has canceled the requests, which does not take long, and calls hf_loop_dispatch
+ * until the callbacks were called, so that other functions that wait in the loop are called, too.
+ * Do not use it for functions that block the loop's thread, such as hf_client_do. 0, -EINVAL,
+ * -ENOMEM.
  */
 HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                                      struct hf_client **ret_client);
