@@ -43,7 +43,7 @@ void faulty_store_init(struct faulty_store *store, const struct hf_host *host);
 void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
 /* Waits until a watch has begun since the last faulty_store_end_watch, and its hook has run. The
- * cache may be full before that. Has no time limit. */
+ * cache may be full before that. Aborts after PATIENCE_MSEC. */
 void faulty_store_await_watch(struct faulty_store *store);
 /* Waits likewise, and ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
