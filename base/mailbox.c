@@ -2,8 +2,9 @@
 /*
  * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
  *
- * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable
- * or the owner is inside hf__mailbox_take and about to lock. So the owner misses no message.
+ * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable,
+ * or the owner is inside hf__mailbox_take and about to lock, or `wake_due` is set and a thread that
+ * delays its wakes has the mailbox in `delayed`. So the owner misses no message.
  */
 #include "base/mailbox.h"
 
@@ -15,6 +16,16 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+
+#define MAX_DELAYED 4  /* mailboxes; others are woken at once */
+#define MAX_POSTED  16 /* messages; then the owners begin, while this thread goes on */
+
+/* The wakes that this thread delays. */
+static __thread struct {
+        bool on;
+        struct hf__mailbox *delayed[MAX_DELAYED];
+        size_t n_delayed, n_posted;
+} wakes;
 
 int hf__mailbox_init(struct hf__mailbox *mailbox) {
         *mailbox = (struct hf__mailbox){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
@@ -43,17 +54,82 @@ void hf__mailbox_wake(struct hf__mailbox *mailbox) {
         (void)n; /* EAGAIN: the counter is full, so the eventfd is readable */
 }
 
-void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) {
+/* True: this thread will wake the owner in hf__mailbox_wake_delayed. */
+static bool delay_wake(struct hf__mailbox *mailbox) {
+        if (!wakes.on)
+                return false;
+        for (size_t i = 0; i < wakes.n_delayed; i++)
+                if (wakes.delayed[i] == mailbox)
+                        return true;
+        if (wakes.n_delayed == MAX_DELAYED)
+                return false;
+        wakes.delayed[wakes.n_delayed++] = mailbox;
+        return true;
+}
+
+static void post_message(struct hf__mailbox *mailbox, struct hf__message *message, bool may_delay) {
         message->next = NULL;
         pthread_mutex_lock(&mailbox->mu);
-        bool was_empty = !mailbox->head;
+        bool must_wake = !mailbox->head || mailbox->wake_due;
         *mailbox->tail = message;
         mailbox->tail = &message->next;
         /* Wakes the owner under the lock: once the owner has taken this message it may destroy the
          * mailbox, and then this thread must not access the eventfd. */
-        if (was_empty)
-                hf__mailbox_wake(mailbox);
+        if (must_wake) {
+                mailbox->wake_due = may_delay && delay_wake(mailbox);
+                if (!mailbox->wake_due)
+                        hf__mailbox_wake(mailbox);
+        }
         pthread_mutex_unlock(&mailbox->mu);
+}
+
+void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) {
+        post_message(mailbox, message, false);
+}
+
+void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message) {
+        post_message(mailbox, message, true);
+        if (wakes.on && ++wakes.n_posted == MAX_POSTED) {
+                hf__mailbox_wake_delayed();
+                hf__mailbox_delay_wakes();
+        }
+}
+
+void hf__mailbox_delay_wakes(void) {
+        assert(!wakes.on);
+        wakes.on = true;
+        wakes.n_delayed = wakes.n_posted = 0;
+}
+
+void hf__mailbox_wake_delayed(void) {
+        assert(wakes.on);
+        wakes.on = false;
+        for (size_t i = 0; i < wakes.n_delayed; i++) {
+                struct hf__mailbox *mailbox = wakes.delayed[i];
+
+                pthread_mutex_lock(&mailbox->mu);
+                if (mailbox->wake_due)
+                        hf__mailbox_wake(mailbox);
+                mailbox->wake_due = false;
+                pthread_mutex_unlock(&mailbox->mu);
+        }
+}
+
+bool hf__mailbox_is_wake_due(struct hf__mailbox *mailbox) {
+        pthread_mutex_lock(&mailbox->mu);
+        bool is_due = mailbox->wake_due;
+        pthread_mutex_unlock(&mailbox->mu);
+        return is_due;
+}
+
+static struct hf__message *take_messages(struct hf__mailbox *mailbox) {
+        pthread_mutex_lock(&mailbox->mu);
+        struct hf__message *messages = mailbox->head;
+        mailbox->head = NULL;
+        mailbox->tail = &mailbox->head;
+        mailbox->wake_due = false;
+        pthread_mutex_unlock(&mailbox->mu);
+        return messages;
 }
 
 struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox) {
@@ -64,10 +140,9 @@ struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox) {
         ssize_t n = read(mailbox->fd, &count, sizeof count);
 
         (void)n; /* EAGAIN: the eventfd was already clear */
-        pthread_mutex_lock(&mailbox->mu);
-        struct hf__message *messages = mailbox->head;
-        mailbox->head = NULL;
-        mailbox->tail = &mailbox->head;
-        pthread_mutex_unlock(&mailbox->mu);
-        return messages;
+        return take_messages(mailbox);
+}
+
+struct hf__message *hf__mailbox_take_early(struct hf__mailbox *mailbox) {
+        return take_messages(mailbox);
 }

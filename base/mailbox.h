@@ -10,6 +10,7 @@
  * posted to an empty mailbox.
  */
 #include <pthread.h>
+#include <stdbool.h>
 
 struct hf__message {
         struct hf__message *next; /* used by the mailbox while the message is posted */
@@ -19,6 +20,7 @@ struct hf__mailbox {
         pthread_mutex_t mu;
         /* guarded by mu; *tail is the NULL at the end of the list */
         struct hf__message *head, **tail;
+        bool wake_due; /* the owner will be woken by a thread that delays its wakes */
         /* immutable */
         int fd; /* eventfd, non-blocking, close-on-exec */
 };
@@ -29,8 +31,25 @@ int hf__mailbox_init(struct hf__mailbox *mailbox);
 void hf__mailbox_done(struct hf__mailbox *mailbox);
 /* Appends message. Thread: any. */
 void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
+/*
+ * Waking an owner costs several system calls, and one that is woken for each message takes each one
+ * alone. A thread that posts many messages in one go can delay its wakes until it has posted them:
+ * between the two functions below, hf__mailbox_post_lazily wakes nobody. It wakes the owners after
+ * 16 messages all the same, and any other thread that posts meanwhile wakes the owner at once.
+ *
+ * The mailbox must exist until hf__mailbox_wake_delayed has returned. Outside of the two functions
+ * hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
+ */
+void hf__mailbox_delay_wakes(void);
+void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);
+void hf__mailbox_wake_delayed(void);
+/* Whether messages wait whose wake is delayed. Thread: owner only. */
+bool hf__mailbox_is_wake_due(struct hf__mailbox *mailbox);
 /* Makes the eventfd readable without a message. Thread: any. */
 void hf__mailbox_wake(struct hf__mailbox *mailbox);
 /* Takes all messages, oldest first, linked by next (NULL = none), and clears the eventfd. Thread:
  * owner only. */
 struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox);
+/* The same without clearing the eventfd, for an owner that was not woken: it saves a system call.
+ */
+struct hf__message *hf__mailbox_take_early(struct hf__mailbox *mailbox);

@@ -3,7 +3,7 @@
  * The requests for the ledger of a phase in a term.
  *
  * Invariant: a write contains what was read, or what the last write returned, plus one change.
- * After a conflict all known state is discarded.
+ * After a failure, also a conflict, the caller discards all known state.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -88,15 +88,11 @@ static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body,
                             ret_n, why);
 }
 
-/*
- * Writes the ledger in memory to the server, and keeps the response as the object for the next
- * write. A conflict is no failure: then *ret_written is false, and all known state is discarded.
- * "Not found" is a conflict for an update only: a create gets it if the namespace does not exist.
- */
-static int write_ledger(struct hf__phase_run *run, bool *ret_written, struct hf_status *why) {
+/* Writes the ledger in memory to the server, and keeps the response as the object for the next
+ * write. */
+static int write_ledger(struct hf__phase_run *run, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf__strbuf body = {0};
-        bool existed = run->ledger_object;
         char *text = NULL;
         size_t n = 0;
 
@@ -111,17 +107,12 @@ static int write_ledger(struct hf__phase_run *run, bool *ret_written, struct hf_
                 r = hf__json_parse(text, n, &run->ledger_object, NULL);
         }
         free(text);
-        *ret_written = r == 0;
-        if (r != HF_E_CONFLICT && r != HF_E_EXISTS && !(r == HF_E_NOT_FOUND && existed))
-                return r;
-        hf__phase_run_forget(run);
-        return 0;
+        return r;
 }
 
 int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
                             struct hf_status *why) {
         struct hf__ledger_entry entry = {.step = run->step->id, .outcome = plan->outcome};
-        bool written = false;
 
         assert(plan->action == HF__PLAN_RECORD);
         (void)snprintf(entry.phase, sizeof entry.phase, "%s", run->phase->name);
@@ -132,8 +123,8 @@ int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *pl
         hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
         int r = hf__ledger_add(&run->ledger, &entry);
         if (r == 0)
-                r = write_ledger(run, &written, why);
-        if (r != 0 || !written)
+                r = write_ledger(run, why);
+        if (r != 0)
                 return r;
         hf__phase_run_forget_object(run);
         run->n_failures = 0;
@@ -146,13 +137,12 @@ int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *pl
 
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) {
         char now[HF__MICROTIME_MAX];
-        bool written = false;
 
         format_now(run, now);
         int r = hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
         if (r == 0)
-                r = write_ledger(run, &written, why);
-        if (r != 0 || !written)
+                r = write_ledger(run, why);
+        if (r != 0)
                 return r;
         run->n_failures = 0;
         hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT,

@@ -10,11 +10,8 @@
 /* Reads the ledger. A missing ledger counts as an empty one. HF_E_INVALID: the object is not a
  * ledger, or has a newer format and does not show the phase as complete. */
 int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
-/*
- * Both change the ledger and write it at the resourceVersion that was read. A conflict is no
- * failure: all known state is discarded, and the caller reads it again. Both report the progress
- * that they made.
- */
+/* Both change the ledger and write it at the resourceVersion that was read. Both report the
+ * progress that they made. */
 int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
                             struct hf_status *why);
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why);

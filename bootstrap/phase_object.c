@@ -106,8 +106,5 @@ int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_
                 r = send_object(run, &request, &body,
                                 dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED, why);
         hf__strbuf_done(&body);
-        if (r != HF_E_CONFLICT && r != HF_E_NOT_FOUND)
-                return r;
-        hf__phase_run_forget_object(run); /* another process changed it first: read it again */
-        return 0;
+        return r;
 }

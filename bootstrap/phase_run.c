@@ -170,7 +170,13 @@ static void describe_failure(const struct hf__phase_run *run, int error,
                               run->bootstrap->ledger_name, reason);
 }
 
-/* Reports the failure, then waits before the next attempt or releases the Lease. */
+/* Whether another writer was faster: a user, or another phase of this process. */
+static bool is_conflict(int error) {
+        return error == HF_E_CONFLICT || error == HF_E_EXISTS;
+}
+
+/* Reports the failure, then waits before the next attempt or releases the Lease. A conflict is
+ * reported only if it is not the first failure in a row, because others may write, too. */
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from) {
         hf_nsec pause = (hf_nsec)from->retry_after_s * HF_NSEC_PER_SEC;
         struct hf_status why;
@@ -181,7 +187,8 @@ static void handle_failure(struct hf__phase_run *run, int error, const struct hf
                 run->failing_since = now_of(run);
                 run->pause = RETRY_MIN;
         }
-        hf__report_failure(run->phase, run->term, step_id(run), run->n_failures, &why);
+        if (run->n_failures > 1 || !is_conflict(error))
+                hf__report_failure(run->phase, run->term, step_id(run), run->n_failures, &why);
         /* The same rule as for readiness: if some version has completed the phase, the controllers
          * after it need not wait for the steps that this version adds. */
         if (hf__ledger_find_completed(&run->ledger, run->phase->name))

@@ -9,6 +9,10 @@
  * reflector checks the waiting threads at probe_at and sends such a list request in parallel to the
  * watch; reflector_list.c calls it a probe.
  *
+ * At the beginning of a term the revision comes from the Lease. Without one_revision the informer's
+ * collection may have another counter, which may be far ahead of the Lease's. Then its revisions
+ * prove nothing, and only such a list ends the wait.
+ *
  * Invariant: each waiter is removed from the list by its own thread before that thread's call of
  * the barrier returns, because the call owns the waiter's memory.
  */
@@ -28,16 +32,21 @@
  */
 #define LARGE_GRACE (50 * HF_NSEC_PER_MSEC)
 #define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
-/* A revision that is never reached, so that only a consistent list ends the wait. */
-#define ONLY_A_LIST UINT64_MAX
+
+/* What ends a wait. */
+enum need {
+        A_REVISION, /* or, without one_revision, a consistent list */
+        A_TERM,     /* a revision of the Lease: without one_revision, only a consistent list */
+};
 
 static bool is_satisfied_locked(const struct hf_informer *informer,
                                 const struct hf__informer_waiter *waiter) {
         if (!informer->synced)
                 return false;
-        return informer->seen_revision >= waiter->revision ||
-               (!informer->one_revision &&
-                informer->newest_consistent_list > waiter->n_consistent_lists);
+        if (!waiter->needs_list && informer->seen_revision >= waiter->revision)
+                return true;
+        return !informer->one_revision &&
+               informer->newest_consistent_list > waiter->n_consistent_lists;
 }
 
 /* ---- for the reflector ---- */
@@ -82,14 +91,15 @@ static void wake_waiters(void *ctx) {
 
 /* Adds a waiter, and wakes the reflector if the waiter is not satisfied yet. */
 static void add_waiter(struct hf_informer *informer, struct hf__informer_waiter *waiter,
-                       uint64_t revision, hf_nsec grace) {
+                       uint64_t revision, enum need need) {
         (void)pthread_mutex_lock(&informer->mu);
         *waiter = (struct hf__informer_waiter){.next = informer->waiters,
                                                .revision = revision,
+                                               .needs_list =
+                                                       need == A_TERM && !informer->one_revision,
                                                .n_consistent_lists = informer->n_consistent_lists};
         if (!is_satisfied_locked(informer, waiter)) {
-                if (!informer->one_revision)
-                        grace = 0;
+                hf_nsec grace = need == A_TERM && informer->one_revision ? TERM_GRACE : 0;
                 if (informer->store.entries.n > HF__REFLECTOR_PAGE)
                         grace = LARGE_GRACE;
                 hf_nsec probe_at = hf_now(informer->clock) + grace;
@@ -130,7 +140,7 @@ static int await_waiter(struct hf_informer *informer, const struct hf__informer_
 }
 
 static int wait_for_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
-                        hf_nsec grace, struct hf_cancel *token) {
+                        enum need need, struct hf_cancel *token) {
         /* A few waiters fit on the stack, so hf_informer_wait cannot fail for lack of memory. */
         struct hf__informer_waiter few[4] = {0}, *waiters = few;
         int r = 0;
@@ -141,7 +151,7 @@ static int wait_for_all(struct hf_informer *const *informers, size_t n_informers
                         return -ENOMEM;
         }
         for (size_t i = 0; i < n_informers; i++)
-                add_waiter(informers[i], &waiters[i], revision, grace);
+                add_waiter(informers[i], &waiters[i], revision, need);
         for (size_t i = 0; r == 0 && i < n_informers; i++)
                 r = await_waiter(informers[i], &waiters[i], token);
         for (size_t i = 0; i < n_informers; i++)
@@ -157,20 +167,21 @@ int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informer
 
         if (!informers || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        return wait_for_all(informers, n_informers, revision, 0, token);
+        return wait_for_all(informers, n_informers, revision, A_REVISION, token);
 }
 
-int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
-                           const char *resource_version, struct hf_cancel *token) {
-        uint64_t revision = hf__resource_version_number(resource_version);
+int hf_informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
+                          const char *acquired_at, struct hf_cancel *token) {
+        uint64_t revision = hf__resource_version_number(acquired_at);
 
-        assert(token);
-        if (resource_version && revision == 0)
-                revision = ONLY_A_LIST;
-        for (size_t i = 0; i < n_informers && revision == ONLY_A_LIST; i++)
+        if (!informers || !acquired_at || !token)
+                return -EINVAL;
+        if (!acquired_at[0])
+                return wait_for_all(informers, n_informers, 0, A_REVISION, token);
+        for (size_t i = 0; i < n_informers && revision == 0; i++)
                 if (informers[i]->one_revision)
                         return -EINVAL;
-        return wait_for_all(informers, n_informers, revision, TERM_GRACE, token);
+        return wait_for_all(informers, n_informers, revision, A_TERM, token);
 }
 
 int hf_informer_wait(struct hf_informer *informer, const char *resource_version,

@@ -12,25 +12,11 @@
 struct hf__informer_waiter {
         struct hf__informer_waiter *next; /* guarded by the informer's mu */
         uint64_t revision;
+        bool needs_list; /* no revision satisfies it */
         /* The number of consistent lists begun before the wait. Without one_revision, any
          * consistent list with a higher number satisfies the waiter. */
         uint64_t n_consistent_lists;
 };
-
-/*
- * The variant of hf_informer_wait_all for the beginning of a leader's term. resource_version is
- * that of the write that acquired the Lease. Thread: any except the reflector's. Blocks and returns
- * as hf_informer_wait_all does, with two differences:
- *
- * With one_revision it waits a moment before it sends a list request. The loopback client of
- * holdfastd gets a bookmark on each watch when the holder of a Lease changes, so a list would only
- * delay the term.
- *
- * Without one_revision a resource_version may be something other than a number. Then only a
- * consistent list that begins after the call ends the wait. With one_revision that is -EINVAL.
- */
-int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
-                           const char *resource_version, struct hf_cancel *token);
 
 /* ---- for the reflector ---- */
 

@@ -8,9 +8,10 @@
  *        rejected the request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
  *        before the request's deadline. A read is retried after 429 and any 5xx except 504: there
- *        the server has already waited. A write is retried only after 429 and 503, which mean that
- *        the server did not process it. Requests for Leases (HF_LANE_LEASE) do not wait for a
- *        Retry-After: the elector has a schedule for its retries, and must see a failure at once.
+ *        the server has already waited. A write is retried only after 429, and after a 503 in which
+ *        holdfastd says that it did not process the write (status.h). Requests for Leases
+ *        (HF_LANE_LEASE) do not wait for a Retry-After: the elector has a schedule for its retries,
+ *        and must see a failure at once.
  *
  * The engine itself sends a GET again if a reused connection turns out to be dead.
  *
@@ -119,15 +120,18 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
                            : hf__http_submit(rest->engine, &http_request, ret_id);
 }
 
-static bool retry_is_safe(const struct rest_request *request, int code) {
-        if (code == 429 || code == 503)
+/* error: what the response means, as hf__status_from_response says. */
+static bool retry_is_safe(const struct rest_request *request, int code, int error) {
+        if (code == 429)
                 return true;
-        return code >= 500 && code != 504 && !is_write(request->verb);
+        return code >= 500 && code != 504 &&
+               (!is_write(request->verb) || error == HF_E_UNAVAILABLE);
 }
 
 /* Returns the boot time of the next try after this response: 0 to retry at once, HF_NSEC_NEVER not
  * to retry. Counts the retry. */
-static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_result *result) {
+static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_result *result,
+                           int error) {
         if (result->code == 401) {
                 if (request->token_replaced || !request->token ||
                     !hf__bearer_renew(request->rest->bearer, request->token))
@@ -135,7 +139,7 @@ static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_r
                 request->token_replaced = true;
                 return 0;
         }
-        if (!retry_is_safe(request, result->code) || result->retry_after_s == 0 ||
+        if (!retry_is_safe(request, result->code, error) || result->retry_after_s == 0 ||
             request->lane == HF_LANE_LEASE || request->n_retries == MAX_RETRIES)
                 return HF_NSEC_NEVER;
         hf_nsec at = hf_now(hf_host_clock(request->rest->base.host)) +
@@ -150,24 +154,27 @@ static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_r
 static void request_ended(void *ctx, const struct hf__http_result *result) {
         struct rest_request *request = ctx;
         struct hf_response response = {.body = result->body,
-                                       .n_body = result->body ? result->n_body : 0};
+                                       .n_body = result->body ? result->n_body : 0,
+                                       /* earlier tries were refused, so this one decides */
+                                       .not_sent = result->not_sent};
 
         response.fence_echoed = request->fence[0] && result->fence_echo &&
                                 strcmp(result->fence_echo, request->fence) == 0;
         if (result->outcome != 0) {
                 response.error = hf__rest_fail(result, request->what, &response.status);
         } else if (result->code < 200 || result->code >= 300) {
-                hf_nsec at = next_try_at(request, result);
-                if (at != HF_NSEC_NEVER && submit_try(request, at, result->id, NULL) == 0)
-                        return;
                 const struct hf__status_context context = {
                         .is_write = is_write(request->verb),
+                        .in_parts = request->verb == HF_VERB_DELETE_COLLECTION,
                         .retry_after_s = result->retry_after_s,
                         .what = request->what,
                 };
                 response.error =
                         hf__status_from_response(result->code, response.body, response.n_body,
                                                  &context, &response.status);
+                hf_nsec at = next_try_at(request, result, response.error);
+                if (at != HF_NSEC_NEVER && submit_try(request, at, result->id, NULL) == 0)
+                        return;
         }
         request->done(request->ctx, &response);
         request_free(request);

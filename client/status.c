@@ -31,17 +31,24 @@ static int conflict_error(const char *reason, const struct hf__json *body) {
         return has_cause(body, "StaleLeaderTerm") ? HF_E_STALE_TERM : HF_E_CONFLICT;
 }
 
-static int server_error(int code, bool is_write) {
-        if (code == 504 || (is_write && code != 503))
+/* A proxy answers 503 when it has no server for a request, but also when the server's connection
+ * broke after the request was forwarded. So a write needs the server's own word. */
+static int server_error(int code, const struct hf__json *body,
+                        const struct hf__status_context *context) {
+        bool is_refusal = code == 503 && !context->in_parts && has_cause(body, "NotApplied");
+
+        if (code == 504 || (context->is_write && !is_refusal))
                 return HF_E_TIMEOUT;
         return HF_E_UNAVAILABLE;
 }
 
-static int error_of(int code, const char *reason, const struct hf__json *body, bool is_write) {
+static int error_of(int code, const char *reason, const struct hf__json *body,
+                    const struct hf__status_context *context) {
         switch (code) {
         case 401: return HF_E_UNAUTHORIZED;
         case 403: return HF_E_FORBIDDEN;
         case 404: return HF_E_NOT_FOUND;
+        case 408: return HF_E_TIMEOUT;
         case 409: return conflict_error(reason, body);
         case 410: return HF_E_GONE;
         case 413: return HF_E_TOO_LARGE;
@@ -52,7 +59,7 @@ static int error_of(int code, const char *reason, const struct hf__json *body, b
                 return HF_E_GONE;
         if (code < 300) /* an ERROR event with a Status that has no code */
                 return HF_E_UNAVAILABLE;
-        return code >= 500 ? server_error(code, is_write) : HF_E_INVALID;
+        return code >= 500 ? server_error(code, body, context) : HF_E_INVALID;
 }
 
 /* Copies a text without control characters, because the message goes to logs and terminals. */
@@ -93,7 +100,7 @@ int hf__status_from_response(int code, const char *body, size_t n_body,
                                    .retry_after_s = retry_after(json, context->retry_after_s)};
         if (reason)
                 copy_line(ret_status->reason, sizeof ret_status->reason, reason, strlen(reason));
-        ret_status->error = error_of(code, ret_status->reason, json, context->is_write);
+        ret_status->error = error_of(code, ret_status->reason, json, context);
         if (message && message[0]) {
                 copy_line(ret_status->message, sizeof ret_status->message, message,
                           strlen(message));

@@ -4,9 +4,10 @@
  * Translates an HTTP response that is not a success into an hf_error and a message. Uses the
  * Kubernetes Status in the body if there is one. Pure.
  *
- * A write may have been applied although its response is 500, 502, 504 or another 5xx. The result
- * is then HF_E_TIMEOUT: the outcome is unknown. Only a 503 is taken to mean that the server or a
- * proxy did not process the request.
+ * A write may have been applied although its response is a 5xx or 408. The result is then
+ * HF_E_TIMEOUT: the outcome is unknown. The exception is a 503 with the cause NotApplied, by which
+ * holdfastd says that it did not process the request. A 429 is certain from anyone: whoever limits
+ * requests refuses one instead of forwarding or processing it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@ struct hf__json;
 
 struct hf__status_context {
         bool is_write;
+        bool in_parts;          /* the write is several ones, of which some may have been applied */
         uint32_t retry_after_s; /* from the Retry-After header; 0 = none */
         const char *what;       /* used in the message if the body has none */
 };

@@ -272,3 +272,10 @@ struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context) {
 struct hf_client *hf_hook_client(struct hf_hook_context *context) {
         return context->hooks->client;
 }
+
+void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline) {
+        assert(deadline > 0);
+        pthread_mutex_lock(&context->hooks->mu);
+        context->hook.stop_deadline = deadline;
+        pthread_mutex_unlock(&context->hooks->mu);
+}

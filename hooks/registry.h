@@ -36,7 +36,8 @@ struct hf_hook_context {
         char *check;  /* owned; the name of its health check */
         char **after; /* owned */
         size_t n_after;
-        struct hf_hook hook;     /* a copy; its name and `after` are not used */
+        /* A copy. Its name and `after` are not used. stop_deadline is guarded by hooks->mu. */
+        struct hf_hook hook;
         struct hf_cancel *token; /* owned; fires when the stop of this hook begins */
 
         /* set by hf__hook_dependencies_resolve, immutable afterwards */
@@ -78,6 +79,8 @@ struct hf_hooks {
         bool shutdown; /* no further start begins */
         bool starting; /* hf_hooks_start is running */
         bool stop_begun, stop_done;
+        int stop_result;              /* of the stop, for other callers; set with stop_done */
+        struct hf_status stop_status; /* its message */
         bool stuck; /* threads are still running after the stop, so nothing may be freed */
 };
 

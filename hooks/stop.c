@@ -245,17 +245,11 @@ static int collect_result_locked(struct hf_hooks *hooks, struct hf_status *reter
         return error != 0 ? hf_fail(reterr_status, error, "%s", report.text) : 0;
 }
 
-int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+/* Stops all hooks that were begun. Returns when each has stopped or is stuck. */
+static void stop_all_locked(struct hf_hooks *hooks) {
         const struct hf_clock *clock = hf_host_clock(hooks->host);
 
-        hf_hooks_shut_down(hooks);
-        pthread_mutex_lock(&hooks->mu);
-        hooks->closed = true;
-        if (hooks->stop_begun) {
-                pthread_mutex_unlock(&hooks->mu);
-                return hf_fail(reterr_status, HF_E_CLOSED, "the hooks have already been stopped");
-        }
-        hooks->stop_begun = true;
+        hf__mutex_assert_held(&hooks->mu);
         /* This wait is short, because hf_hooks_shut_down makes the start coordinator return. */
         while (hooks->starting)
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, HF_NSEC_NEVER);
@@ -265,8 +259,28 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
                         (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, wake);
                 now = hf_now(clock);
         }
-        int r = collect_result_locked(hooks, reterr_status);
+        hooks->stop_result = collect_result_locked(hooks, &hooks->stop_status);
         hooks->stop_done = true;
+        pthread_cond_broadcast(&hooks->changed);
+}
+
+/* The first caller stops the hooks. Every other one waits for the result, without a time limit of
+ * its own. */
+int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_host_clock(hooks->host);
+
+        hf_hooks_shut_down(hooks);
+        pthread_mutex_lock(&hooks->mu);
+        hooks->closed = true;
+        if (!hooks->stop_begun) {
+                hooks->stop_begun = true;
+                stop_all_locked(hooks);
+        }
+        while (!hooks->stop_done)
+                (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, HF_NSEC_NEVER);
+        int r = hooks->stop_result;
+        if (r != 0 && reterr_status)
+                *reterr_status = hooks->stop_status;
         pthread_mutex_unlock(&hooks->mu);
         return r;
 }

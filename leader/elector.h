@@ -16,6 +16,7 @@
 #include "leader/lease_events.h"
 #include "leader/lock_port.h"
 #include "leader/term.h"
+#include "leader/term_writes.h"
 
 struct hf_elector {
         /* immutable once it is on the electors' list */
@@ -41,6 +42,8 @@ struct hf_elector {
         atomic_bool end_requested; /* the embedder ends the current term, even one whose
                                       acquire is still under way */
         atomic_bool event_lost;    /* a watch event was dropped because memory ran out */
+
+        struct hf__term_writes writes; /* of the last term */
 
         /* only the loop's thread */
         struct hf__core core;

@@ -28,11 +28,18 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 static void on_joined(void *ctx) { hf__electors_wake(((struct hf_elector *)ctx)->electors); }
 
 /* The fence refused a write, or the server did not confirm the fence. Only the client of the
- * current term can call this, because hf__term_free releases the client. Thread: any. */
+ * current term can call this, because a term's end ends its client. Thread: any. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
         atomic_store(&elector->term_is_stale, true);
+        hf__electors_wake(elector->electors);
+}
+
+/* The last write of the term that had no response has got one. Thread: any. */
+static void on_settled(void *ctx) {
+        struct hf_elector *elector = ctx;
+        atomic_store(&elector->writes.settled, true);
         hf__electors_wake(elector->electors);
 }
 
@@ -74,8 +81,10 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
                            .gate = &elector->gate,
                            .fence = {.term = action->term},
                            .unfenced = elector->unfenced,
+                           .is_fenced = elector->writes.is_fenced,
                            .gate_off = elector->unsafe_gate_off,
                            .stale = on_stale,
+                           .settled = on_settled,
                            .ctx = elector},
                 .acquired_at = acquired_at,
                 .joined = on_joined,
@@ -96,6 +105,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                 &elector->core.term_record; /* what was written to begin the term */
 
         assert(!elector->term);
+        hf__term_writes_give_up(&elector->writes);
         open_gate(elector, action);
         /* The controllers start before the log line is written, because a slow log must not delay
          * the hand-over. */
@@ -153,6 +163,7 @@ static void report_stuck(struct hf_elector *elector) {
 }
 
 static void report_stopped(struct hf_elector *elector, bool released) {
+        hf__term_writes_give_up(&elector->writes);
         pthread_mutex_lock(&elector->electors->mu);
         elector->released = released;
         pthread_mutex_unlock(&elector->electors->mu);

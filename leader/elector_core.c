@@ -103,12 +103,17 @@ static void on_hand_over(struct hf__core *core, const char *successor, hf_nsec n
         hf__core_drain_term(core, now, successor[0] ? "handed over" : "stepped down", actions);
 }
 
-static void on_joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
+static void on_joined(struct hf__core *core, hf_nsec doubt_at, hf_nsec now,
+                      struct hf__core_actions *actions) {
         if (core->state != HF_ABORTING && core->state != HF_DRAINING)
                 return;
         /* An abort has shut the gate already. After a drain it is still open. */
         if (core->state == HF_DRAINING)
                 hf__core_push_action(actions, HF__ACT_GATE_SHUT);
+        /* An unanswered write ends at its deadline, and that is not later than the validity, which
+         * is at most renew_deadline from now. */
+        core->settled_at = now + hf__core_timing(core)->lease_duration;
+        hf__core_term_settled(core, doubt_at);
         hf__core_term_joined(core, now);
 }
 
@@ -141,7 +146,8 @@ static void handle_event(struct hf__core *core, const struct hf__core_event *eve
         case HF__EV_WATCH_LOST: on_watch_lost(core, now.boot); break;
         case HF__EV_STOP: on_stop(core, now.boot, actions); break;
         case HF__EV_HAND_OVER: on_hand_over(core, event->successor, now.boot, actions); break;
-        case HF__EV_JOINED: on_joined(core, now.boot, actions); break;
+        case HF__EV_JOINED: on_joined(core, event->doubt_at, now.boot, actions); break;
+        case HF__EV_SETTLED: hf__core_term_settled(core, event->doubt_at); break;
         case HF__EV_STALE_TERM: on_stale_term(core, now.boot, actions); break;
         }
 }

@@ -16,7 +16,8 @@
  *      DRAINING    a planned end of the term: the controllers finish their current work. The
  *                  gate stays open and the Lease is still renewed.
  *      ABORTING    the term is over: the gate is shut and the controllers must return at once.
- *      RELEASING   the controllers have returned. The Lease is given up.
+ *      RELEASING   the controllers have returned. The Lease is given up, once no write of the term
+ *                  has to be expected any more (rule 13).
  *      STOPPED     final: the elector was stopped.
  *      STUCK       final: a controller did not return in time. Its threads may still write, so the
  *                  Lease is never released. It expires.
@@ -94,6 +95,12 @@
  *     names this process and is not expired, and writes a new acquire time. A record with that
  *     acquire time belongs to the term; one without it is the coordinator's. When the coordinator
  *     prefers another holder, the core stops renewing, drains, joins, releases and follows.
+ *
+ * 13. Where no fence refuses it, a write of the term may take effect after the controllers have
+ *     returned. The core neither releases the Lease nor acquires one while such a write has to be
+ *     expected: until it is answered or, if its outcome is unknown, for as long after its end as
+ *     the expiry of the Lease would leave it (lease_duration - renew_deadline). The time limit of
+ *     the release does not change. If it ends before, the Lease is left to expire.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,8 +125,10 @@ enum hf__core_event_type {
         HF__EV_WATCH_LOST, /* the watch ended or could not be opened */
         HF__EV_STOP,       /* stop this elector: it will not contend again */
         HF__EV_HAND_OVER,  /* successor ("" = any standby): drain, join, release, then follow */
-        HF__EV_JOINED,     /* all controllers of the term have returned. Sent once per term, after
-                              HF__ACT_TERM_DRAIN or HF__ACT_TERM_ABORT */
+        HF__EV_JOINED,     /* all controllers of the term have returned; doubt_at. Sent once per
+                              term, after HF__ACT_TERM_DRAIN or HF__ACT_TERM_ABORT */
+        HF__EV_SETTLED,    /* the last unanswered write of the term has ended; doubt_at. Only after
+                              an HF__EV_JOINED whose doubt_at was HF_NSEC_NEVER */
         HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
                               the fence, or the store was replaced by a backup. A term ends, and
                               nothing known of the Lease counts until it has been read again */
@@ -129,7 +138,11 @@ struct hf__core_event {
         enum hf__core_event_type type;
         uint32_t op_id;
         int result;
-        hf_nsec retry_after;      /* the server's Retry-After; 0 = none */
+        hf_nsec retry_after; /* the server's Retry-After; 0 = none */
+        /* Boot time at which the last write of the term's controllers ended whose outcome is
+         * unknown, at most its deadline; 0 = there is none, or the server has fences;
+         * HF_NSEC_NEVER = a write is still unanswered. */
+        hf_nsec doubt_at;
         struct hf__record record; /* only for the types above that list it */
         char successor[HF_IDENTITY_MAX + 1];
 };
@@ -231,6 +244,8 @@ struct hf__core {
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         hf_nsec renew_at;       /* time of the next renewal */
         bool joined;            /* no controller of a term runs */
+        hf_nsec settled_at;     /* if joined: boot time from which no write of the last term has
+                                   to be expected (rule 13); 0 = none is */
         unsigned n_short_terms; /* in a row (rule 9) */
         uint64_t n_terms;
         const char *last_end; /* why the last term ended; static */

@@ -128,7 +128,7 @@ static hf_nsec start_due_following(struct hf__core *core, struct hf__core_time n
 
         if (needs_read(core))
                 return start_first_read(core, now, actions);
-        allowed_at = core->contend_at;
+        allowed_at = hf__later(core->contend_at, core->settled_at);
         if (!is_handed_to_me(core))
                 allowed_at = hf__later(allowed_at, core->yields_until);
         write_at =
@@ -178,18 +178,24 @@ static bool must_invalidate_acquire(const struct hf__core *core, hf_nsec now) {
                hf__core_free_at(core) <= now;
 }
 
+/* Whether the Lease, or one of two, names this process, so that nobody else can acquire it yet. */
+static bool is_ours(const struct hf__core *core) {
+        return core->observed.unsettled || hf__core_is_written_by_us(core, &core->observed);
+}
+
 static hf_nsec start_due_releasing(struct hf__core *core, struct hf__core_time now,
                                    struct hf__core_actions *actions) {
         bool read =
                 needs_read(core) || (core->in_doubt && !must_invalidate_acquire(core, now.boot));
 
-        if (!core->in_doubt && !read && !core->observed.unsettled &&
-            !hf__core_is_written_by_us(core, &core->observed)) {
+        if (!core->in_doubt && !read && !is_ours(core)) {
                 hf__core_end_release(core, now.boot, actions);
                 return HF_NSEC_NEVER;
         }
         if (now.boot < core->next_op_at)
                 return core->next_op_at;
+        if (!read && now.boot < core->settled_at && is_ours(core))
+                return core->settled_at;
         send_op(core, read ? HF__OP_READ : HF__OP_RELEASE, now, actions);
         return HF_NSEC_NEVER;
 }

@@ -6,7 +6,8 @@
  * Invariants:
  *  - validity counts from the moment at which the acquire was sent, not from its reply;
  *  - when a term is lost (aborted), the gate is shut before any other action of the step;
- *  - no release, and no new term, before the controllers of the last term have returned (`joined`).
+ *  - no release, and no new term, before the controllers of the last term have returned (`joined`)
+ *    and before its writes have settled (rule 13).
  */
 #include "leader/elector_core_term.h"
 
@@ -127,6 +128,16 @@ static hf_nsec contend_backoff(struct hf__core *core) {
              n > 1 && delay < hf__core_timing(core)->lease_duration; n--)
                 delay *= 2;
         return hf__core_jittered(core, hf__earlier(delay, hf__core_timing(core)->lease_duration));
+}
+
+void hf__core_term_settled(struct hf__core *core, hf_nsec doubt_at) {
+        hf_nsec margin =
+                hf__core_timing(core)->lease_duration - hf__core_timing(core)->renew_deadline;
+
+        if (doubt_at == 0)
+                core->settled_at = 0;
+        else if (doubt_at != HF_NSEC_NEVER)
+                core->settled_at = hf__earlier(core->settled_at, doubt_at + margin);
 }
 
 void hf__core_term_joined(struct hf__core *core, hf_nsec now) {

@@ -37,6 +37,9 @@ void hf__core_lose_lease(struct hf__core *core, hf_nsec now, bool exists,
 /* LEADING -> DRAINING. why: a static string. */
 void hf__core_drain_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions);
+/* Stores what is known of the last term's writes; doubt_at as in struct hf__core_event. Only ever
+ * shortens the wait for them. */
+void hf__core_term_settled(struct hf__core *core, hf_nsec doubt_at);
 /* The controllers have returned: DRAINING, ABORTING -> RELEASING or FOLLOWING. */
 void hf__core_term_joined(struct hf__core *core, hf_nsec now);
 /* FOLLOWING, DRAINING, ABORTING -> RELEASING. No controller of a term may run any more. */

@@ -25,8 +25,9 @@
  * all electors when a flag was set, and once a second.
  *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it fires at once when a
- * suspended machine or a stopped process continues. It fires at least once a second, so that the
- * embedder's watchdog can check the count of iterations.
+ * suspended machine or a stopped process continues. The electors' times are those of the host's
+ * clock, which may show another time, so arm_timer translates. The timer fires at least once a
+ * second, so that the embedder's watchdog can check the count of iterations.
  */
 #include "leader/elector_loop.h"
 
@@ -215,12 +216,22 @@ static bool is_term_joined(const struct hf_elector *elector) {
 }
 
 static void join_term(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_JOINED};
+
+        event.doubt_at = hf__term_writes_begin(&elector->writes, elector->term);
+        if (event.doubt_at != 0)
+                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,
+                       "%s: a write of the term may still take effect, because %s and the server "
+                       "has not confirmed fences",
+                       elector->label,
+                       event.doubt_at == HF_NSEC_NEVER ? "it has no response yet"
+                                                       : "its outcome is unknown");
         /* This joins threads. They have returned from all controller code, so it is short. */
         elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
-        step_core_simple(elector, HF__EV_JOINED);
+        step_core(elector, &event);
 }
 
 /* Turns the elector's flags, its wake-up time and the return of its controllers into events. */
@@ -241,6 +252,11 @@ static void iterate_elector(struct hf_elector *elector) {
                 step_core_simple(elector, HF__EV_TICK);
         if (is_term_joined(elector))
                 join_term(elector);
+        hf_nsec doubt_at;
+        if (hf__term_writes_settled(&elector->writes, &doubt_at)) {
+                struct hf__core_event event = {.type = HF__EV_SETTLED, .doubt_at = doubt_at};
+                step_core(elector, &event);
+        }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }
@@ -259,12 +275,17 @@ static void iterate_electors(struct hf_electors *electors, hf_nsec now, hf_nsec 
                         iterate_elector(electors->list[i]);
 }
 
-/* Sets the timer to the earliest wake-up time of all electors, at most a second from now. */
-static void arm_timer(struct hf_electors *electors, hf_nsec now) {
+/* Sets the timer to the earliest wake-up time of all electors, at most a second from now. The
+ * system's time is read first: a pause between the two readings makes the timer early, which costs
+ * an iteration, and never late. */
+static void arm_timer(struct hf_electors *electors) {
+        hf_nsec system_now = hf_now(hf_clock_system());
+        hf_nsec now = hf_now(hf_host_clock(electors->host));
         hf_nsec at = now + HF_NSEC_PER_SEC;
         for (size_t i = 0; i < electors->n; i++)
                 if (electors->list[i]->wake_at < at)
                         at = electors->list[i]->wake_at;
+        at += system_now - now;
         if (at < 1)
                 at = 1; /* 0 would disarm the timer */
         struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(at / HF_NSEC_PER_SEC),
@@ -281,6 +302,17 @@ static bool have_all_ended(const struct hf_electors *electors) {
         return atomic_load(&electors->stop_requested);
 }
 
+/* Waits on the host's clock. hf_cancel_never() would wait on the system's. */
+static void delay_last_events(struct hf_electors *electors) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        hf_nsec until = hf_now(clock) + LAST_EVENTS_DELAY;
+
+        pthread_mutex_lock(&electors->mu);
+        while (hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, until);
+        pthread_mutex_unlock(&electors->mu);
+}
+
 /* Sends the Events that are still waiting when the loop ends. Waits a moment first, so that the
  * successor's first writes do not queue behind them at the server. */
 static void write_last_events(struct hf_electors *electors) {
@@ -291,9 +323,7 @@ static void write_last_events(struct hf_electors *electors) {
                 if (!events || !hf__lease_events_waiting(events))
                         continue;
                 if (!waited)
-                        (void)hf_cancel_wait(hf_cancel_never(),
-                                             hf_now(hf_host_clock(electors->host)) +
-                                                     LAST_EVENTS_DELAY);
+                        delay_last_events(electors);
                 waited = true;
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
         }
@@ -317,7 +347,7 @@ void *hf__elector_loop_run(void *ctx) {
         while (!have_all_ended(electors)) {
                 struct epoll_event events[2];
                 uint64_t expirations;
-                arm_timer(electors, hf_now(clock));
+                arm_timer(electors);
                 int n = epoll_wait(electors->epoll_fd, events, 2, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)

@@ -31,6 +31,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/process_mark.h"
 #include "base/sized_config.h"
 #include "base/thread.h"
 #include "base/time_format.h"
@@ -43,12 +44,15 @@
 /* ---- adding ---- */
 
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors) {
+        int r = hf__process_mark_init(); /* for the gates */
+        if (r != 0)
+                return r;
         struct hf_electors *electors = calloc(1, sizeof *electors);
         if (!electors)
                 return -ENOMEM;
         electors->host = host;
         electors->epoll_fd = electors->timer_fd = -1;
-        int r = hf__mutex_init(&electors->mu);
+        r = hf__mutex_init(&electors->mu);
         if (r != 0)
                 goto no_mutex;
         r = hf_cond_init(&electors->changed);
@@ -189,18 +193,22 @@ static int open_loop(struct hf_electors *electors) {
 
 /* Logs the worst cases that follow from the timing, so that operators need not compute them. */
 static void log_timing(const struct hf_elector *elector) {
-        char takeover[32], act[32], overlap[32];
+        char lease[32], takeover[32], act[32], overlap[32];
         const struct hf_leader_timing *timing = &elector->timing;
+        hf__duration_format(timing->lease_duration, lease);
         hf__duration_format(hf_leader_timing_worst_takeover(timing), takeover);
         hf__duration_format(timing->renew_deadline, act);
         hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace,
                             overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
-               "%s: contending as %s; if a leader dies, another process leads at most %s later; a "
+               "%s: contending as %s; if a leader dies, another process leads about %s later, and "
+               "at "
+               "most %s later even if watches are silent and each request takes as long as it may; "
+               "a "
                "leader without a connection acts for at most %s after its last renewal; its "
                "controllers return at least %s before another process can lead, so terms do not "
                "overlap if clocks differ by less than that",
-               elector->label, elector->identity, takeover, act, overlap);
+               elector->label, elector->identity, lease, takeover, act, overlap);
 }
 
 /* Starts the loop's thread last, so that after a failure no elector contends for its Lease. */
@@ -376,6 +384,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 return NULL; /* leaked on purpose: a stuck thread may still use the memory */
         for (size_t i = 0; i < electors->n; i++) {
                 electors->list[i]->term = hf__term_free(electors->list[i]->term);
+                hf__term_writes_give_up(&electors->list[i]->writes);
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
                 hf__elector_free(electors->list[i]);
         }
@@ -404,7 +413,11 @@ static int start_controllers(struct hf_hook_context *context, void *ctx,
         if (hf_cancel_fired(hf_hook_shutting_down(context)))
                 return hf_fail(reterr_status, HF_E_CANCELED,
                                "shut down before the controllers started");
-        return hf_electors_start(ctx, reterr_status);
+        int r = hf_electors_start(ctx, reterr_status);
+        /* hf_electors_stop limits its own duration. This longer limit only catches a bug in it. No
+         * elector can be added any more, so the bound is final. */
+        hf_hook_set_stop_deadline(context, 2 * stop_bound(ctx) + 10 * HF_NSEC_PER_SEC);
+        return r;
 }
 
 static int stop_controllers(struct hf_hook_context *context, void *ctx,
@@ -419,9 +432,6 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .after = after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* hf_electors_stop limits its own duration. This longer limit only catches a bug in
-                 * it. */
-                .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
                 .ctx = electors,
         };
         while (after && after[hook.n_after])

@@ -2,18 +2,19 @@
 /*
  * The gate consists of two atomics without a lock, because every write of a leader reads it.
  *
- * Invariant: in the process that opened it, valid_until alone decides. pid is written before it and
- * does not change while the gate is open, so a thread that reads a valid_until also reads the pid
- * that belongs to it.
+ * Invariant: in the process that opened it, valid_until alone decides. process is written before it
+ * and does not change while the gate is open, so a thread that reads a valid_until also reads the
+ * process that belongs to it.
  */
 #include "leader/gate.h"
 
 #include <assert.h>
-#include <unistd.h>
+
+#include "base/process_mark.h"
 
 void hf__gate_open(struct hf__gate *gate, hf_nsec valid_until) {
         assert(valid_until > 0);
-        atomic_store_explicit(&gate->pid, (int64_t)getpid(), memory_order_relaxed);
+        atomic_store_explicit(&gate->process, hf__process_mark(), memory_order_relaxed);
         atomic_store_explicit(&gate->valid_until, valid_until, memory_order_release);
 }
 
@@ -34,9 +35,8 @@ void hf__gate_shut(struct hf__gate *gate) {
 bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now) {
         int64_t valid_until = atomic_load_explicit(&gate->valid_until, memory_order_seq_cst);
 
-        /* getpid comes last, because it is a system call: a shut gate needs none. */
         return valid_until != 0 && now < valid_until &&
-               atomic_load_explicit(&gate->pid, memory_order_relaxed) == (int64_t)getpid();
+               atomic_load_explicit(&gate->process, memory_order_relaxed) == hf__process_mark();
 }
 
 hf_nsec hf__gate_valid_until(struct hf__gate *gate) {

@@ -16,15 +16,16 @@
  */
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 #include <holdfast/clock.h>
 
 struct hf__gate {
         _Atomic int64_t valid_until; /* boot time; 0 = shut */
-        _Atomic int64_t pid;         /* of the process that opened it */
+        _Atomic uint64_t process;    /* the mark of the process that opened it */
 };
 
+/* hf__process_mark_init must have succeeded. */
 void hf__gate_open(struct hf__gate *gate, hf_nsec valid_until);
 /* Never shortens, and does nothing if the gate is shut. */
 void hf__gate_extend(struct hf__gate *gate, hf_nsec valid_until);

@@ -6,7 +6,8 @@
  *      under way        Its deadline is no later than the end of the term's validity, as known when
  *                       it was sent. An abort cancels it.
  *      response         Did the server check the fence? If it reports that the term is stale, or
- *                       does not confirm the fence, the term ends.
+ *                       does not confirm the fence, the term ends. If the outcome is unknown, the
+ *                       write is in doubt: a server without fences may apply it later.
  *
  * The gate alone is not enough: the process may be paused between the check and the commit. The
  * fence closes that window. A refused write gets its response through `done` like any other, but on
@@ -14,8 +15,8 @@
  *
  * Invariants:
  *  - every write under way is a `struct write` on the list and holds a reference on the client;
- *  - no lock is held while the inner client or `done` is called. Only `stale` is called under the
- *    lock, so that it is never called after hf__leader_client_release has returned.
+ *  - no lock is held while the inner client or `done` is called. Only `stale` and `settled` are
+ *    called under the lock, so that neither is called after hf__leader_client_release has returned.
  *
  * Reads and watches change nothing, so they go to the inner client unchanged until the abort. All
  * ids are the inner client's.
@@ -36,6 +37,7 @@ struct write {
         hf_response_fn done;
         void *ctx;
         bool dry_run; /* commits nothing, so the server neither compares nor confirms the fence */
+        hf_nsec deadline; /* nothing of it is sent later; 0 = no limit */
 
         /* guarded by client->mu */
         struct write *next, **at; /* the list; at: the pointer that points here */
@@ -51,7 +53,9 @@ struct leader_client {
         pthread_mutex_t mu;
         /* guarded by mu */
         int refs; /* one for the owner, one for each write under way */
-        bool aborted, released;
+        bool aborted, ended, released;
+        bool is_fenced;   /* the server has confirmed a fence */
+        hf_nsec doubt_at; /* when the last write in doubt ended; 0 = none was in doubt */
         struct write *writes;
 };
 
@@ -89,11 +93,16 @@ static void write_end_locked(struct write *write) {
                 write->next->at = write->at;
 }
 
-static struct write *write_new(struct leader_client *client, hf_response_fn done, void *ctx) {
+static struct write *write_new(struct leader_client *client, bool dry_run, hf_response_fn done,
+                               void *ctx) {
         struct write *write = calloc(1, sizeof *write);
         if (!write)
                 return NULL;
-        *write = (struct write){.client = client, .done = done, .ctx = ctx, .refs = 2};
+        *write = (struct write){.client = client,
+                                .done = done,
+                                .ctx = ctx,
+                                .dry_run = dry_run,
+                                .refs = 2};
         pthread_mutex_lock(&client->mu);
         client->refs++;
         write->next = client->writes;
@@ -114,8 +123,42 @@ static void complete_with_error(hf_response_fn done, void *ctx, int error, const
 static void report_stale(struct leader_client *client, int error) {
         pthread_mutex_lock(&client->mu);
         /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
-        if (!client->released && client->config.stale)
+        if (!client->ended && !client->released && client->config.stale)
                 client->config.stale(client->config.ctx, error);
+        pthread_mutex_unlock(&client->mu);
+}
+
+static bool is_in_doubt(const struct hf_response *response) {
+        return (response->error == HF_E_TIMEOUT || response->error == HF_E_CANCELED ||
+                response->error < 0) &&
+               !response->not_sent;
+}
+
+/* Whether a write without a response may still take effect. */
+static bool has_unanswered_locked(const struct leader_client *client) {
+        for (const struct write *write = client->writes; write; write = write->next)
+                if (!write->dry_run)
+                        return true;
+        return false;
+}
+
+/* Ends a write that was sent, and stores what its response says. */
+static void write_answered(struct write *write, const struct hf_response *response) {
+        struct leader_client *client = write->client;
+        hf_nsec ended_at = hf_now(hf_host_clock(client->base.host));
+
+        /* Between its deadline and its response nothing more of it was sent. */
+        if (write->deadline != 0 && write->deadline < ended_at)
+                ended_at = write->deadline;
+        pthread_mutex_lock(&client->mu);
+        write_end_locked(write);
+        client->is_fenced |= response->fence_echoed;
+        if (!write->dry_run && is_in_doubt(response) && client->doubt_at < ended_at)
+                client->doubt_at = ended_at;
+        /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
+        if (client->ended && !client->released && !has_unanswered_locked(client) &&
+            client->config.settled)
+                client->config.settled(client->config.ctx);
         pthread_mutex_unlock(&client->mu);
 }
 
@@ -134,9 +177,7 @@ static void on_written(void *ctx, const struct hf_response *from) {
         }
         if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
                 report_stale(client, reply.error);
-        pthread_mutex_lock(&client->mu);
-        write_end_locked(write);
-        pthread_mutex_unlock(&client->mu);
+        write_answered(write, from);
         write->done(write->ctx, &reply);
         write_unref(write);
 }
@@ -146,7 +187,7 @@ static void on_written(void *ctx, const struct hf_response *from) {
 static int admit_write(struct leader_client *client, struct hf_request *request,
                        const char **ret_why) {
         pthread_mutex_lock(&client->mu);
-        bool aborted = client->aborted;
+        bool aborted = client->aborted || client->ended;
         hf_nsec now = hf_now(hf_host_clock(client->base.host));
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
@@ -188,12 +229,12 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         const char *why = "";
         uint64_t id = 0;
         request.fence = client->config.fence.term ? &client->config.fence : NULL;
-        struct write *write = write_new(client, done, ctx);
+        struct write *write = write_new(client, is_dry_run(from), done, ctx);
         if (!write)
                 return -ENOMEM;
-        write->dry_run = is_dry_run(from);
         int r = admit_write(client, &request, &why);
         bool refused = r != 0;
+        write->deadline = request.deadline;
         if (!refused)
                 r = hf_client_request(client->config.inner, &request, on_written, write, &id);
         pthread_mutex_lock(&client->mu);
@@ -218,7 +259,7 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
 
 static bool is_aborted(struct leader_client *client) {
         pthread_mutex_lock(&client->mu);
-        bool aborted = client->aborted;
+        bool aborted = client->aborted || client->ended;
         pthread_mutex_unlock(&client->mu);
         return aborted;
 }
@@ -275,6 +316,31 @@ void hf__leader_client_abort(struct hf_client *self) {
         }
 }
 
+void hf__leader_client_end(struct hf_client *self) {
+        struct leader_client *client = (struct leader_client *)self;
+        pthread_mutex_lock(&client->mu);
+        client->ended = true;
+        pthread_mutex_unlock(&client->mu);
+}
+
+hf_nsec hf__leader_client_doubt_at(struct hf_client *self) {
+        struct leader_client *client = (struct leader_client *)self;
+        pthread_mutex_lock(&client->mu);
+        hf_nsec doubt_at = has_unanswered_locked(client) ? HF_NSEC_NEVER : client->doubt_at;
+        if (client->is_fenced)
+                doubt_at = 0;
+        pthread_mutex_unlock(&client->mu);
+        return doubt_at;
+}
+
+bool hf__leader_client_is_fenced(struct hf_client *self) {
+        struct leader_client *client = (struct leader_client *)self;
+        pthread_mutex_lock(&client->mu);
+        bool is_fenced = client->is_fenced;
+        pthread_mutex_unlock(&client->mu);
+        return is_fenced;
+}
+
 void hf__leader_client_release(struct hf_client *self) {
         if (!self)
                 return;
@@ -307,6 +373,7 @@ int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_cl
         }
         client->base = (struct hf_client){.ops = &ops, .host = host};
         client->config = *config;
+        client->is_fenced = config->is_fenced;
         client->refs = 1;
         *ret_client = &client->base;
         return 0;

@@ -6,7 +6,9 @@
  * than the end of the term's validity. Reads and watches pass until the abort.
  *
  * Each term has one. It stays in memory until the response to its last write, even after the owner
- * has released it.
+ * has released it. It knows which of its writes may still take effect after the controllers have
+ * returned: those without a response, and those whose outcome is unknown. At a server that compares
+ * fences there are none, because it refuses a write of an old term.
  */
 #include <holdfast/client_port.h>
 
@@ -17,11 +19,16 @@ struct hf__leader_client_config {
         struct hf__gate *gate;   /* borrowed until hf__leader_client_release */
         struct hf_fence fence;   /* sent with each write; fence.term 0 = send none */
         bool unfenced;           /* accept a response that does not confirm the fence */
+        bool is_fenced;          /* the server has confirmed a fence before */
         bool gate_off;           /* only to test the fence: send writes although the gate is shut */
         /* A write of the term was refused by the fence, or the server did not confirm the fence.
-         * Called on any thread, with a lock held: must only set a flag and wake the loop. */
+         * Not called after hf__leader_client_end. Called on any thread, with a lock held: must only
+         * set a flag and wake the loop. */
         void (*stale)(void *ctx, int error);
-        void *ctx;
+        /* After hf__leader_client_end: the last write has got its response. Likewise on any thread
+         * and with a lock held. */
+        void (*settled)(void *ctx);
+        void *ctx; /* passed to both */
 };
 
 /* 0 or -errno. config is copied. */
@@ -30,6 +37,13 @@ int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_cl
 /* Refuses everything from now on and cancels the writes under way. Idempotent. Never blocks.
  * Thread: any. */
 void hf__leader_client_abort(struct hf_client *client);
-/* Aborts and drops the owner's reference. After it has returned, stale is not called again.
- * Responses still under way reach their callers. Accepts NULL. Never blocks. */
+/* The controllers have returned: refuses everything from now on. Writes under way go on. Never
+ * blocks. Thread: any. */
+void hf__leader_client_end(struct hf_client *client);
+/* Which writes may still take effect: as hf__core_event.doubt_at (elector_core.h). Thread: any. */
+hf_nsec hf__leader_client_doubt_at(struct hf_client *client);
+/* Whether the server has confirmed a fence, to this client or before. Thread: any. */
+bool hf__leader_client_is_fenced(struct hf_client *client);
+/* Aborts and drops the owner's reference. After it has returned, stale and settled are not called
+ * again. Responses still under way reach their callers. Accepts NULL. Never blocks. */
 void hf__leader_client_release(struct hf_client *client);

@@ -218,8 +218,7 @@ static void leave_callback(struct op *op) {
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* Whether the error proves that the server wrote nothing. (HF_E_UNAVAILABLE does not prove it, but
- * the elector's core treats that error as an unknown outcome anyway.) */
+/* Whether the error proves that the server wrote nothing. */
 static bool is_nothing_written(int error) {
         switch (error) {
         case HF_E_CONFLICT:

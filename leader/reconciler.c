@@ -24,7 +24,6 @@
 
 #include "base/sized_config.h"
 #include "base/thread.h"
-#include "client/informer_barrier.h"
 
 #define LINGER (2 * HF_NSEC_PER_SEC) /* an idle worker leaves after this time */
 
@@ -87,7 +86,6 @@ static void remove_handlers(struct run *run) {
 }
 
 static int wait_for_caches(struct run *run) {
-        const char *acquired_at = hf_term_acquired_at(run->term);
         struct hf_informer **informers =
                 calloc(run->reconciler.n_sources, sizeof(struct hf_informer *));
 
@@ -95,9 +93,8 @@ static int wait_for_caches(struct run *run) {
                 return -ENOMEM;
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 informers[i] = run->feeds[i].informer;
-        int r = hf__informer_wait_term(informers, run->reconciler.n_sources,
-                                       acquired_at[0] ? acquired_at : NULL,
-                                       hf_term_drain(run->term));
+        int r = hf_informer_wait_term(informers, run->reconciler.n_sources,
+                                      hf_term_acquired_at(run->term), hf_term_drain(run->term));
         free(informers);
         return r;
 }

@@ -343,6 +343,15 @@ void hf__term_stuck_name(struct hf__term *term, char *name, size_t max_name) {
                 }
 }
 
+struct hf_client *hf__term_take_client(struct hf__term *term) {
+        struct hf_client *client = term->gate ? term->client : NULL;
+
+        assert(hf__term_is_joined(term));
+        if (client)
+                term->client = NULL;
+        return client;
+}
+
 struct hf__term *hf__term_free(struct hf__term *term) {
         if (!term)
                 return NULL;

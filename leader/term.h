@@ -53,5 +53,8 @@ void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason);
 bool hf__term_is_joined(struct hf__term *term);
 /* Writes the name of a controller that has not returned into name ("" = none). Thread: any. */
 void hf__term_stuck_name(struct hf__term *term, char *name, size_t max_name);
+/* Takes the gated client out of a joined term, so that hf__term_free leaves it alone. The caller
+ * owns it (hf__leader_client_release). NULL: the term has none. */
+struct hf_client *hf__term_take_client(struct hf__term *term);
 /* Joins the threads and frees the term. Requires hf__term_is_joined. Accepts NULL, returns NULL. */
 struct hf__term *hf__term_free(struct hf__term *term);

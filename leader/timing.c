@@ -116,13 +116,29 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
         return 0;
 }
 
+/* How long a duration may take on the other machines' clocks. */
+static hf_nsec slowed(hf_nsec duration) { return duration + duration / 20; }
+
+static hf_nsec longer(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
+
 /*
- * In the worst case the leader dies right after a renewal that took its whole request timeout to be
- * applied. The standby sees that renewal at its next poll, waits for the lease duration on a clock
- * that is slow by the margin, and its own acquire takes a whole request timeout.
+ * T is the request timeout. In the worst case:
+ *
+ *  1. The leader dies after it has sent a renewal, which is applied T later.
+ *  2. A reply or event from just before that reaches the standby another T later. Then its watch is
+ *     silent, so that it reads the Lease after half a lease duration; without a watch, after a
+ *     retry period with jitter.
+ *  3. By its older knowledge the Lease is due before the reply to that read: up to T after the read
+ *     was sent, or half a retry period later instead of it. The acquire conflicts after T, and the
+ *     read that follows shows the renewal after another T.
+ *  4. From then on the standby waits for the lease duration. Its acquire is applied T later, but
+ *     another standby's was applied just before. The reply to that one takes T, too.
  */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing) {
+        hf_nsec timeout = timing->request_timeout;
+        hf_nsec silence = longer(timing->lease_duration / 2, jittered(timing->retry_period));
+        hf_nsec early = longer(timeout, slowed(timing->retry_period / 2));
+
         assert(timing->lease_duration > timing->renew_deadline);
-        return timing->request_timeout + jittered(timing->retry_period) + timing->lease_duration +
-               skew_margin(timing) + timing->request_timeout;
+        return 6 * timeout + slowed(silence) + early + slowed(timing->lease_duration);
 }

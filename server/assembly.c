@@ -2,10 +2,11 @@
 /*
  * Creates and frees the objects of a server.
  *
- * Invariants. An object is created after all objects that it borrows, and freed before them.
- * Manifests are checked before anything is written or locked. A mistake of the user (an unreadable
- * certificate, a port in use, a second process on one data directory) is reported as one line,
- * before the first request to the store.
+ * Invariants. An object is created after the objects that it borrows, and freed before them. The
+ * bootstrap is the exception: it gets the elector later, and is freed after it, because the
+ * elector's controllers use it. Manifests are checked before anything is written or locked. An
+ * unreadable certificate, a port in use or a second process on one data directory is reported as
+ * one line, before the first request to the store.
  */
 #include "server/assembly.h"
 
@@ -75,8 +76,8 @@ static int make_data_dir(const char *path, struct hf_status *reterr_status) {
                        strerrordesc_np(errno));
 }
 
-/* Locks the data directory and the run file. No file is written before, because another process may
- * be using the files. */
+/* Locks the data directory and the run file, before any other file is written, because another
+ * process may be using the files. */
 static int lock_directories(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         int r = make_data_dir(config->data_dir, reterr_status);
@@ -240,9 +241,8 @@ static size_t append_controllers(struct hf_controller *all, size_t n,
 }
 
 /*
- * Collects all controllers. Leader-only controllers start after the bootstrap: directly if they do
- * not start after another controller, otherwise because that one does. after_bootstrap must live
- * until the elector has copied it.
+ * Collects all controllers. A leader-only controller that names no other one to start after starts
+ * after the bootstrap. after_bootstrap must live until the elector has copied it.
  */
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {
@@ -388,8 +388,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->router = hfd_router_free(server->router);
         server->auth = hfd_auth_free(server->auth);
         hfd_certificates_done(server);
-        /* Last, because another process of this instance may start as soon as the locks are
-         * free. */
+        /* Only after everything that uses files: another process of this instance may start as soon
+         * as the locks are free. */
         server->runfile = hfd_runfile_free(server->runfile);
         server->data_lock = hfd_runfile_free(server->data_lock);
         server->host.health = hf_health_free(server->host.health);

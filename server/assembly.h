@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The assembly creates all objects of a server in order, and frees them so that no object outlives
- * one that it uses. Thread: main.
+ * The assembly creates all objects of a server in order, and frees them so that no object is used
+ * after it was freed. Thread: main.
  */
 #include <holdfast/error.h>
 
@@ -13,8 +13,9 @@ struct hfd_server;
  * does not accept connections, send requests to the store or begin an election yet; hfd_boot_run
  * does. Blocks on files, and up to 30 s on the lock of --cert-dir.
  *
- * 0 or an error; the message is one line that names the flag or file. server->exit_status is then 2
- * if only the user can correct the mistake, otherwise 0. Call hfd_assembly_free in any case.
+ * 0 or an error; the message is one line, and names the flag or file if one is at fault.
+ * server->exit_status is then 2 if a manifest is at fault, otherwise 0. Call hfd_assembly_free in
+ * any case.
  */
 int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status);
 /*

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The boot. The server accepts connections before the store is reachable, so that health checks and
- * the status line can report that it waits. Hooks run only after the cache has been filled once, so
- * that they see the contents of the store.
+ * The boot. The server accepts connections before the store is reachable, so that health checks can
+ * report that it waits. Hooks run only after the cache has been filled once, so that they see the
+ * contents of the store.
  *
- * Invariant: every wait here ends soon after the stop token fires.
+ * Invariant: every wait here ends soon after the stop token fires. Main also tells the hooks to
+ * stop then, so that hf_hooks_start returns.
  */
 #include "server/boot.h"
 
@@ -18,7 +19,7 @@
 
 /* How long etcd may be unreachable at start, and how long it may take for the next objects. */
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
-/* How often to check whether the reason has changed, and to log a new one. */
+/* How often to check whether the reason for the wait has changed. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -37,7 +38,7 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
 }
 
 /* Waits until the cache is filled, or until boot time `until`. HF_E_CANCELED: `until` has passed,
- * or the stop token has fired. *ret_why is the latest failure of the store. */
+ * or the stop token has fired; *ret_why is then the store's latest failure, or how far it is. */
 static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
@@ -60,7 +61,8 @@ static hf_nsec patience_ends(struct hfd_server *server, hf_nsec started) {
         return (progress > started ? progress : started) + STORE_TIMEOUT;
 }
 
-/* As wait_for_sync, but in steps of STORE_LOG_INTERVAL, and logs each new reason once. */
+/* As wait_for_sync, but until the patience ends, in steps of STORE_LOG_INTERVAL. Logs the reason
+ * after a step in which it has changed. */
 static int wait_and_log(struct hfd_server *server, struct hf_status *ret_why) {
         struct hf_status logged = {0};
         hf_nsec started = hfd_server_now(server);

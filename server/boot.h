@@ -7,10 +7,11 @@ struct hfd_server;
 
 /*
  * Begins to serve, writes <data-dir>/admin.kubeconfig, waits for the store and runs the post-start
- * hooks, which begin the election. On success the server is ready. Call once. On any result the
- * caller continues with hfd_shutdown_run.
+ * hooks, which begin the election (unless --leader-elect=false). On success the server is ready.
+ * Call once. The caller continues with hfd_shutdown_run: at once after an error, otherwise when the
+ * stop token fires.
  *
- * Blocks until then. 0, HF_E_CANCELED (the stop token fired), HF_E_UNAVAILABLE (etcd did not
- * respond for a minute), or another error; the message is one line. Thread: sequence.
+ * Blocks until then. 0, HF_E_CANCELED (the stop token fired), HF_E_UNAVAILABLE (etcd sent no more
+ * objects for a minute), or another error. Thread: sequence.
  */
 int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status);

@@ -3,8 +3,9 @@
  * Configures the library's bootstrap (holdfast/bootstrap.h) with the phases of holdfastd.
  *
  * Invariant: readyz waits for phase-0 without limit, because clients cannot use the API without its
- * objects. It waits for phase-1 only a few seconds, because phase-1 contains users' manifests, and
- * a mistake in them must not prevent an instance from serving.
+ * objects. It waits for phase-1 only a few seconds, because phase-1 contains users' manifests: an
+ * object that cannot be applied must not keep an instance from being ready. A manifest that cannot
+ * be parsed already prevents the start.
  */
 #include "server/bootstrap_phases.h"
 
@@ -22,13 +23,14 @@
 #include "server/resources/resource.h"
 #include "server/server.h"
 
-/* How long the start of an instance waits for phase-1. The leader continues with the phase after
- * that. */
+/* How long the start of an instance waits for phase-1. After that the leader continues with the
+ * phase, and the start is complete without it. */
 #define PHASE_1_PATIENCE (5 * HF_NSEC_PER_SEC)
 
 #define API_VERSION_MAX 128
 
-/* Wakes main, because the status line may have changed. Thread: the phase's. */
+/* Wakes main, because the status line may have changed, and calls the observer. Thread: the
+ * phase's. */
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
         struct hfd_server *server = ctx;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * What holdfastd bootstraps: phase-0 and phase-1 with the built-in manifests (server/manifests/),
- * and in phase-1 also the directories of --bootstrap-manifests. Manifests may be of every kind that
- * the API serves.
+ * and in phase-1 also the directories of --bootstrap-manifests. A test program may add directories
+ * to phase-0 (extra.h). Manifests may be of every kind that the API serves.
  */
 #include <holdfast/error.h>
 
@@ -13,6 +13,6 @@ struct hfd_server;
  * Thread: main. 0, -ENOMEM, or a user's mistake: HF_E_INVALID and others; the message begins with
  * the flag and names the file. */
 int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status);
-/* The controller of the last phase. All leader-only controllers outside the bootstrap come after
+/* The name of the last phase's controller; assembly.c starts other leader-only controllers after
  * it. Borrowed from server->bootstrap. */
 const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server);

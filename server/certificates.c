@@ -2,8 +2,9 @@
 /*
  * Reads the certificates at start and on reloads.
  *
- * Invariant: the server's members change all together or not at all. If one file is invalid, a
- * reload keeps the whole previous set, so that key and certificate always match.
+ * Invariant: the server's members change all together or not at all. If one file cannot be read, a
+ * reload keeps the whole previous set. Whether a key and a certificate match is checked by the HTTP
+ * server, which serves its previous set if they do not (hfd_http_reload).
  */
 #include "server/certificates.h"
 

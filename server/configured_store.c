@@ -2,8 +2,8 @@
 /*
  * Creates the store that the command line names.
  *
- * Invariant: the private key is overwritten before its memory is freed, as soon as the store has
- * its own copy.
+ * Invariant: the private key is overwritten before its memory is freed: once the store has its own
+ * copy, or could not be created.
  */
 #include "server/configured_store.h"
 

@@ -9,9 +9,9 @@
 
 /*
  * Reads the files and creates the store, but does not connect yet. host is borrowed until the store
- * is freed; config is used during this call only. Blocks on the files. 0, -errno, HF_E_NOT_FOUND,
- * HF_E_TOO_LARGE or HF_E_INVALID: the message names the file or the URL. The caller frees the store
- * with store->ops->free.
+ * is freed; config is used during this call only. Blocks on the files. 0, -errno, or
+ * HF_E_NOT_FOUND, HF_E_TOO_LARGE or HF_E_INVALID, whose message names the file or the URL. The
+ * caller frees the store with store->ops->free.
  */
 int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config *config,
                              struct hfd_store **ret_store, struct hf_status *reterr_status);

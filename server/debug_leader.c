@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /debug/leader responds with one JSON object for people, tests and `holdfastd status`. Times are
- * in seconds of this machine's boot clock, so they cannot be compared with those of another
- * machine.
+ * /debug/leader responds with one JSON object for people, tests and `holdfastd status`.
+ * bootSeconds and freeAtBootSeconds are times of this machine's boot clock, so they cannot be
+ * compared with those of another machine. The other seconds are durations.
  *
  * Invariant: the handler does not block, because it runs on an HTTP worker. It formats a snapshot
  * of the elector. mayAct is read after the snapshot, so it may contradict the state in the

@@ -7,8 +7,8 @@
  *      store-watch healthz, readyz           the cache is not far behind the store
  *      shutdown    readyz                    the shutdown has not begun
  *
- * Invariants. A check runs on an HTTP worker and must not block. Names and texts are those of
- * kube-apiserver where it has the same check, because probes and people depend on them.
+ * Invariants. A check runs on an HTTP worker and must not block. Names are those of kube-apiserver
+ * where it has the same check, because probes depend on them.
  */
 #include "server/health_checks.h"
 
@@ -18,9 +18,9 @@
 
 #include "server/server.h"
 
-/* etcd counts as unreachable when it has not replied for this time. */
+/* etcd counts as unreachable when it has sent no reply or event for this time. */
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
-/* By then the store's watch was opened anew, more than once, if it hangs. */
+/* Longer than storage/watch_lag.c usually needs to open a hanging watch on another member. */
 #define WATCH_LATE_AFTER (5 * HF_NSEC_PER_SEC)
 
 static bool check_ping(void *ctx, char *reason, size_t max_reason) {
@@ -44,7 +44,8 @@ static bool check_store(void *ctx, char *reason, size_t max_reason) {
         return fresh;
 }
 
-/* The cache answers the watches of clients. Reads are not affected: the store answers them. */
+/* If the cache is behind, the watches of clients are late. Reads that need a newer state than the
+ * cache has go to the store, or fail if the client has named a revision. */
 static bool check_store_watch(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
         hf_nsec time;

@@ -4,16 +4,17 @@
  *
  *      system-namespaces -> start-controllers -> bootstrap-phase-0 -> bootstrap-phase-1 -> ready
  *
- * system-namespaces creates the namespaces that every cluster has. It comes before the election
- * because the Lease is in one of them. Every instance does it; usually they exist already.
+ * system-namespaces creates the namespaces that every cluster has. It comes before the election,
+ * so that the Lease's default namespace, kube-system, exists before the Lease does. Every instance
+ * does it; usually they exist already.
  *
  * start-controllers begins the election and returns at once. Its pre-shutdown side,
  * stop-controllers, drains the controllers and releases the Lease.
  *
  * The two bootstrap hooks apply nothing. They wait until the ledger shows that a leader, in this or
- * another process, has completed the phase. So they run after start-controllers: the leader that
- * they wait for may be this instance. With --leader-elect=false there is no start-controllers; the
- * other hooks do not change.
+ * another process, has completed the phase; for phase-1 they wait a few seconds at most. They run
+ * after start-controllers, because the leader that they wait for may be this instance. With
+ * --leader-elect=false there is no start-controllers, and they run after system-namespaces.
  *
  * Invariant: system-namespaces only adds what is missing, because every instance runs it at every
  * start, several of them at the same time.

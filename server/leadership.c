@@ -4,7 +4,8 @@
  * status line.
  *
  * Invariant: while this process leads a term, the run file names the Lease, the identity and the
- * term, because `holdfastd release` frees exactly that term after a crash.
+ * term, because `holdfastd release` frees exactly that term after a crash. If the file cannot be
+ * written, this is logged, and the term goes on.
  */
 #include "server/leadership.h"
 
@@ -31,7 +32,7 @@ static struct hf_fence make_fence(const struct hfd_server *server,
         return fence;
 }
 
-/* The elector's loop waits for this function, so it must be fast: it writes a few hundred bytes to
+/* The elector's loop waits for this function, so it must be fast: it writes some hundred bytes to
  * the run file, which is normally on a tmpfs, sets flags and wakes main. */
 void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
         struct hfd_server *server = ctx;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Updates log fields, run file and status line when the leadership of this process changes. */
+/* Updates log fields, run file and status line when the leadership of this process changes, and
+ * ends a term when the store was replaced. */
 #include <holdfast/leader.h>
 
 /* hf_elector_config.on_change; ctx is the struct hfd_server. Thread: the elector's loop. */

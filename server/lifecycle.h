@@ -23,13 +23,15 @@
  *                watches end, requests in progress end ...... InFlightRequestsDrained
  *                the listener closes ........................ HTTPServerStoppedListening
  *
- *      end     the hooks' token `stopped` fires; everything is freed; exit status 0
+ *      end     the hooks' token `stopped` fires; everything is freed; exit status 0, or 1 after
+ *              a failed start
  *
  * The API serves while the hooks stop, because the release of the Lease goes through it. A second
  * SIGTERM exits at once. A controller that does not stop ends the process without a release.
  *
- * This type only records the signals; other files set them in that order. The mutex mu guards the
- * times. No other lock is taken while it is held. Thread: any, except for init and done.
+ * This type only records the signals; other files set them. If the start fails, its remaining
+ * signals are not set. The mutex mu guards the times. No other lock is taken while it is held.
+ * Thread: any, except for init and done.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,11 +57,12 @@ struct hfd_lifecycle {
         hf_nsec at[_HFD_SIGNAL_MAX]; /* guarded by mu: boot time of the signal; 0 = not set */
 };
 
-/* host outlives lifecycle. 0 or -errno; then there is nothing to undo. */
+/* host outlives lifecycle. 0 or -errno; after an error there is nothing to undo. */
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host);
 /* No thread may use or wait on lifecycle any more. */
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
-/* Sets a signal and logs its name. Further calls with the same signal do nothing. */
+/* Sets a signal and logs its name. Further calls with the same signal do nothing. Blocks at most on
+ * the log sink. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 /* Blocks until the signal is set (0), or until boot time deadline (HF_E_TIMEOUT). */

@@ -10,12 +10,11 @@
  * Only main sends the states READY, RELOADING and STOPPING to the service manager, so these
  * messages cannot overtake each other.
  *
- * Invariant: while the sequence thread runs, main blocks only in poll, and in sd_notify if the
- * service manager does not read its socket. So it handles signals and the watchdog at any time.
- * Work that may take long runs on other threads: the boot and the shutdown on the sequence thread,
- * reading files for a reload on the reload's thread. Before it starts the sequence thread, main
- * creates the objects, which may take up to 30 s (the lock of
- * --cert-dir).
+ * Invariant: while the sequence thread runs, main blocks only in poll, and in writes to the log or
+ * to the service manager if they are not read. So it handles signals and feeds the watchdog in
+ * time. Work that may take long runs on other threads: the boot and the shutdown on the sequence
+ * thread, reading files for a reload on the reload's thread. Before it starts the sequence thread,
+ * main creates the objects, which blocks on files and for up to 30 s on the lock of --cert-dir.
  *
  * A second SIGTERM or SIGINT exits at once, with status 1.
  */
@@ -48,7 +47,7 @@
 #define EXTEND_BY (30 * HF_NSEC_PER_SEC)
 /* ... at this interval. */
 #define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
-/* At the end main waits so long for a reload, which a disk or a file server may hold up. */
+/* How long main waits at the end for a reload, which a disk or a file server may hold up. */
 #define RELOAD_GRACE (10 * HF_NSEC_PER_SEC)
 /* The longest wait, when there is no earlier deadline. */
 #define IDLE_WAIT (60 * HF_NSEC_PER_SEC)
@@ -69,7 +68,7 @@ struct main_loop {
         hf_nsec delay_until;       /* end of the shutdown delay; while stopping */
         hf_nsec stuck_until;       /* when a stuck controller ends the process; 0 = none is stuck */
         uint64_t iterations[N_LOOPS]; /* counts at the previous check for the watchdog */
-        hf_nsec reload_until;         /* when to give up a running reload; 0 = the server runs */
+        hf_nsec reload_until; /* at the end: when to give up a reload; 0 = main waits for none */
         struct hfd_reload reload;
         char status[HFD_STATUS_LINE_MAX]; /* the STATUS= that was sent last */
         struct hfd_memory_trim memory_trim;
@@ -113,9 +112,9 @@ static void reload_files(void *ctx) {
 static void wake_main(void *ctx) { hfd_server_wake(ctx); }
 
 /*
- * A reload runs only between READY and STOPPING: during the boot the sequence thread reads the data
- * that a reload replaces, and the READY=1 at the end of a reload would be false. An earlier SIGHUP
- * is kept until the server is ready.
+ * A reload begins only between READY and STOPPING: during the boot the sequence thread reads the
+ * data that a reload replaces, and the READY=1 at the end of a reload would be false. A SIGHUP
+ * during the boot is kept until the server is ready.
  */
 static void step_reload(struct main_loop *m) {
         bool stopping = m->stopping_sent || hf_cancel_fired(m->server->stop);
@@ -127,8 +126,8 @@ static void step_reload(struct main_loop *m) {
 
 /* ---- what main does in each iteration ---- */
 
-/* Begins the shutdown: the sequence thread waits for the token. Hooks that are still starting are
- * canceled. */
+/* Begins the shutdown: the sequence thread waits for the token. The hooks are told to stop, so that
+ * those that are still starting return. */
 static void begin_stop(struct main_loop *m, enum hf_cancel_reason reason) {
         hf_cancel_fire(m->server->stop, reason);
         hf_hooks_shut_down(m->server->hooks);
@@ -218,8 +217,8 @@ static bool have_loops_progressed(struct main_loop *m) {
 }
 
 /* If a loop hangs, the watchdog is no longer fed, and the service manager restarts the process.
- * During boot and shutdown the loops need not run, so it is always fed; the service manager's start
- * and stop timeouts apply instead. */
+ * During boot and shutdown the loops need not run, so the watchdog is fed without this check; the
+ * service manager's start and stop timeouts apply instead. */
 static void feed_watchdog(struct main_loop *m, hf_nsec now) {
         if (m->watchdog_interval == 0 || now < m->watchdog_at)
                 return;
@@ -349,8 +348,8 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         run_loop(&m);
         (void)pthread_join(sequence, NULL);
         if (hfd_reload_is_running(&m.reload)) {
-                /* Its thread still uses the objects, so they are not freed. The stop is complete:
-                 * the Lease is released and all clients were served. */
+                /* Its thread still uses the objects, so they are not freed. Nothing else is left to
+                 * do: the sequence has ended, and with it the shutdown. */
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
                        "a reload hangs: exiting without waiting for it");
                 _exit(atomic_load(&server->exit_status));

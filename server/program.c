@@ -2,9 +2,9 @@
 /*
  * Parses the command line and runs the sub-command.
  *
- * Invariants. Settings of the whole process (SIGPIPE, the number of heaps) are made here,
- * before any thread exists. Exit status 2 means a mistake that only the user can correct, on the
- * command line or in a manifest: the systemd unit does not restart the process then.
+ * Invariants. SIGPIPE and the number of heaps are set here, before any thread exists. Exit status 2
+ * means a mistake that only the user can correct, on the command line or in a manifest: the systemd
+ * unit does not restart the process then.
  */
 #include "server/program.h"
 
@@ -23,9 +23,9 @@
 #include "server/systemd/sdnotify.h"
 
 /* The maximum number of malloc's heaps (arenas). Each one costs resident memory, and glibc would
- * create up to eight for each processor. Two are enough for the few threads that allocate at the
- * same time. */
-#define MAX_HEAPS 2
+ * create up to eight for each processor. With four, the threads that allocate at the same time
+ * (HTTP workers, channels to etcd, informers) seldom wait for each other. */
+#define MAX_HEAPS 4
 
 static int print_help(enum hfd_command command) {
         struct hf__strbuf text = {0};

@@ -6,7 +6,8 @@
 
 /*
  * Parses the command line and runs the sub-command. extra may be NULL; it is borrowed until the
- * function returns. Call from main, before there are other threads: it ignores SIGPIPE. Returns the
- * exit status; 2 = a mistake on the command line or in a manifest.
+ * function returns. Call from main, before there are other threads: it changes settings of the
+ * whole process, for example it ignores SIGPIPE. Returns the exit status; 2 = a mistake on the
+ * command line or in a manifest. `status` replaces the process by another program.
  */
 int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra);

@@ -5,9 +5,10 @@
  * it by hand.
  *
  * Invariants:
- * - The instance is dead. Proof: this process holds the lock of its run file, and the kernel frees
- *   that lock only when its holder dies. While the holder hangs or is paused, the release
- *   fails. The lock is held until the end, so that the instance cannot start during the release.
+ * - The instance is dead. Proof: this process holds the lock of its run file. An instance frees
+ *   that lock at the end of its shutdown, or the kernel frees it when the instance dies. While the
+ *   instance hangs or is paused, the release fails. The lock is held until the end, so that the
+ *   instance cannot start during the release.
  * - Only what the run file names is released: this Lease, this identity, this term. One transaction
  *   compares the term record and the Lease. The Lease of another process or of a later term
  *   does not change.
@@ -15,7 +16,7 @@
  * During a migration the run file also names the old Lease, but without its term. The old Lease is
  * released in any term of the same identity: an identity belongs to one process, which is dead.
  *
- * The command uses the instance's own store directly, because its API server may be gone too.
+ * The command uses the instance's store directly, because the instance's API server is dead too.
  */
 #include "server/release.h"
 
@@ -45,8 +46,8 @@ struct release {
         const char *prefix;          /* prefix of all keys; borrowed */
         hf_nsec deadline;            /* boot time */
         char now[HF__MICROTIME_MAX]; /* the time of the release, in the format of a Lease */
-        /* The current operation. Guarded by mu: the store's thread writes these, and this thread
-         * reads them once done is true. */
+        /* The current operation. Guarded by mu until done is true: the store's thread writes these,
+         * and then the thread that waits reads them. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
         bool done;
@@ -89,7 +90,8 @@ static int wait_done(struct release *release) {
 /* Reads a key into release->value, which is NULL if the key does not exist. */
 static int read_key(struct release *release, const char *key) {
         release->value = hf__buf_unref(release->value);
-        int r = release->store->ops->get(release->store, key, release->deadline, on_reply, release);
+        int r = release->store->ops->get(release->store, key, false, release->deadline, on_reply,
+                                         release);
         return r != 0 ? r : wait_done(release);
 }
 
@@ -186,8 +188,8 @@ static int release_in_store(struct release *release, struct hf_fence *fence) {
 
 /*
  * Releases one Lease. fence->term 0 = the current term, which is then stored there. Returns 0 or
- * HF_E_STALE_TERM: the Lease no longer has this identity and term. Otherwise the store failed, and
- * *reterr_status has the reason.
+ * HF_E_STALE_TERM: the Lease no longer has this identity and term, or memory ran out while it was
+ * changed. Otherwise the store failed, and *reterr_status has the reason if it gave one.
  */
 static int run_release(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
                        struct hf_status *reterr_status) {

@@ -5,7 +5,8 @@ struct hfd_config;
 
 /*
  * Releases what the run file of config->instance names, unless the instance is alive. Prints the
- * result. Blocks for up to 5 s for each Lease; there are two during a migration. Returns the exit
- * status: 0 = released, nothing to release, or another process holds the Lease now; 1 otherwise.
+ * result. Blocks on files, and up to 5 s for each Lease; there are two during a migration. Returns
+ * the exit status: 0 = released, nothing to release, or the Lease no longer has that identity and
+ * term; 1 otherwise.
  */
 int hfd_release_main(const struct hfd_config *config);

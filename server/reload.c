@@ -4,8 +4,9 @@
  * main_loop.c.
  *
  * Invariants. RELOADING=1 is sent before the work begins, and READY=1 once after it has ended, so
- * that the service manager knows when a reload is complete. READY=1 is never sent after STOPPING=1.
- * Main sends all three, so their order is certain.
+ * that the service manager knows when a reload is complete. Once the server stops, READY=1 is not
+ * sent any more, because it would contradict STOPPING=1. Main sends all three, so their order is
+ * certain.
  */
 #include "server/reload.h"
 
@@ -70,8 +71,8 @@ bool hfd_reload_is_running(const struct hfd_reload *reload) { return reload->run
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)
                 return;
-        /* Main must not block, so it joins only after the work has returned, unless the server
-         * stops. */
+        /* Main must not block while the server runs, so hfd_reload_step joins only after the work
+         * has returned. */
         assert(reload->disabled || atomic_load(&reload->returned));
         (void)pthread_join(reload->thread, NULL);
         reload->running = false;

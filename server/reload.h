@@ -6,9 +6,10 @@
  *
  *      IDLE --requested, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
- * At most one reload runs at a time. Requests during a reload cause exactly one more reload after
- * it, because the running one may have read the files already. The work has its own thread
- * because it may block on a lock or a slow disk, and main must feed the watchdog.
+ * At most one reload runs at a time. Requests during a reload cause together one more reload after
+ * it, because the running one may have read the files already. Once the server stops, no reload
+ * begins and READY=1 is not sent. The work has its own thread because it may block on a lock or a
+ * slow disk, and main must feed the watchdog.
  *
  * Thread: main for all functions. `work` and `wake` are called on the reload's thread.
  */
@@ -50,6 +51,7 @@ void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 void hfd_reload_disable(struct hfd_reload *reload);
 /* Whether a reload has begun and hfd_reload_step has not ended it yet. */
 bool hfd_reload_is_running(const struct hfd_reload *reload);
-/* Blocks until the running work, if any, has returned. Call at the end of the process: after
- * hfd_reload_disable, and after the token that ends the waits of the work has fired. */
+/* Blocks until the running work, if any, has returned. Call after hfd_reload_disable, and after the
+ * token that ends the waits of the work has fired. For tests: holdfastd itself exits without a
+ * reload that hangs. */
 void hfd_reload_join(struct hfd_reload *reload);

@@ -37,8 +37,8 @@ static int run_sequence(struct hfd_server *server, struct hf_status *reterr_stat
         else
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
                        reterr_status->message);
-        /* hfd_shutdown_run has logged the failures of other hooks. They do not change the exit
-         * status, because the process has stopped as requested. */
+        /* hfd_shutdown_run logs the failures of hooks. Except for HF_E_STUCK they do not change the
+         * exit status, because the process has stopped as requested. */
         if (hfd_shutdown_run(server, &why) == HF_E_STUCK) {
                 *reterr_status = why;
                 return HF_E_STUCK;

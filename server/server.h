@@ -8,22 +8,24 @@
  *
  *      server            the struct; init, done, wake
  *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
- *      debug_leader      one task each
+ *      debug_leader, status_line, reload      one task each
  *      assembly          creates all objects, frees all objects
  *      boot, shutdown    start serving; stop gracefully
  *      sequence          boot, wait for the stop, shut down: one thread
  *      main_loop         signals, watchdog, status line, reloads: the main thread
+ *      release           the sub-command `holdfastd release`, which needs no struct hfd_server
  *      program           the command line and its sub-commands
  *
  * Order. Main calls hfd_server_init, hfd_assembly_make, starts the sequence thread, and loops. The
- * sequence thread calls hfd_boot_run and hfd_shutdown_run and ends. Main joins it, joins a reload
- * that still runs, and calls hfd_assembly_free and hfd_server_done. After HF_E_STUCK nothing is
+ * sequence thread calls hfd_boot_run and hfd_shutdown_run and ends. Main joins it, and calls
+ * hfd_assembly_free and hfd_server_done. If a controller is stuck or a reload hangs, nothing is
  * freed: the process ends with _exit, because threads that cannot be joined still use the objects.
  *
- * Threads. Main creates and frees the objects while it is the only thread of the server. In between
- * the pointers do not change, except `controllers` (see there), so any thread may read them without
- * a lock. The header of an object describes which thread may call which function. The members that
- * change while threads run are atomic, or have one writer named in their comment.
+ * Threads. Main sets the pointers to the objects before it starts the sequence thread, and frees
+ * the objects after it has joined it. In between the pointers do not change, except `controllers`
+ * (see there), so any thread may read them without a lock. The header of an object describes which
+ * thread may call which function. The members that change while threads run are atomic, or their
+ * comment says which thread writes them.
  */
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -80,12 +82,13 @@ struct hfd_server {
         struct hfd_metrics_handler *metrics_handler;
         struct hfd_http *http;
         struct hf_electors *electors;
-        struct hfd_controllers *controllers; /* freed, and set to NULL, by the shutdown */
+        struct hfd_controllers *controllers; /* the shutdown frees it and sets NULL */
         struct hf_elector *elector;          /* borrowed from electors */
         struct hf_hooks *hooks;
 
-        /* ---- the certificates in use (certificates.h): written by main until the sequence thread
-         * starts, read by the boot, written by reloads only once the boot is done ---- */
+        /* ---- the certificates as last read (certificates.h): written by main before the sequence
+         * thread starts and after it has ended, read by the boot, and used by the reload's thread
+         * only once the boot is done ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
 
@@ -94,7 +97,7 @@ struct hfd_server {
         struct hfd_log_sink log_sink;
         _Atomic bool waiting_for_store; /* set by the boot, for the status line */
         _Atomic bool ready;             /* set by the boot: all post-start hooks are done */
-        _Atomic bool stuck;             /* set by the elector: a controller does not stop */
+        _Atomic bool stuck;             /* set by the elector's loop: a controller does not stop */
         _Atomic bool sequence_ended;    /* set by the sequence thread, last */
         _Atomic int exit_status;        /* valid once sequence_ended is true, and after a failed
                                            hfd_assembly_make, where 0 means 1 */

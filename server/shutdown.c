@@ -13,9 +13,9 @@
 #include "server/server.h"
 
 /*
- * How long this process pauses after it has released its Lease. Closing and freeing use a processor
- * for some milliseconds. If the successor is on the same machine, this would delay its first
- * writes.
+ * How long a leader pauses after its hooks have released the Lease. Closing and freeing use a
+ * processor for some milliseconds. If the successor is on the same machine, this would delay its
+ * first writes.
  */
 #define SUCCESSOR_PAUSE (25 * HF_NSEC_PER_MSEC)
 /* How long to wait for requests in progress. Equals kube-apiserver's default request timeout. */

@@ -11,6 +11,11 @@
  * cannot fail. A request that ends while its cancel command is in the mailbox is kept until the
  * command is taken.
  *
+ * The deadlines of requests come before their sockets: whenever curl may be about to send, the loop
+ * first ends the requests whose deadline has passed. After a suspend of the machine a connection
+ * may be ready for a request that must not be sent any more. The price: a response that arrived in
+ * time is not read if the loop comes too late to it.
+ *
  * The loop sleeps in epoll_wait for at most a second. It wakes for curl's sockets, for the mailbox
  * and for a boot-time timer. That timer expires no later than the earliest of the lanes' timers
  * (hf__lanes_due), the requests' timers and the scheduled calls. It is set again only if it is not
@@ -236,13 +241,21 @@ static void handle_messages(struct hf__http_engine *engine) {
         }
 }
 
-static void run_timers(struct hf__http_engine *engine) {
+/* Reads the clock, ends the requests whose deadline has passed, starts the delayed ones that are
+ * due. */
+static void run_exchange_timers(struct hf__http_engine *engine) {
         struct hf__timer *first;
 
+        engine->now = hf_now(engine->clock);
         /* The loop ends, because each call removes its timer from the heap or sets it to a later
          * time. */
         while ((first = engine->exchange_timers.first) != NULL && first->at <= engine->now)
                 hf__exchange_on_timer(CONTAINER_OF(first, struct hf__exchange, timer));
+}
+
+static void run_scheduled_calls(struct hf__http_engine *engine) {
+        struct hf__timer *first;
+
         while ((first = engine->scheduled_calls.first) != NULL &&
                (first->at <= engine->now || engine->stopping)) {
                 hf__timer_heap_remove(&engine->scheduled_calls, first);
@@ -272,15 +285,14 @@ static int prepare_wait(struct hf__http_engine *engine) {
         return MAX_WAIT_MS;
 }
 
-/* One iteration of the loop. Timers run after curl, so that a response that has arrived wins over a
- * deadline that has just passed. The flush is last, so that it sends everything that the iteration
+/* One iteration of the loop. The flush is last, so that it sends everything that the iteration
  * wrote. */
 static void run_iteration(struct hf__http_engine *engine) {
         struct epoll_event events[N_EVENTS];
         int n = epoll_wait(engine->epoll_fd, events, N_EVENTS, prepare_wait(engine));
         bool messages = false;
 
-        engine->now = hf_now(engine->clock);
+        run_exchange_timers(engine);
         atomic_fetch_add_explicit(&engine->iterations, 1, memory_order_relaxed);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
@@ -292,13 +304,15 @@ static void run_iteration(struct hf__http_engine *engine) {
                         (void)n_read;
                         engine->timer_expires_at = HF_NSEC_NEVER;
                 } else {
+                        run_exchange_timers(engine);
                         hf__lanes_socket_event(engine, fd, events[i].events);
                 }
         }
         if (messages)
                 handle_messages(engine);
+        run_exchange_timers(engine);
         hf__lanes_run(engine);
-        run_timers(engine);
+        run_scheduled_calls(engine);
         hf__lanes_flush(engine);
 }
 
@@ -311,7 +325,7 @@ static void *run_loop(void *ctx) {
         /* No command can follow the stop command, so the mailbox is empty now. */
         while (engine->exchanges)
                 hf__exchange_abort(engine->exchanges, HF_E_CANCELED);
-        run_timers(engine);
+        run_scheduled_calls(engine);
         return NULL;
 }
 

@@ -8,7 +8,8 @@
  * block is complete, on_data for each piece of the body, and on_done exactly once, last. Callbacks
  * must not block. A request ends when its response is complete, when its transfer fails, when its
  * deadline or head_timeout passes, when a callback or hf__http_cancel ends it, or when the engine
- * stops.
+ * stops. No part of a request is passed to a connection after its deadline, even if the machine was
+ * suspended meanwhile.
  *
  * Lanes: requests of different lanes never share a connection, so that Lease traffic does not queue
  * behind a large list. Within a lane connections are kept for further requests, and HTTP/2 requests
@@ -48,6 +49,8 @@ enum hf__http_version {
 struct hf__http_result {
         uint64_t id;              /* from hf__http_submit; a retry has the same id */
         int outcome;              /* see above */
+        bool not_sent;            /* nothing of it was passed to a connection, so that the server
+                                     certainly has not processed it, whatever the outcome */
         int code;                 /* HTTP status; 0 = none was received */
         const void *body;         /* the whole body; empty if on_data is set or outcome is not 0 */
         size_t n_body;            /* bytes in body */

@@ -46,7 +46,7 @@ struct hf__http_engine {
 
         /* the engine's thread only */
         pthread_t self; /* set by the thread itself, because `thread` may not be set yet */
-        hf_nsec now;    /* boot time of the loop's latest wake-up */
+        hf_nsec now;    /* boot time when the loop last ended the requests that are overdue */
         hf_nsec timer_expires_at; /* boot time when timer_fd expires; HF_NSEC_NEVER = not armed */
         bool stopping;
         struct hf__timer_heap exchange_timers; /* deadlines and delays of requests */

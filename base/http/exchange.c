@@ -7,6 +7,10 @@
  * sent, and a failed connection is HF_E_UNAVAILABLE. After that the peer may have acted, and a
  * broken connection is HF_E_TIMEOUT. determine_outcome has the other cases.
  *
+ * hf__exchange_on_prereq also refuses to send after the deadline, because the connection may have
+ * taken long, and the machine may have been suspended meanwhile. Between this check and the write
+ * to the socket there are only curl's own steps.
+ *
  * When a reused connection breaks before the response, curl itself would send the request again. If
  * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the
  * caller. So the second call of on_prereq ends a request with HF_E_TIMEOUT unless it is idempotent.
@@ -189,9 +193,15 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
                 return CURL_PREREQFUNC_ABORT;
         }
+        hf_nsec now = hf_now(x->engine->clock);
+        if (now >= x->request.deadline) {
+                x->forced_outcome = HF_E_TIMEOUT;
+                (void)strcpy(x->error_text, "the deadline passed before the request was sent");
+                return CURL_PREREQFUNC_ABORT;
+        }
         x->resent = x->may_have_sent;
         x->may_have_sent = true;
-        x->sent_at = hf_now(x->engine->clock);
+        x->sent_at = now;
         x->local_port = local_port;
         return CURL_PREREQFUNC_OK;
 }
@@ -221,6 +231,7 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
         struct hf__http_result result = {
                 .id = x->id,
                 .outcome = outcome,
+                .not_sent = !x->may_have_sent,
                 .code = x->code,
                 .body = has_body && x->body.data ? x->body.data : "",
                 .n_body = has_body ? x->body.n : 0,

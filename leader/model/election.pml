@@ -18,6 +18,10 @@
  * behind (`left_*`); it is applied later, or never. One leader's write (`fenced_*`) is followed at a time, because the promise
  * is about each write by itself.
  *
+ * With UNFENCED, the server has no fence, and applies each leader's write whenever it arrives. A process knows which of its writes
+ * are still on their way. While there is one, it neither releases the Lease nor acquires it. (How long it expects a write without
+ * an answer is a matter of time, which is left to the simulator.)
+ *
  * With CALM, everything that can fail fails only until `calm` is set. From then on time passes only while nothing else can
  * happen, and some process must come to lead (the formula `live`).
  *
@@ -159,6 +163,9 @@ inline store(k, kind) {
                 assert(holder == k + 1); /* P6: a release clears no other process's record */
                 assert(!p[k].work);      /* P6: and comes after the controllers have returned */
                 assert(!acts(k));
+#ifdef UNFENCED
+                assert(fenced_by != k + 1); /* P6: and after the last write of the term */
+#endif
                 new_term();
                 holder = 0
         fi
@@ -233,6 +240,9 @@ inline extend(k) {
 
 inline start_term(k) {
         assert(!p[k].work); /* P5: nothing of the last term still runs */
+#ifdef UNFENCED
+        assert(fenced_by != k + 1); /* P5: nor is a write of it on its way */
+#endif
         assert(!p[k].stop); /* P6 */
         p[k].state = LEADING;
         p[k].work = 1;
@@ -296,12 +306,29 @@ inline gone(k) {
         fi
 }
 
+/* A write of the last term has to be expected. */
+#ifdef UNFENCED
+#define writes(k) (fenced_by == k + 1)
+#else
+#define writes(k) false
+#endif
+#ifdef M_LEAD_UNSETTLED
+#define may_lead(k) true
+#else
+#define may_lead(k) (!writes(k))
+#endif
+#ifdef M_RELEASE_UNSETTLED
+#define may_release(k) true
+#else
+#define may_release(k) (!writes(k))
+#endif
+
 active [N] proctype contender() {
 end:    do
         /* It reads the Lease, or the watch reports it. */
         :: atomic { !p[me].fresh && !ended(me) -> learn(me); in_order() }
         /* It acquires the Lease; it renews it. */
-        :: atomic { p[me].state == FOLLOWING && p[me].op == NONE && knows(me) && p[me].wait == 0 -> send(me, ACQUIRE); in_order() }
+        :: atomic { p[me].state == FOLLOWING && p[me].op == NONE && knows(me) && p[me].wait == 0 && may_lead(me) -> send(me, ACQUIRE); in_order() }
         :: atomic { leads(me) && p[me].op == NONE && knows(me) && p[me].valid > 0 && p[me].valid < RENEW -> send(me, RENEWAL); in_order() }
         :: atomic { p[me].op_phase == SENT -> apply(me); in_order() }
         :: atomic { p[me].op_phase == DONE -> answered(me); in_order() }
@@ -320,7 +347,7 @@ end:    do
         :: atomic { p[me].state == ABORTING && p[me].work && may_go(me) -> give_up(me); gone(me); in_order() }
         :: atomic { !ended(me) && may_go(me) -> give_up(me); p[me].work = 0; gone(me); in_order() }
         /* The release: compare and clear, bounded. */
-        :: atomic { p[me].state == RELEASING && p[me].op == NONE && knows(me) && is_own(me) -> send(me, RELEASE); in_order() }
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && knows(me) && is_own(me) && may_release(me) -> send(me, RELEASE); in_order() }
         :: atomic { p[me].state == RELEASING && p[me].op == NONE && p[me].fresh && holder != me + 1 -> finish(me); in_order() }
         :: atomic { p[me].state == RELEASING && p[me].op == NONE && !calm -> finish(me); in_order() }
         :: atomic { !p[me].stop && !ended(me) && may_go(me) ->
@@ -333,7 +360,9 @@ end:    do
                 fi;
                 in_order()
         }
-#ifndef CALM
+#ifdef UNFENCED
+        :: atomic { p[me].work && acts(me) && fenced_by == 0 -> fenced_by = me + 1; in_order() }
+#elif !defined(CALM)
         /* Its controllers write, whether they may or not: the fence must hold even if the clock stands still. */
         :: atomic { p[me].work && fenced_by == 0 && !calm -> fenced_by = me + 1; fenced_now = p[me].term_now; in_order() }
 #endif
@@ -361,6 +390,7 @@ inline left_applied() {
 #endif
 
 inline fenced_arrives() {
+#ifndef UNFENCED
         if
         :: fence_holds -> assert(fenced_now && holder == fenced_by) /* P2 */
         :: else ->
@@ -369,6 +399,7 @@ inline fenced_arrives() {
                 :: else
                 fi
         fi;
+#endif
         fenced_by = 0;
         fenced_now = 0
 }

@@ -3,10 +3,10 @@
  * Creates and frees the cacher, runs its timer thread, and reads from its trees.
  *
  * The timer ends reads that have waited too long, sends bookmarks, ends watches, restarts the
- * reflector after a backoff, reopens a watch of the store that hangs, starts audits, drops old
- * history, and builds the trees of a listing, in small steps between the others. It sleeps until
- * the first of these is due. A thread that makes one of them due earlier must wake the timer
- * through cacher->cond.
+ * reflector after a backoff, notices and reopens a watch of the store that hangs, starts audits,
+ * drops old history, and builds the trees of a listing, in small steps between the others. It
+ * sleeps until the first of these is due. A thread that makes one of them due earlier must wake the
+ * timer through cacher->cond.
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
@@ -327,7 +327,8 @@ void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *objec
         const struct hfd_object *newer = hfd_object_tree_find(&cacher->newer[index], object->path);
         /*
          * Replies to writes may arrive in any order, and the watch may deliver a version before the
-         * reply to its write. So keep a version only if it is the newest.
+         * reply to its write. So keep a version only if it is the newest. An object that is not in
+         * the tree may have been deleted since, so it is not kept at all.
          */
         if (seen && seen->revision < object->revision &&
             (!newer || newer->revision < object->revision))

@@ -6,21 +6,23 @@
  *
  * Its parts, each with a separate header: object_tree (the objects), snapshot (a list's view of
  * them), event_history (the recent changes), store_events (applies the events of the store's
- * watch), reflector (keeps both equal to the store), consistent_read (reads that wait for a
- * revision), watcher (watches of clients), store_identity (detects a replaced store), store_lag
- * (notices that the store's watch hangs), store_request (requests to the store, measured and
- * counted).
+ * watch), reflector (keeps both equal to the store), listing (lists the store), stored_value
+ * (values that are not valid objects), consistent_read (reads that wait for a revision), watcher
+ * (watches of clients), store_identity (detects a replaced store), store_lag (notices that the
+ * store's watch hangs), store_request (requests to the store, measured and counted).
  *
- * Lock: one mutex guards the mutable state of all parts. It is held only for lookups and for
- * changes of pointers. Callbacks and requests to the store never run under it: the work is
- * collected under the lock and done after the lock is released. It is never held together with
- * another lock.
+ * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
+ * pointers, so no thread holds it for long. Callbacks and requests to the store never run under it:
+ * the work is collected under the lock and done after the lock is released. It is never held
+ * together with another lock.
  *
  * Threads: the cacher has one thread, a timer. The store's threads deliver replies and events. Any
  * thread may call the functions below. Only wait_synced and free block.
  *
  * Invariants: the trees contain every change up to `revision` and no later one. The history of a
- * resource contains every change after its floor. A watcher gets each change once, in order.
+ * resource contains every change after its floor. Until it ends, a watcher gets each change that it
+ * selects once, in order. If memory runs out while a change is applied, the trees may contain a
+ * part of a later revision until they have been filled again, which ends all watches.
  */
 #include <stdbool.h>
 
@@ -43,9 +45,11 @@ struct hfd_cacher_config {
         void *ctx;
 };
 
+/* host outlives the cacher. 0, -EINVAL (the prefix is missing or too long) or another -errno. */
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher);
-/* Starts to fill the cache and does not wait for it. Failures are retried forever, with backoff. */
+/* Starts to fill the cache and does not wait for it. Failures of the store are retried until
+ * hfd_cacher_free, with backoff. 0, or -errno: the thread cannot be started. */
 int hfd_cacher_start(struct hfd_cacher *cacher);
 /*
  * For a shutdown: ends every watch cleanly, so that clients watch another server. New watches get
@@ -65,17 +69,19 @@ const char *hfd_cacher_prefix(const struct hfd_cacher *cacher);
 bool hfd_cacher_synced(struct hfd_cacher *cacher);
 /*
  * Blocks until the cache is filled (0) or token fires (HF_E_CANCELED). In the second case
- * reterr_status contains the store's most recent failure, or how far the filling has come.
+ * reterr_status contains the store's most recent failure, if there was one, or how far the filling
+ * has come.
  */
 int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
 /*
- * Returns the boot time at which the first filling of the cache last came further than ever before;
- * 0 = no page has arrived yet. So a store that responds but never lets the cache be filled makes no
+ * Returns the boot time at which a filling of the cache last came further than any before; 0 = no
+ * page has arrived yet. So a store that responds but never lets the cache be filled makes no
  * progress.
  */
 hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
-/* Returns the boot time of the store's last reply or event, for the health check of etcd. */
+/* Returns the boot time of the store's last reply or event, for the health check of etcd; 0 = none
+ * yet. */
 hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
 
 /*
@@ -84,7 +90,7 @@ hf_nsec hfd_cacher_last_store_contact(struct hfd_cacher *cacher);
  */
 uint64_t hfd_cacher_lag(struct hfd_cacher *cacher, hf_nsec *ret_time);
 
-/* Returns a revision: all changes up to it are in the cache. */
+/* Returns a revision: all changes up to it are in the cache. 0 = the cache is not filled yet. */
 uint64_t hfd_cacher_revision(struct hfd_cacher *cacher);
 /* Returns a reference to the object at path, in the version that readers see. NULL: not cached. */
 struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
@@ -93,13 +99,14 @@ struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_re
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a
  * write of this instance that the store's watch has not delivered yet, so only writes may use it.
- * NULL: the object is not cached. *ret_synced: the cache is filled, so an object that is not cached
- * did not exist at the cache's revision.
+ * NULL: the object is not cached. *ret_synced: the cache is filled, so the store had no valid
+ * object at this path at the cache's revision.
  */
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced);
 /*
- * Records that a write of this instance has stored object, so that the next write is based on this
- * version. The caller keeps its reference.
+ * Records that a write of this instance has stored a new version of an object, so that the next
+ * write is based on this version. Does nothing for an object that the cache does not have yet, or
+ * has in this or a later version. The caller keeps its reference.
  */
 void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object);

@@ -32,7 +32,8 @@ struct hfd_cacher {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t cond; /* broadcast; timer, wait_synced, reflector_stop and free wait on it */
-        struct hfd_object_tree trees[HFD_RESOURCES_MAX]; /* what the store's watch has delivered */
+        /* What the last listing contained, changed by the events of the store's watch. */
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
         /*
          * Later versions of objects in `trees`, which writes of this instance have stored. Only
          * writes use them: a reader must not see a change before the watches see it. The store's

@@ -14,9 +14,10 @@
  *      after ---------------------------^
  *
  * If other programs write to the same store, outside our prefix, the store's revision increases
- * without events for our watch, and the cache does not reach it soon. So after reads have timed out
- * three times in a row, all reads go directly to the store for ten seconds. The cause may also be a
- * watch that hangs, which server/storage/watch_lag.c notices.
+ * without events for our watch, and the cache does not reach it soon. So when consistent reads have
+ * been late three times, and no waiting read was served in between, consistent reads go directly to
+ * the store for ten seconds. Until a waiting read is served, each further late read does the same.
+ * The cause may also be a watch that hangs, which server/storage/watch_lag.c notices.
  */
 #include "server/cacher/consistent_read.h"
 
@@ -134,7 +135,8 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
  */
 static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                               const struct hfd_store_reply *reply) {
-        /* The probe had the earliest deadline of all its reads. This read has time for another. */
+        /* The probe's deadline may have been earlier than this read's. So there is time for
+         * another. */
         if (reply->error == HF_E_TIMEOUT && read->deadline > hfd_cacher_now(cacher) &&
             !cacher->stopping) {
                 push_read(&cacher->reads.to_probe, read);

@@ -4,7 +4,7 @@
  * Waits until the cache has reached a revision: either the store's current revision (a consistent
  * read), or a revision that a client names. The head of consistent_read.c describes the model.
  *
- * Thread: any; never under the cacher's lock, except where a name ends in _locked.
+ * Thread: any; never under the cacher's lock, except where a name ends in _locked. Never blocks.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,8 +27,9 @@ struct hfd_consistent_read {
         bool by_client;
         /*
          * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: it did not reach it
-         * in time, so the caller must read from the store. HF_E_CANCELED: the cacher is being
-         * freed. Any other error: the store failed, and status contains its message.
+         * in time, or cannot be used at present, so the caller reads from the store or refuses the
+         * request. HF_E_CANCELED: the cacher is being freed. Any other error: the store failed, and
+         * status contains its message.
          */
         int outcome;
         struct hf_status status;
@@ -42,8 +43,8 @@ struct hfd_consistent_reads {
         struct hfd_consistent_read *to_probe; /* they share the next probe */
         struct hfd_consistent_read *waiting;  /* for the cache to reach their revision */
         bool probe_running;
-        unsigned n_late;      /* consecutive times that the cache was too slow */
-        hf_nsec direct_until; /* boot time; until then reads do not wait for the cache */
+        unsigned n_late;      /* times that reads were late, since a waiting one was served */
+        hf_nsec direct_until; /* boot time; until then consistent reads go to the store at once */
 };
 
 /* Waits until the cache has reached the store's current revision. */

@@ -5,7 +5,8 @@
  * Bytes. A version of an object is counted once: as `before` of the change that replaced it, or as
  * the copy that a deletion makes. The version that a change has stored is not counted, because the
  * tree has it, or a later change counts it. Nodes of trees: a write copies the nodes that it shares
- * with a kept state. They are counted for the newest state.
+ * with a kept state or another snapshot. They are counted for the newest kept state, if there is
+ * one.
  *
  * Dropping the oldest change raises the floor to its revision. The changes of one revision may then
  * be dropped one by one: none of them is needed, because no watch from a revision below
@@ -131,7 +132,7 @@ void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resour
 
 /* ---- adding and dropping ---- */
 
-/* Counts the nodes that the change has copied. They count for the newest state, which keeps the
+/* Counts the nodes that the change has copied. They count for the newest state, which may keep the
  * originals in memory. */
 static void count_copied_nodes(struct hfd_event_histories *histories,
                                struct hfd_event_history *history,

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The recent past of the cache: for each resource the changes of the last 75 seconds, oldest first,
- * and the states that paged lists have begun with. A watch that begins at an earlier
- * resourceVersion gets its first events from here, and a list of an earlier revision its objects.
+ * The recent past of the cache: for each resource the changes of at least the last 75 seconds,
+ * oldest first, as far as they fit into the limit of memory; and the states that paged lists have
+ * begun with. A watch that begins at an earlier resourceVersion gets its first events from here,
+ * and a list of an earlier revision its objects.
  *
  * Invariants: every change of a resource after its floor is in its history. A watch from an older
  * resourceVersion cannot be served without a gap, so the client gets 410. The memory that only the
  * histories keep is limited for all resources together; the largest history loses its oldest
- * changes first, so that a busy resource does not shorten the history of a quiet one. A resource
- * that does not change holds nothing.
+ * changes first, so that a busy resource does not shorten the history of a quiet one. The ring of a
+ * resource that no longer changes becomes empty.
  *
- * Pure. Guarded by the cacher's lock. What is dropped is collected in hfd_history_garbage, which
- * the caller frees after it has released the lock.
+ * Pure. Guarded by the cacher's lock. hfd_event_histories_trim and hfd_event_history_keep collect
+ * what they drop in hfd_history_garbage, which the caller frees after it has released the lock.
  */
 #include <holdfast/client.h>
 #include <holdfast/clock.h>
@@ -79,9 +80,9 @@ void hfd_event_histories_init(struct hfd_event_histories *histories);
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                            const struct hfd_object_tree *tree, hf_nsec now);
 /*
- * Drops changes that are older than the window, or whose bytes exceed the limit. False: garbage is
- * full, so the caller frees it and calls again. Call it after hfd_event_history_add, and when `due`
- * is reached.
+ * Drops changes whose bytes exceed the limit and, if `due` is reached, those that are older than
+ * the window. False: garbage is full, so the caller frees it and calls again. Call it after
+ * hfd_event_history_add, and when `due` is reached.
  */
 bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now,
                               struct hfd_history_garbage *garbage);
@@ -99,15 +100,16 @@ void hfd_event_histories_done(struct hfd_event_histories *histories);
 const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *history, size_t i);
 /* Returns the number of the first change after revision, n if there is none. Logarithmic. */
 size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t revision);
-/* Returns the revision of the last change that the state at `revision` includes. */
+/* Returns the revision of the last change that the state at `revision` includes, or the floor if
+ * the ring has no such change. revision must not be below the floor. */
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision);
 
 /* Returns the kept state after the change of revision `changed`. NULL: it is not kept. Borrowed. */
 const struct hfd_object_tree *hfd_event_history_state(const struct hfd_event_history *history,
                                                       uint64_t changed);
 /*
- * Keeps a state, with another reference to its tree, as long as the history reaches back to it. The
- * oldest state may be dropped to make room.
+ * Keeps a state, with another reference to its tree, as long as the history reaches back to it,
+ * unless newer states need its place.
  */
 void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resource,
                             uint64_t changed, const struct hfd_object_tree *objects,

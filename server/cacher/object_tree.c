@@ -5,9 +5,9 @@
  * if its first page came from the store.
  *
  * Invariants:
- *  - A node's priority is never below those of its children. As priorities are random, the depth is
- *    then logarithmic with overwhelming probability, which bounds the recursion and the stack of an
- *    iterator.
+ *  - A node's priority is never below those of its children. As priorities are like random numbers,
+ *    the depth is then logarithmic with overwhelming probability, which bounds the recursion and
+ *    the stack of an iterator.
  *  - A node with more than one reference belongs to several trees and is never changed. Each change
  *    first makes the tree the only owner of all nodes that it will change (own_link), which may run
  *    out of memory, and only then changes the structure, which cannot fail.
@@ -64,7 +64,7 @@ static void unref_node(struct hfd_object_node *node) {
 
 /*
  * Makes the node that link refers to one that only this tree uses: copies it if another tree shares
- * it. link itself must be in such a node. False: out of memory.
+ * it. link itself must be in such a node, or be the tree's root. False: out of memory.
  */
 static bool own_link(struct hfd_object_tree *tree, struct hfd_object_node **link) {
         struct hfd_object_node *shared = *link;

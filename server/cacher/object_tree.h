@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The objects of one resource, sorted by path as the store sorts its keys.
+ * Objects, sorted by path as the store sorts its keys: normally those of one resource.
  *
  * A tree is persistent: hfd_object_tree_snapshot takes a second reference to it in constant time,
  * and a later change of either tree copies the few nodes between the root and the changed object.

@@ -24,15 +24,16 @@ struct hfd_snapshot {
 
 /*
  * Takes a snapshot: the current state (at 0), or the state at revision `at`, while the history of
- * the resource reaches back to it. Constant time, except for the state at a revision that was not
- * kept: its time grows with the changes since, which are limited. False: the cache is not filled,
- * or does not know that state; *ret_snapshot is not set.
+ * the resource reaches back to it. Takes a short time, except for the state at a revision that was
+ * not kept: its time grows with the changes since, which are limited. False: the cache is not
+ * filled, does not know that state, or memory ran out; there is nothing to free.
  */
 bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                          uint64_t at, struct hfd_snapshot *ret_snapshot);
 /*
  * Call it when a client gets a continue token with the snapshot's revision: the cacher keeps the
- * state as long as the history reaches back to it. The caller still owns its snapshot.
+ * state as long as the history reaches back to it, unless too many newer states are kept. The
+ * caller still owns its snapshot.
  */
 void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                               const struct hfd_snapshot *snapshot);

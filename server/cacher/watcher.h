@@ -9,9 +9,10 @@
  * If events returns false, the watch ends. events may call hfd_watcher_cancel.
  *
  * A sink that has no room says so in sink.ready. Its changes then wait in the watcher, as
- * references that all watchers share, until hfd_watcher_resume. The objects that exist when a watch
- * begins are not queued: the watcher has a snapshot of them. The owner of the sink may take it and
- * send the objects in its own time, before it starts the watcher.
+ * references that all watchers share, until hfd_watcher_resume; if there are too many, the watch
+ * ends. The objects that exist when a watch begins are not queued: the watcher has a snapshot of
+ * them. The owner of the sink may take it and send the objects in its own time, before it starts
+ * the watcher.
  */
 #include <holdfast/client.h>
 
@@ -30,12 +31,13 @@ struct hfd_watch_item {
         uint64_t revision;
 };
 struct hfd_watcher_sink {
-        /* Whether the sink has room for some events. NULL = always. It is called before events. */
+        /* Whether the sink has room for some events. NULL = always. It is called before events, but
+         * not for the events of a snapshot, which are delivered at once. */
         bool (*ready)(void *ctx);
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
          * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
-         * Otherwise the client gets response, a Status, as an ERROR event.
+         * HF_E_GONE: the client gets response, a Status, as an ERROR event.
          */
         void (*end)(void *ctx, int error, const struct hfd_response *response);
 };
@@ -74,14 +76,14 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                      struct hfd_watcher **ret_watcher);
 void hfd_watcher_start(struct hfd_watcher *watcher);
 /*
- * Before start, for an owner that first sends the snapshot: from now on sink.end may be called. If
- * the watch ends before start, its changes are not delivered.
+ * Before start, for an owner that first sends the snapshot: from now on sink.end may be called also
+ * without a cancel. If the watch ends before start, its changes are not delivered.
  */
 void hfd_watcher_open(struct hfd_watcher *watcher);
 /*
  * Moves the snapshot of the objects that exist to the caller, who frees it. False: there is none,
- * because the watch begins at a revision. Call before start. The snapshot contains all objects of
- * the resource; hfd_watcher_filter tells which ones are watched.
+ * because the watch begins at a revision or now. Call before start. The snapshot contains all
+ * objects of the resource; hfd_watcher_filter and the namespace tell which ones are watched.
  */
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot);
 /* What the watch selects, borrowed. *ret_name NULL = any name. */
@@ -89,7 +91,8 @@ void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_sele
                         const struct hfd_selector **ret_fields, const char **ret_name);
 /* The sink has room again: delivers what has waited. Thread: any. */
 void hfd_watcher_resume(struct hfd_watcher *watcher);
-/* Calls sink.end with HF_E_CANCELED, perhaps before this returns. Idempotent. Thread: any. */
+/* Ends the watch: sink.end is called with HF_E_CANCELED, perhaps before this returns, unless the
+ * watch has already ended. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
 
@@ -106,9 +109,9 @@ void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **
 /* Ends all watches cleanly. */
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /*
- * Called when a Lease has a new holder. Queues a bookmark for the watches of the loopback client,
- * because the new holder's controllers wait until their informers have reached the write that
- * acquired the Lease.
+ * Called when a Lease has a new holder. Queues a bookmark for the watches of the loopback client
+ * that want bookmarks, because the new holder's controllers wait until their informers have reached
+ * the write that acquired the Lease.
  */
 void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
 /* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */

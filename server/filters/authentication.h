@@ -8,5 +8,6 @@
  * (401). */
 bool hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
                                struct hfd_user *ret_user);
-/* Whether the user is that of requests without credentials. */
+/* Whether the user is that of requests without credentials. Call it before impersonation, which may
+ * choose any groups. */
 bool hfd_authentication_is_anonymous(const struct hfd_user *user);

@@ -2,8 +2,9 @@
 /*
  * The handler chain; filters.h has its order. Two invariants. Everything up to the decision whether
  * a request may be served needs its head only, so that nobody without the right to it can make the
- * server read a body, or wait for one at a shutdown. A request that may be served is counted from
- * its head on: otherwise a shutdown could cut off a request that a client is sending.
+ * server keep a body, or wait for one at a shutdown. A request that may be served, except a watch
+ * or a probe, is counted from its head on: otherwise a shutdown could cut off a request that a
+ * client is sending.
  */
 #include "server/filters/filters.h"
 
@@ -82,7 +83,8 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 
 /*
  * Called on the request's worker: the response has begun, but the client has not read all of it
- * at once. From here on it occupies memory, but no place that another request needs.
+ * at once. From here on it occupies memory, which its user's account counts, and no place in a
+ * lane.
  */
 static void on_unsent(void *ctx, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
@@ -103,7 +105,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         atomic_store_explicit(&context->finished, true, memory_order_relaxed);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
-        /* 0: the client left before the whole request had arrived, so there is no duration */
+        /* 0: no handler was called, because the request was refused at its head, or its client left
+         * while it was sending. Then there is no duration. */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec duration = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
         hfd_request_metrics_count(filters->metrics, context->labels, code,
@@ -118,7 +121,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
 
 /* ---- the filters that have no file of their own ---- */
 
-/* Requests of probes and scrapes are always admitted, and never enter a lane. */
+/* Requests of probes and scrapes are not counted, enter no lane, and are served in a shutdown. */
 static bool is_exempt(const char *path) {
         static const char *const prefixes[] = {"/healthz", "/livez", "/readyz", "/metrics"};
 
@@ -130,7 +133,7 @@ static bool is_exempt(const char *path) {
         return strcmp(path, "/version") == 0;
 }
 
-/* Refuses what request_info could not parse, so that no later filter sees an invalid path. */
+/* Refuses an invalid path and an unknown method, so that no later filter sees one. */
 static bool check_request_info(struct hfd_request_context *context) {
         if (!context->info.valid_path) {
                 hfd_status_response_code(context->request, 400, 0, "the path is not valid");
@@ -168,7 +171,7 @@ static enum hfd_lane choose_lane(const struct hfd_request_info *info) {
         return info->mutating ? HFD_LANE_MUTATE : HFD_LANE_READ;
 }
 
-/* A watch does not enter a lane: it may last for hours, and would block the lane. */
+/* A watch does not enter a lane: it may last for hours, and would occupy its place meanwhile. */
 static bool enter_lane(struct hfd_request_context *context) {
         struct hfd_filters *filters = context->filters;
 
@@ -202,6 +205,7 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         bool authenticated = hfd_authentication_filter(request, filters->auth, &user);
 
         if (hfd_request_context_new(filters, request, user.name, &context) != 0) {
+                /* Without a context the request is neither counted nor logged. */
                 if (authenticated)
                         hfd_status_response_code(request, 503, 1, "out of memory");
                 return HFD_HTTP_REFUSED;

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The handler chain in front of the router. A request passes these filters in this order; each
- * either passes it on, or sends a response:
+ * either passes it on, or sends a response (503 if memory runs out):
  *
  *      authentication   determines the user (401)
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
@@ -12,9 +12,10 @@
  *                       send-retry-after mode, otherwise 503); counts the request, so that the
  *                       shutdown waits for it
  *
- * They run when the head of the request has arrived. If one of them refuses, the body is never
- * read. The other steps follow when the request is complete:
+ * They run when the head of the request has arrived. If one of them refuses, no handler is called,
+ * and the body is not kept. The other steps follow when the request is complete:
  *
+ *      unsent           limits the responses that the user has not read (429 with Retry-After 1)
  *      inflight         limits the requests of a lane (429 with Retry-After 1)
  *      (audit)          its place, once there is an audit log: user and decision are known, and the
  *                       request has had no effect yet
@@ -23,10 +24,9 @@
  * When the response is finished, request_metrics counts the request, and the access log records it.
  *
  * The counts come after authorization, so that a user without rights can neither occupy a place nor
- * delay a shutdown. Health, version and metrics are exempt from both counts, so that probes get
- * responses until the very end.
- *
- * Thread: any.
+ * delay a shutdown. Health, version and metrics are exempt from the counts and are not refused by
+ * them, so that probes get responses until the listener closes. A watch enters no lane, and a
+ * shutdown ends it instead of waiting for it.
  */
 #include "server/auth/auth.h"
 #include "server/http/router.h"
@@ -42,25 +42,28 @@ struct hfd_filters_config {
         bool send_retry_after;
 };
 
+/* host and what config refers to outlive the filters. 0 or -errno. */
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
                     struct hfd_filters **ret_filters);
+/* No request may be in progress. Accepts NULL, returns NULL. */
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 
 /*
- * The HTTP server's on_head. It attaches a context to the request (request_context.h). A client
- * that has authenticated itself is known; the body of an anonymous one is read only if the
- * anonymous user may write.
+ * The HTTP server's on_head; filters is the struct hfd_filters. It attaches a context to the
+ * request (request_context.h). A client that has authenticated itself is known; the body of an
+ * anonymous one is read only for a write that the anonymous user may make. Thread: worker. Never
+ * blocks.
  */
 enum hfd_http_verdict hfd_filters_head(void *filters, struct hfd_http_request *request);
-/* The handler for the HTTP server, for requests that hfd_filters_head did not refuse. */
+/* The handler for the HTTP server, for requests that hfd_filters_head did not refuse. Thread:
+ * worker. Never blocks. */
 void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 
-/* From now on new requests that are not exempt are refused. */
+/* From now on new requests that are not exempt are refused. Thread: any, also below. */
 void hfd_filters_refuse(struct hfd_filters *filters);
-/* The number of requests in progress, without watches. */
+/* The number of requests in progress, without watches and exempt ones. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);
 /*
- * Blocks until no request is in progress (watches do not count). HF_E_TIMEOUT: deadline, a time of
- * the boot clock, has passed.
+ * Blocks until that number is 0. HF_E_TIMEOUT: deadline, a time of the boot clock, has passed.
  */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);

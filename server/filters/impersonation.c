@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Impersonation runs between authentication and authorization. So a request is authorized with the
- * rights of the impersonated user, and never with those of the user who sent it.
+ * Impersonation runs between authentication and authorization. So an impersonating request is
+ * authorized with the rights of the impersonated user. Those of the user who sent it only decide
+ * whether the user may impersonate.
  */
 #include "server/filters/impersonation.h"
 

@@ -3,7 +3,7 @@
  * Parameters of a query string. They are not parsed in advance: each lookup searches the text,
  * because most requests have no parameters.
  *
- * Invariant: a parameter that cannot be decoded is never treated as absent. HF_E_INVALID lets the
+ * Invariant: to hfd_query_next, a value that cannot be decoded is not absent. HF_E_INVALID lets the
  * caller refuse it.
  */
 #include "server/filters/query.h"
@@ -59,7 +59,8 @@ bool hfd_query_bool(const char *query, const char *key) {
 /*
  * authorization.c uses the result to authorize the request for that object only. This does not
  * widen the user's rights: the selector is parsed completely when the request is served, so the
- * response contains no other object. Terms of other forms are ignored here.
+ * response contains no other object. Terms of other forms are ignored here. If the result is false,
+ * the request is authorized for all objects.
  */
 bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         static const char field[] = "metadata.name";

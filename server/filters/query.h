@@ -16,13 +16,13 @@ int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t
 /* The value of the first parameter called key; as hfd_query_next. */
 int hfd_query_get(const char *query, const char *key, char *ret_value, size_t max_value);
 /*
- * A boolean parameter, as Kubernetes parses it: absent, "0" and "false" are false. Every other
- * value is true, also an empty one (`?watch`).
+ * A boolean parameter, as Kubernetes parses it: absent, "0" and "false" (also "False") are false.
+ * Every other value is true, also an empty one (`?watch`) and one that cannot be decoded.
  */
 bool hfd_query_bool(const char *query, const char *key);
 
 /*
  * Whether fieldSelector selects one object by its name (metadata.name=x is one of its terms).
- * Copies x to ret_name.
+ * Copies x to ret_name. False also for a selector that cannot be decoded or has 1 KiB or more.
  */
 bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]);

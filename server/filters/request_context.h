@@ -4,10 +4,11 @@
  * What the filters know about a request. It is created when the request's head has arrived,
  * attached to the HTTP request as its context, and freed with the request's last reference.
  *
- * Thread: the connection's worker creates it and runs the filters. Afterwards only `place` and
- * `unsent` and `finished` change, on the same worker: when the response is not read at once, and
- * when it is finished. Other threads that hold a reference to the request may read the other
- * members, and `finished`.
+ * Thread: the connection's worker creates it and runs the filters. Afterwards only `place`,
+ * `unsent` and `finished` change, on the same worker: when the request enters a lane, when its
+ * response is not read at once, and when it is finished. The links in `unsent` may also change on
+ * other threads, under the lock of unsent.h. Other threads that hold a reference to the request may
+ * read the other members, and `finished`.
  */
 #include <stdatomic.h>
 
@@ -26,10 +27,10 @@ struct hfd_request_context {
         struct hfd_http_request *request; /* borrowed: the request owns this */
         struct hfd_request_info info;     /* its strings are in text */
         struct hfd_request_labels labels; /* for the metrics */
-        struct hfd_inflight_place place;
-        bool is_admin;                  /* the user, after impersonation, may do everything */
-        atomic_bool finished;           /* the response was sent, or the client has left */
-        struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
+        struct hfd_inflight_place place;  /* what it occupies; inflight.h */
+        bool is_admin;                    /* the user, after impersonation, may do everything */
+        atomic_bool finished;             /* the response was sent, or the client has left */
+        struct hfd_unsent_entry unsent;   /* charged if the client reads slowly */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
 };
@@ -39,5 +40,6 @@ struct hfd_request_context *hfd_request_context(struct hfd_http_request *request
 /* Creates the context, and attaches it to the request. user is copied. 0 or -ENOMEM. */
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
                             const char *user, struct hfd_request_context **ret_context);
-/* What the request asks for. Not NULL within a handler that the filters called. */
+/* What the request asks for. Never NULL. Only for a request with a context; the requests that the
+ * filters pass to a handler have one. */
 const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);

@@ -5,15 +5,16 @@
  * kube-apiserver. It is parsed once, when the head of the request has arrived. Filters and handlers
  * use the result. Pure.
  *
- *      /api/v1/namespaces/NS/configmaps/NAME/SUB
- *      /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB
- *      /api/v1/namespaces/NAME  the Namespace object: its name is in `name`, and ns is "". The
- *                               subresources are `status` and `finalize`
+ *      /api/VERSION/RESOURCE/NAME/SUB         cluster scope, or all namespaces
+ *      /api/VERSION/namespaces/NS/RESOURCE/NAME/SUB
+ *      /apis/GROUP/VERSION/...                the same below a group
+ *      /api/v1/namespaces/NAME                the Namespace object: its name is in `name`, and ns
+ *                                             is "". The subresources are `status` and `finalize`
  *
- * Every other path, discovery included (/api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION), is
- * a non-resource path. Segments are percent-decoded. A path is invalid if a segment is empty, "."
- * or "..", contains an encoded '/', NUL or control character, contains a malformed percent sign, or
- * is too long. One slash at the end is ignored.
+ * SUB may be missing, or NAME and SUB. Every other path, discovery included (/api, /api/v1, /apis,
+ * /apis/GROUP, /apis/GROUP/VERSION), is a non-resource path. Segments are percent-decoded. A path
+ * is invalid if a segment is empty, "." or "..", contains an encoded '/', NUL or control character,
+ * contains a malformed percent sign, is not UTF-8, or is too long. One slash at the end is ignored.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,8 +40,8 @@ int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 
 /*
  * The API verb: "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection";
- * for a non-resource path the method in lower case ("get"). An unknown method is "" . Static
- * storage.
+ * for a non-resource path the method in lower case ("get"). "": an unknown method, or OPTIONS for a
+ * resource. Static storage.
  */
 const char *hfd_request_verb(const char *method, const struct hfd_request_path *path,
                              const char *query);
@@ -51,7 +52,7 @@ struct hfd_request_info {
         bool valid_path;  /* false: respond with 400 */
         bool is_resource;
         bool watch;    /* long-running: not counted as in flight; a shutdown ends it separately */
-        bool mutating; /* the verb may change something */
+        bool mutating; /* the verb may change something, or is "" */
         /* as in hfd_request_path; owned by the creator */
         const char *group, *version, *resource, *subresource, *ns, *name;
 };

@@ -24,7 +24,8 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
 
 /* verb: as hfd_request_verb returns it. resource: the plural; "" = a non-resource request. */
 struct hfd_request_labels hfd_request_labels(const char *verb, const char *resource);
-/* Counts a request whose response is complete. duration < 0: it is not measured (watches). */
+/* Counts a request whose response is complete, or whose client has left. duration < 0: it is not
+ * measured. */
 void hfd_request_metrics_count(struct hfd_request_metrics *metrics,
                                struct hfd_request_labels labels, int code, hf_nsec duration);
 /* Sets the gauge of a lane to n. HFD_LANE_NONE has no gauge and is ignored. */

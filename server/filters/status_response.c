@@ -91,6 +91,12 @@ static void send_status(struct hfd_http_request *request, const struct hf_status
         hf__strbuf_json(&out, reason, strlen(reason));
         if (details || status->retry_after_s > 0) {
                 hf__strbuf_puts(&out, ",\"details\":{");
+                /* A client may repeat a write after this 503; other 503s may be a proxy's. */
+                if (status->http_code == 503) {
+                        hf__strbuf_puts(&out, "\"causes\":[{\"reason\":\"NotApplied\",\"message\":"
+                                              "\"the request was not processed\"}]");
+                        first = false;
+                }
                 add_member(&out, "name", details ? details->name : NULL, &first);
                 add_member(&out, "group", details ? details->group : NULL, &first);
                 add_member(&out, "kind", details ? details->resource : NULL, &first);

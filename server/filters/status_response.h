@@ -11,8 +11,8 @@
 #include "server/http/http.h"
 
 /*
- * Sends the Status of a failure. status->http_code must be set. If status has no reason, the usual
- * reason for that code is sent.
+ * Sends the Status of a failure. status->http_code must be 400 to 599. If status has no reason, the
+ * usual reason for that code is sent.
  */
 void hfd_status_response(struct hfd_http_request *request, const struct hf_status *status);
 /* The same, from its parts. retry_after_s: in seconds; 0 = no Retry-After header. */

@@ -33,7 +33,7 @@ struct hfd_unsent_account {
         struct hfd_unsent_account *next; /* in its bucket */
         uint64_t hash;
         size_t bytes, n;
-        struct hfd_unsent_entry *oldest, *newest;
+        struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
         char user[];
 };
 

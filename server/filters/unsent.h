@@ -4,13 +4,14 @@
  * Accounts of the responses that clients have not read yet, one account for each user. A request
  * leaves its lane (inflight.h) when its client does not read the response at once, so a slow
  * reader does not delay other requests. The response is charged to its user's account instead.
+ * Watches are neither charged nor limited here.
  *
  * Lists are refused when an account is full, because a list may be large. Everything else is
  * admitted up to twice the limits, so that a user with large lists can still get an object and
  * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
  *
- * Lock: one mutex guards all accounts. Requests are cut after it was released. Thread: any for
- * admit; the request's worker for add and remove.
+ * Lock: one mutex guards all accounts. Requests are cut after it was released. Thread: the
+ * request's worker for add and remove; any for the other functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,14 +35,15 @@ struct hfd_unsent_limits {
         size_t user_bytes, user_responses, total_bytes;
 };
 /*
- * The bytes that a list holds at most while it is made as its peer reads (see rest_list.c). Four
- * pieces, so that the peer reads one while the next ones are made.
+ * rest_list.c makes no further piece of a list while this many bytes of it wait to be sent. These
+ * are about eight pieces of the usual size (rendering.h), so that the peer reads some while the
+ * next ones are made.
  */
 #define HFD_UNSENT_STREAM ((size_t)256 << 10)
 /*
- * One user: 256 such lists, or 42 objects of the largest size: more than any client reads at a
- * time. The total: a quarter of the memory of a small server, and room for four users at their
- * limits. Responses: the memory of 4096 requests is about 8 MB.
+ * One user: 256 such lists, or 42 objects of the largest size, which is more than a client usually
+ * reads at a time. The total: a quarter of the memory of a small server (1 GiB), and room for four
+ * users at their limits. Responses: the memory of 4096 requests is about 8 MB.
  */
 #define HFD_UNSENT_USER_BYTES     ((size_t)64 << 20)
 #define HFD_UNSENT_TOTAL_BYTES    ((size_t)256 << 20)
@@ -58,9 +60,10 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*
  * Whether user may begin another request. list: it is a list, which may hold HFD_UNSENT_STREAM. If
- * an account is full, a reader that has stalled is cut: one of the user's, or, if all accounts
- * together are full, one of the largest account. When all are full, a user with less than the
- * average is admitted anyway. False: refuse the request; the client tries again later.
+ * the user's account is full, one of its readers that has stalled is cut; if all accounts together
+ * are full, one of the largest account. Only a few readers are examined. When all accounts together
+ * are full, a user who uses less than an equal share of the limit is admitted anyway. False: no
+ * reader was cut, so refuse the request; the client tries again later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*

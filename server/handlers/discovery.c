@@ -3,8 +3,9 @@
  * Discovery. Documents are generated for each request, because clients request them rarely and
  * cache them.
  *
- * Invariant: the resource table is the only source. It has no list of groups and versions; the
- * first row of a group or version represents it here.
+ * Invariant: groups, versions and kinds come from the resource table; only the core version, v1, is
+ * also written here. The table has no list of groups and versions: the first row of a group or
+ * version represents it here.
  */
 #include "server/handlers/discovery.h"
 

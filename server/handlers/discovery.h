@@ -3,7 +3,8 @@
 /*
  * Discovery: describes which groups, versions and resources are served
  * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
- * generated from the table of resources. Thread: any.
+ * generated from the table of resources, and those of OpenAPI also from the tables of fields.
+ * Thread: any.
  */
 #include "base/buf.h"
 #include "server/http/http.h"
@@ -15,5 +16,6 @@
  */
 struct hf__buf *hfd_discovery(const char *path, int *ret_code);
 
-/* Responds to a GET or HEAD of a document, also of /openapi/v2. Consumes the caller's reference. */
+/* Responds to a GET or HEAD of a document, also of /openapi/v2; to other methods with 405. Consumes
+ * the caller's reference. Never blocks. */
 void hfd_discovery_handle(struct hfd_http_request *http_request);

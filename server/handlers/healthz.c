@@ -3,8 +3,9 @@
  * Health endpoints.
  *
  * Invariant: a response shows which checks failed but not why, because every client may read it
- * without authentication, and a reason may contain an address or an object's name. The reasons are
- * logged. Only the endpoint of a single check returns the reason, and only to administrators.
+ * without authentication, and a reason may contain an address or an object's name. An endpoint with
+ * all checks logs the reasons. The endpoint of a single check returns the reason, but only to
+ * administrators.
  */
 #include "server/handlers/healthz.h"
 
@@ -112,7 +113,7 @@ static size_t find_exclude(const struct excludes *excludes, const char *name) {
         return i;
 }
 
-/* False: the query has too many values, or a value that is longer than any check's name. */
+/* False: the query has too many values, or one that is too long or cannot be decoded. */
 static bool read_excludes(const char *query, struct excludes *excludes) {
         char name[CHECK_MAX];
 
@@ -203,7 +204,7 @@ static void handle_all_checks(struct probe *probe, struct hfd_http_request *requ
         }
         if (healthz->host->health)
                 (void)hf_health_each(healthz->host->health, probe->endpoint, report_check, report);
-        /* Without a registry of checks, the response still looks like that of Kubernetes. */
+        /* Without any check, the response still looks like that of Kubernetes. */
         if (report->n_checks == 0)
                 report_check(report, "ping", true, "");
         add_warning(report);
@@ -260,7 +261,7 @@ static void handle_one_check(struct probe *probe, struct hfd_http_request *reque
 
 /* ---- routes ---- */
 
-/* The handler of "/readyz" and "/readyz/". */
+/* The handler of both routes of a probe, for example "/readyz" and "/readyz/". */
 static void handle_probe(void *ctx, struct hfd_http_request *request) {
         struct probe *probe = ctx;
         const char *path = hfd_http_request_path(request);

@@ -17,5 +17,6 @@ struct hfd_metrics_handler;
 int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler);
 /* No request may be in progress. Accepts NULL, returns NULL. */
 struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler);
-/* A handler of http.h. ctx is the struct hfd_metrics_handler. */
+/* A handler of http.h. ctx is the struct hfd_metrics_handler. Runs the collectors of all metrics on
+ * this thread. */
 void hfd_metrics_handle(void *ctx, struct hfd_http_request *request);

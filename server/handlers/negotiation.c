@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content negotiation. Every response is JSON. The client chooses between the object itself, a
- * Table and PartialObjectMetadata.
+ * Content negotiation for resources. Every response to them is JSON. The client chooses between the
+ * object itself, a Table and PartialObjectMetadata.
  *
  * Invariant: an element of Accept that is not supported is skipped and not refused, because clients
  * list plain JSON after the format that they prefer.
@@ -54,8 +54,8 @@ static bool is_json_range(const char *type) {
                strcmp(type, "*/*") == 0;
 }
 
-/* Finds the format for the parameter `as`. The events of a watch are single objects; older versions
- * of this server wanted the name of the list for them. */
+/* Finds the format for the parameter `as`. A watch accepts both names: its events are single
+ * objects, but earlier releases of this server required the name of the list. */
 static bool find_format(const char *as, enum hfd_verb verb, enum hfd_format *ret_format) {
         bool one = verb != HFD_LIST && strcmp(as, "PartialObjectMetadata") == 0,
              many = verb != HFD_GET && strcmp(as, "PartialObjectMetadataList") == 0;

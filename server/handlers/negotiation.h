@@ -13,8 +13,8 @@
 /*
  * Chooses the format of the response by the header Accept: sets request->format and
  * request->table_version. The caller has set the verb. The first supported element is used; quality
- * values are ignored. Without the header the format is JSON. False: no element is supported, and
- * response is a 406.
+ * values are ignored. Without the header, or if it has 2 KiB or more, the format is JSON. False: no
+ * element is supported, and response is a 406.
  */
 bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
                           struct hfd_response *response);
@@ -28,7 +28,8 @@ bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);
 /*
- * Whether to indent the response. The parameter `pretty` of the query decides. Without it, only
- * responses to interactive user agents such as curl are indented. agent NULL = unknown.
+ * Whether to indent the response. The parameter `pretty` of the query decides. Without it, or if it
+ * cannot be decoded, only responses to interactive user agents such as curl are indented. agent
+ * NULL = unknown.
  */
 bool hfd_negotiate_pretty(const char *query, const char *agent);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process_* metrics of Prometheus' client libraries. A collector reads them at each scrape, so
- * nothing runs between scrapes. If a source cannot be read, its metrics keep their previous values.
+ * The process_* metrics of Prometheus' client libraries. A collector updates them at each scrape,
+ * so nothing runs between scrapes. Only the start time is set once. If a source cannot be read, its
+ * metrics keep their previous values.
  */
 #include "server/handlers/process_metrics.h"
 

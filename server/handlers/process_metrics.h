@@ -9,8 +9,8 @@
 struct hfd_process_metrics;
 
 /*
- * Adds the metrics, and a collector that updates them, to host->metrics. host->metrics may be NULL,
- * and must outlive the object. 0 or -errno.
+ * Adds the metrics to host->metrics, and a collector that updates all but the start time.
+ * host->metrics may be NULL, and must outlive the object. 0 or -errno.
  */
 int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metrics **ret_metrics);
 /* Removes the collector. Accepts NULL, returns NULL. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes protobuf by the tables of protobuf_fields.c. The result is the JSON that the same client
- * would have sent as JSON: an empty string, message or list is left out, except where absent and
- * empty differ in meaning. A text with a NUL, which hf__json cannot store, and wire types that
- * Kubernetes does not use (fixed32, fixed64, groups) are refused.
+ * Decodes protobuf by the tables of protobuf_fields.c. The result means the same as the JSON that
+ * the same client would have sent: an empty string or message becomes an absent member, except
+ * where the two differ in meaning (HFD_PB_TEXT_OR_EMPTY). Refused are a text with a NUL, which
+ * hf__json cannot store; times before 1970 and after 9999; and what Kubernetes does not use: field
+ * numbers above 2^20, and the wire types fixed32, fixed64 and group.
  *
  * Invariant: the bytes come from clients, so every read is checked against the end of its slice,
  * and no length is used before it has been checked.
@@ -56,7 +57,7 @@ static bool read_varint(struct slice *in, uint64_t *ret_value) {
         return false;
 }
 
-/* Consumes one field. False: the bytes are not a field. */
+/* Consumes one field. False: the bytes are not a field that is accepted. */
 static bool read_field(struct slice *in, struct wire *ret_wire) {
         enum { VARINT = 0, LENGTH_DELIMITED = 2, NUMBER_MAX = 1 << 20 };
         uint64_t key, n;
@@ -86,7 +87,7 @@ static bool has_nul(const struct slice *data) {
         return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
 }
 
-/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time, which Go omits from JSON. */
+/* {1: seconds, 2: nanoseconds}. An empty message is Go's zero time: the member stays absent. */
 static int put_time(struct hf__json *object, const struct hfd_protobuf_field *f, struct slice in) {
         char text[HF__MICROTIME_MAX];
         int64_t seconds = 0, nanos = 0;

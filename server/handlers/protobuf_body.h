@@ -12,8 +12,8 @@ struct hf__json;
 
 /*
  * Converts a body to the JSON of the resource's kind, or of DeleteOptions. Unknown fields are
- * ignored. The caller frees *ret_json. 0; -ENOMEM; or HF_E_INVALID: the body is malformed, or the
- * kind has no protobuf form (protobuf_fields.h).
+ * ignored. The caller frees *ret_json. 0; -ENOMEM; or HF_E_INVALID: the body is malformed or has
+ * something that protobuf_body.c refuses, or the kind has no protobuf form (protobuf_fields.h).
  */
 int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body,
                          size_t n_body, struct hf__json **ret_json);

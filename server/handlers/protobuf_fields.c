@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of fields. The decoder ignores fields that are in no table, so that newer clients can
- * send them. Fields that only the server sets (managedFields, selfLink, generation) are left out.
+ * send them. managedFields, selfLink and generation are left out, because the server does not use a
+ * client's values of them.
  *
  * Invariants:
  *
- *  - A field in a table has the number and type from the .proto file. The decoder refuses a body
- *    with any other type.
+ *  - A field in a table has the number and type from the .proto file. The decoder refuses a body in
+ *    which it has another wire type.
  *  - No table contains itself, directly or through another one: the nesting of the tables is the
  *    depth to which protobuf_body.c recurses.
  */

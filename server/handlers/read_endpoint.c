@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Endpoints that can only be read. Their bodies change from one request to the next, so no response
- * may be cached.
+ * Endpoints that can only be read. Health and metrics change from one request to the next, so the
+ * responses forbid caches to keep them.
  */
 #include "server/handlers/read_endpoint.h"
 

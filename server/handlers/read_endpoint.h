@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The common parts of the endpoints that accept only GET and HEAD (/healthz, /metrics, /version).
- * The caller keeps its reference to the request. Thread: any.
+ * The common parts of the endpoints that accept only GET and HEAD: health, /metrics, /version. The
+ * caller keeps its reference to the request. Thread: any. Never blocks.
  */
 #include <stdbool.h>
 
@@ -12,7 +12,7 @@ struct hf__strbuf;
 
 /* Whether the method is GET or HEAD. False: the 405 has been sent. */
 bool hfd_read_endpoint_accepts(struct hfd_http_request *request);
-/* Sends 200 with the body; if the body has an error, 500. */
+/* Sends 200 with a copy of the body; if the body has an error or memory runs out, 500. */
 void hfd_read_endpoint_reply(struct hfd_http_request *request, const char *content_type,
                              struct hf__strbuf *body);
 /* Sends a 500, for a response that could not be created because memory ran out. */

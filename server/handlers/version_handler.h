@@ -7,7 +7,7 @@
  */
 #include "server/http/http.h"
 
-/* HFD_VERSION comes from the build: meson.build is the only place that defines it. */
+/* HFD_VERSION comes from the build: meson.build defines it. */
 #ifndef HFD_VERSION
 #define HFD_VERSION "unknown" /* when this header is compiled alone */
 #endif

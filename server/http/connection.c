@@ -39,8 +39,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <openssl/err.h>
-
 #include "server/http/protocol/h1.h"
 #include "server/http/protocol/h2.h"
 #include "server/http/reason_phrase.h"
@@ -232,7 +230,7 @@ void hfd_connection_mark_dirty(struct hfd_connection *connection) {
 static void begin_linger(struct hfd_connection *connection) {
         assert(connection->state == HFD_CONNECTION_OPEN && !connection->unsent);
         close_protocol(connection);
-        ERR_clear_error();
+        hfd_tls_clear_errors();
         (void)SSL_shutdown(connection->ssl);
         if (shutdown(connection->fd, SHUT_WR) != 0) {
                 connection->dead = true;
@@ -260,6 +258,7 @@ static void drop_input(struct hfd_connection *connection) {
 static void make_known(struct hfd_connection *connection) {
         hfd_strangers_remove(&connection->stranger);
         hfd_account_set_known(&connection->worker->http->account, &connection->share);
+        hfd_tls_keep_buffers(connection->ssl);
 }
 
 /* The handshake is done, and the sender is still unknown: it moves to the other set. */
@@ -296,7 +295,7 @@ static void open_protocol(struct hfd_connection *connection) {
 static void continue_handshake(struct hfd_connection *connection) {
         int ok, error;
 
-        ERR_clear_error();
+        hfd_tls_clear_errors();
         connection->tls_wants_write = false;
         ok = SSL_do_handshake(connection->ssl);
         if (ok == 1) {
@@ -318,7 +317,7 @@ static void read_input(struct hfd_connection *connection) {
 
                 if (connection->ending || !connection->protocol->wants_input(connection))
                         return;
-                ERR_clear_error();
+                hfd_tls_clear_errors();
                 n = SSL_read(connection->ssl, worker->in, HFD_IN_SPACE);
                 if (n <= 0) {
                         int error = SSL_get_error(connection->ssl, n);
@@ -343,7 +342,7 @@ static size_t write_tls(struct hfd_connection *connection, const char *data, siz
         while (done < n && !connection->dead) {
                 int written, error;
 
-                ERR_clear_error();
+                hfd_tls_clear_errors();
                 written = SSL_write(connection->ssl, data + done, (int)(n - done));
                 if (written > 0) {
                         done += (size_t)written;
@@ -500,6 +499,7 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
                         connection->dead |= age > HFD_IDLE_TIME;
                 else if (!connection->dead)
                         connection->protocol->tick(connection, now);
+                hfd_tls_free_buffers(connection->ssl);
                 break;
         }
         if (connection->dead)

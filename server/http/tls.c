@@ -135,8 +135,8 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         SSL_CTX_set_num_tickets(ctx, 0);
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
         /* MOVING_WRITE_BUFFER, because a write is repeated from another address: the worker copies
-         * unsent bytes out of its shared buffer. RELEASE_BUFFERS saves memory on idle
-         * connections. */
+         * unsent bytes out of its shared buffer. RELEASE_BUFFERS keeps a stranger's connection
+         * small; see hfd_tls_keep_buffers. */
         SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_read_ahead(ctx, 1);
@@ -171,6 +171,18 @@ SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert) {
         SSL_set_app_data(ssl, bad_cert);
         SSL_set_accept_state(ssl);
         return ssl;
+}
+
+void hfd_tls_clear_errors(void) {
+        if (ERR_peek_error() != 0)
+                ERR_clear_error();
+}
+
+void hfd_tls_keep_buffers(SSL *ssl) { (void)SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS); }
+
+void hfd_tls_free_buffers(SSL *ssl) {
+        if (!SSL_has_pending(ssl))
+                (void)SSL_free_buffers(ssl); /* does nothing if they contain part of a record */
 }
 
 bool hfd_tls_is_h2(SSL *ssl) {

@@ -21,6 +21,13 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
 /* Creates a server-side TLS object on fd. The caller still owns fd. *bad_cert must outlive it and
  * becomes true when the peer's certificate does not verify. NULL = out of memory. */
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert);
+/* Empties OpenSSL's error queue of this thread. */
+void hfd_tls_clear_errors(void);
+/* OpenSSL allocates two buffers of 17 KB for each read and each write, and frees them afterwards.
+ * After hfd_tls_keep_buffers it keeps them until hfd_tls_free_buffers, which is for connections
+ * that may be idle; the next read or write allocates them again. */
+void hfd_tls_keep_buffers(SSL *ssl);
+void hfd_tls_free_buffers(SSL *ssl);
 /* Whether ALPN chose HTTP/2. Call after the handshake. */
 bool hfd_tls_is_h2(SSL *ssl);
 /* Records the names of the client certificate, if there is one, in origin. Call once, after the

@@ -214,6 +214,13 @@ static void handle_local_messages(struct hfd_worker *worker) {
 
 /* ---- the loop ---- */
 
+/* The requests that arrive in one piece wake the store's thread together. */
+static void serve_connection(struct hfd_connection *connection, uint32_t events) {
+        hf__mailbox_delay_wakes();
+        hfd_connection_serve(connection, events);
+        hf__mailbox_wake_delayed();
+}
+
 static void serve_dirty(struct hfd_worker *worker) {
         for (int i = 0; i < MAX_DIRTY && worker->dirty; i++) {
                 struct hfd_connection *connection = worker->dirty;
@@ -223,7 +230,7 @@ static void serve_dirty(struct hfd_worker *worker) {
                 if (!worker->dirty)
                         worker->dirty_tail = &worker->dirty;
                 connection->is_dirty = false;
-                hfd_connection_serve(connection, 0);
+                serve_connection(connection, 0);
         }
 }
 
@@ -283,7 +290,7 @@ static void serve_strangers(struct hfd_worker *worker) {
         int n = epoll_wait(worker->stranger_epoll, events, MAX_STRANGER_EVENTS, 0);
 
         for (int i = 0; i < n; i++)
-                hfd_connection_serve(events[i].data.ptr, events[i].events);
+                serve_connection(events[i].data.ptr, events[i].events);
 }
 
 static void run_iteration(struct hfd_worker *worker) {
@@ -303,7 +310,7 @@ static void run_iteration(struct hfd_worker *worker) {
                 else if (events[i].data.ptr == worker->http)
                         accept_sockets(worker);
                 else
-                        hfd_connection_serve(events[i].data.ptr, events[i].events);
+                        serve_connection(events[i].data.ptr, events[i].events);
         }
         if (has_messages)
                 handle_messages(worker, hf__mailbox_take(&worker->mailbox));

@@ -11,12 +11,14 @@ struct hf__json;
 #define HFD_SET_ORDER      "$setElementOrder/"
 #define HFD_DELETE_SCALARS "$deleteFromPrimitiveList/"
 
-/* Returns the value of $patch in an object; NULL = the object has no such directive. */
+/* Returns the value of $patch in an object; NULL = the object has no such directive, or it is not a
+ * string. */
 const char *hfd_directive_get(const struct hf__json *object);
 /* Returns the rest of text after prefix; NULL = text does not begin with prefix. */
 const char *hfd_directive_skip(const char *text, const char *prefix);
 /*
- * Copies a value that the document does not have yet. Omits directives everywhere, and nulls in
- * objects. NULL = out of memory. The caller frees the copy.
+ * Copies a value that the document does not have yet. Omits directives everywhere, elements of
+ * arrays that are directives, and nulls in objects. NULL = out of memory. The caller frees the
+ * copy.
  */
 struct hf__json *hfd_directives_copy_without(const struct hf__json *json);

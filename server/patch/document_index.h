@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A JSON document that a JSON patch changes. The operations of a patch reach the same large objects
- * and arrays again and again, so each of these gets a tree (item_tree.h) when it is first reached.
- * From then on a search in it takes logarithmic time, even after changes.
+ * A JSON document that a JSON patch changes. The operations of a patch may reach the same large
+ * objects and arrays again and again, so a large one gets a tree (item_tree.h) when it is first
+ * reached. From then on a search in it takes logarithmic time, even after changes.
  *
  * While the index exists, the document's containers may be changed only by the functions below.
  * Thread: owner only.
@@ -16,7 +16,7 @@ struct hfd_document_tree;
 struct hfd_patch_outcome;
 
 struct hfd_document_index {
-        struct hfd_patch_outcome *outcome; /* borrowed; counts the steps of every function */
+        struct hfd_patch_outcome *outcome; /* borrowed; counts the steps of at and get */
         struct hfd_document_tree *trees;   /* owned; a hash table by container */
         size_t n_trees, n_slots; /* used slots, removed entries included; all slots: 0 or 2^n */
 };
@@ -42,9 +42,9 @@ int hfd_document_index_get(struct hfd_document_index *index, struct hf__json *ob
 
 /*
  * The functions below change the container in which one of the functions above has found the place.
- * insert puts value there: before the element of an array, or as the member `key` of an object,
- * which must not have it. 0, -ENOMEM or HF_E_TOO_LARGE. replace and insert take ownership of
- * value, even on failure.
+ * insert puts value there: before the element of an array or at its end, or as the member `key` of
+ * an object, which must not have it. 0, -ENOMEM or HF_E_TOO_LARGE. replace and insert take
+ * ownership of value, even on failure.
  */
 int hfd_document_index_insert(struct hfd_document_index *index, struct hf__json *container,
                               struct hfd_document_place *place, const char *key,

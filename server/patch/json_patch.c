@@ -7,7 +7,8 @@
  * counts against HFD_PATCH_STEPS_MAX. The bytes of copies also count against COPY_MAX. The result
  * is never nested more deeply than the parser accepts, because printing recurses.
  *
- * The reasons of a refusal are worded as in the Go library that Kubernetes uses.
+ * The reasons of a refusal are worded as in the Go library that Kubernetes uses, if it has the same
+ * one.
  */
 #include "server/patch/json_patch.h"
 
@@ -22,7 +23,7 @@
 #include "base/json.h"
 #include "server/patch/document_index.h"
 
-#define COPY_MAX ((size_t)3 << 20) /* bytes that copies add, as large as a body may be */
+#define COPY_MAX ((size_t)3 << 20) /* estimated bytes that copies add; a body may be as large */
 
 struct operation {
         const char *op, *path, *from; /* from NULL = not given */
@@ -45,7 +46,7 @@ struct location {
         size_t depth; /* nesting depth of the member; that of the whole document is 1 */
 };
 
-/* The parts of a pointer to which no value belongs. `which` is "path", "from path" or so. */
+/* Refuses a pointer that leads to no value. which: its role, for the message ("path", "key"). */
 static int refuse_missing_path(struct patching *p, const char *which, const char *pointer) {
         const char *op = p->operation->op;
         const char *quote = *op == 'a' || strcmp(op, "remove") == 0 ? "\"" : "";
@@ -136,7 +137,7 @@ static bool parse_index(const char *text, size_t *ret_index) {
 
 /*
  * Finds what token names in container. The end of an array, "-" or its length, is a place without a
- * member. *ret_exists: the token names a member or the end.
+ * member. *ret_exists: for an array, the token names a member or the end; for an object, true.
  */
 static int find_place(struct patching *p, struct hf__json *container, const char *token,
                       struct hfd_document_place *ret_place, bool *ret_exists) {

@@ -61,7 +61,7 @@ static bool is_directive(const struct hf__json *element, const char *word) {
         return directive && strcmp(directive, word) == 0;
 }
 
-/* Checks that an element is an object with a merge key, or a string. */
+/* Checks that an element is a directive, an object with a merge key, or a string. */
 static int check_element(const struct hfd_list_merge *merge, const struct hf__json *element) {
         const char *key = merge->list->key, *directive = hfd_directive_get(element);
         const char *expected = key ? "map[string]interface {}" : "string";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Merges a list of a strategic merge patch into a list of the document. The types of all elements
- * are checked first. After that only an element's identity matters: the string under the merge key,
- * or the element itself if it is a string. Indexes find identities, so the time is proportional to
- * the lengths of the lists (n log n). Pure. Thread: owner only.
+ * Merges a list of a strategic merge patch into a list of the document. The types of the patch's
+ * elements are checked first. After that only an element's identity matters: the string under the
+ * merge key, or the element itself if it is a string. Indexes find identities, so the time grows
+ * with n log n of the lengths of the lists. Pure. Thread: owner only.
  */
 #include "server/patch/merged_list.h"
 #include "server/patch/patch.h"

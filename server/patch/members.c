@@ -2,9 +2,9 @@
 /*
  * Changes an object through an index of the members that it had at first.
  *
- * Invariant: the key of each member at init stays allocated until done, because a search compares
- * the keys of all of them. So a dropped member is moved to `dropped` instead of freed. A value that
- * replaces a member takes over its key.
+ * Invariant: the key of each member at init stays allocated until done, because a search may
+ * compare the key of any of them. So a dropped member is moved to `dropped` instead of freed. A
+ * value that replaces a member takes over its key.
  */
 #include "server/patch/members.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of lists that a strategic merge patch merges. The OpenAPI document must publish the
- * same lists, because the client that computes a patch and the server that applies it have to agree
+ * The table of lists that a strategic merge patch merges. handlers/openapi.c publishes them from
+ * this table, because the client that computes a patch and the server that applies it have to agree
  * on them.
  */
 #include "server/patch/merged_list.h"

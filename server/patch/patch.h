@@ -14,10 +14,9 @@
  *
  * After a failure *document may be partly patched, and the caller must still free it.
  *
- * Work: a merge takes time proportional to the sizes of document and patch (n log n), a JSON patch
- * proportional to these and to its operations. Steps are counted, so that a patch that needs more
- * is refused before it has used much processor time. Pure. Thread: a document belongs to one
- * thread.
+ * Work: a merge takes time that grows with n log n of the sizes of document and patch; a JSON patch
+ * also needs time for each operation. Steps are counted, so that a patch that needs too many is
+ * refused before it has used much processor time. Pure. Thread: a document belongs to one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +31,7 @@ enum hfd_patch { HFD_PATCH_JSON, HFD_PATCH_MERGE, HFD_PATCH_STRATEGIC };
 struct hfd_patch_outcome {
         size_t steps;            /* values that were visited, compared or copied so far */
         bool malformed;          /* with HF_E_INVALID: the patch is wrong for every document */
-        char why[HFD_PATCH_WHY]; /* in Kubernetes' words, because people search for them */
+        char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };
 
 /* For the functions of the three kinds. Counts steps. 0, or HF_E_TOO_LARGE: the limit is exceeded.
@@ -41,5 +40,5 @@ int hfd_patch_spend(struct hfd_patch_outcome *outcome, size_t steps);
 /* Sets the reason. Always returns HF_E_INVALID. */
 int hfd_patch_refuse(struct hfd_patch_outcome *outcome, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* The same for a patch that is malformed. */
+/* The same for a patch that is malformed: also sets `malformed`. */
 int hfd_patch_malformed(struct hfd_patch_outcome *outcome, const char *why);

@@ -8,14 +8,13 @@
  *      $setElementOrder/<list>: [...]           the order of a merged list
  *      $deleteFromPrimitiveList/<list>: [...]   elements to remove from a list of scalars
  *
- * A merged list has the order of the patch. Elements that only the document has keep their old
- * order, and stay before the elements that followed them, as in Kubernetes.
+ * A merged list has the order of $setElementOrder, or else of the patch. Elements that only the
+ * document has keep their old order, and stay before the elements that followed them, as in
+ * Kubernetes. list_merge.c merges the lists.
  *
- * The merge of a list is in list_merge.c.
- *
- * Invariants: no directive and no null of a patch gets into a document. The work is proportional to
- * the sizes of document and patch: an index finds members, and an object of the patch may have
- * ORDERS_MAX directives that search the patch itself.
+ * Invariants: no directive gets into a document, and no null that removes a member. Apart from
+ * sorting, the work is proportional to the sizes of document and patch: an index finds members, and
+ * an object of the patch may have ORDERS_MAX directives that search the patch itself.
  */
 #include "server/patch/strategic_patch.h"
 

@@ -3,8 +3,9 @@
  * The pool's queues and threads.
  *
  * Each owner is mapped to one of N_QUEUES queues by its hash, so fairness needs no memory that
- * grows with the number of users. A thread runs the first task of the next queue that is not
- * empty, round robin. A task with more to do goes to the end of its queue.
+ * grows with the number of users; owners in the same queue share its turns. A thread runs the first
+ * task of the next queue that is not empty, round robin. A task with more to do goes to the end of
+ * its queue.
  *
  * Invariants: a task is in a queue exactly if its state is QUEUED. `pending` counts the tasks that
  * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
@@ -40,7 +41,7 @@ struct hfd_work_pool {
 
         /* guarded by mu */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* signalled when a task is queued, or the pool stops */
+        pthread_cond_t cond; /* signalled for a queued task; broadcast when the threads may end */
         struct queue queues[N_QUEUES];
         unsigned next_queue; /* the queue whose turn is next */
         size_t n_queued;     /* tasks in all queues */

@@ -7,8 +7,8 @@
  *
  * Work is done in steps. A step should take about a millisecond; a task that has more to do returns
  * HFD_WORK_MORE and waits for its next turn. Turns are fair: owners (users) take turns, and the
- * tasks of one owner take turns. So a small task waits for one step of each owner at most, however
- * large the other tasks are.
+ * tasks of one owner take turns. So the only task of an owner waits for about one step of each
+ * other owner, however large the other tasks are.
  *
  * A task is a member of the caller's struct. It may be submitted again at any time, by any thread:
  *
@@ -17,9 +17,9 @@
  *                                                                      was submitted meanwhile)
  *                                                    running --DONE--> over: a submit has no effect
  *
- * Invariants: the steps of one task never overlap. A task whose submit was
- * accepted gets at least one step afterwards, even if it is cancelled or the pool stops, so a step
- * can always send the response.
+ * Invariants: the steps of one task never overlap. If a task whose submit was accepted is not over
+ * and does not end with its running step, it gets at least one more step, even if it is cancelled
+ * or the pool stops. So a step can always send the response.
  *
  * Lock: one mutex guards the queues and the state of every task. No step runs under it. Thread:
  * any, for every function that does not say otherwise.
@@ -54,7 +54,7 @@ struct hfd_work_task {
 
 /*
  * Starts n_threads threads (1 to 16) with the nice value `nice` (0 to 19), so that the threads of
- * connections go first when the processors are busy. host is borrowed. 0 or -errno.
+ * connections get more processor time when it is scarce. host is borrowed. 0 or -errno.
  */
 int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
                       struct hfd_work_pool **ret_pool);
@@ -69,8 +69,9 @@ void hfd_work_pool_stop(struct hfd_work_pool *pool);
 struct hfd_work_pool *hfd_work_pool_free(struct hfd_work_pool *pool);
 
 /*
- * Queues the task, unless it is queued already. False: the pool is stopping, and no step
- * follows. Never calls step itself. Waits at most for the short mutex.
+ * Queues the task, unless it is queued already; a running one is queued again after its step.
+ * False: the pool is stopping, and no step follows. Never calls step itself. Blocks at most on the
+ * mutex.
  */
 bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
 /*
@@ -78,8 +79,7 @@ bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
  * needs no lock. The caller must know that the task still exists.
  */
 void hfd_work_cancel(struct hfd_work_task *task);
-/* For steps: whether the client has left or the server is stopping. Long steps check it now and
- * then. */
+/* For steps: whether hfd_work_cancel was called for the task, or the pool is stopping. */
 bool hfd_work_is_cancelled(const struct hfd_work_pool *pool, const struct hfd_work_task *task);
 
 /* The owner for a user's name; NULL = the server itself. Different names may have the same owner:

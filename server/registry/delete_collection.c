@@ -12,15 +12,17 @@
  * skipped. The first failure stops the sweep and becomes its response. Earlier deletes are not
  * undone.
  *
- * The response lists the deleted objects. The cacher no longer has them, so the sweep keeps them.
+ * The response lists the deleted objects. The cacher may no longer have them, so the sweep keeps
+ * them.
  * If more than LIST_MAX_BYTES are selected, each object is dropped once it is deleted, and the
  * response is a Status. Kubernetes' OpenAPI declares a Status, and its clients accept both.
  *
  * Invariants: only listed objects are deleted. If another client has replaced an object by a new
- * one of the same name, the new object has another uid and is kept. Only one thread at a time
- * starts deletes, in a loop: a delete may end before hfd_write_start returns, and a recursion would
- * then be as deep as the list is long. This thread ends the sweep when no object remains and no
- * delete is running.
+ * one of the same name, the new object has another uid and is kept. (An object without a uid, which
+ * another program has stored, is deleted by its name.) Only one thread at a time starts deletes, in
+ * a loop: a delete may end before hfd_write_start returns, and a recursion would then be as deep as
+ * the list is long. This thread ends the sweep when no delete is running and no object remains or a
+ * delete has failed.
  */
 #include "server/registry/delete_collection.h"
 
@@ -75,7 +77,7 @@ struct sweep {
         size_t n_running;            /* running deletes */
         bool starting_deletes;       /* a thread is in the loop that starts deletes */
         bool failed;
-        bool fence_compared;         /* a delete has compared it, with either result */
+        bool fence_compared;         /* a transaction has compared the fence, with either result */
         struct hfd_response failure; /* owned; the first failure, if failed */
         struct slot slots[PARALLEL_MAX], *free_slots;
 };

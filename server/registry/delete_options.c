@@ -2,8 +2,8 @@
 /*
  * Reads DeleteOptions from a body.
  *
- * Invariant: an option that cannot be read is refused and never ignored, because a delete must not
- * delete more than the client intended.
+ * Invariant: an option of DeleteOptions that cannot be read is refused and never ignored, because a
+ * delete must not delete more than the client intended.
  */
 #include "server/registry/delete_options.h"
 

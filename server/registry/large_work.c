@@ -2,8 +2,9 @@
 /*
  * Bounds the large writes that wait for the pool.
  *
- * Invariant: the memory of waiting writes is bounded, also for clients that send a write and leave
- * at once, whose requests no longer count as in flight.
+ * Invariant: the number of new writes that wait is bounded, also for clients that send a write and
+ * leave at once, whose requests no longer count as in flight. Retries are not refused: each belongs
+ * to a write that was accepted before.
  */
 #include "server/registry/large_work.h"
 
@@ -28,5 +29,5 @@ void hfd_large_work_refuse(int r, struct hfd_response *response) {
                 hfd_response_status(response, HF_E_TOO_MANY, 429, "TooManyRequests",
                                     "Too many requests, please try again later.", &details);
         else
-                hfd_response_store_error(response, HF_E_CANCELED, NULL);
+                hfd_response_store_error(response, HF_E_UNAVAILABLE, NULL);
 }

@@ -32,7 +32,9 @@
 struct loopback;
 
 struct operation {
-        struct hfd_request request; /* first member: a pointer to it is cast to the outer struct */
+        /* First member: a pointer to it is cast to the outer struct. Filled before the registry
+         * gets it, and then used by the registry only. */
+        struct hfd_request request;
 
         /* Immutable after operation_list. */
         struct loopback *client;
@@ -224,6 +226,7 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
         op->request.done = on_response;
         op->request.deadline = request->deadline ? request->deadline
                                                  : hfd_registry_now(client->registry) + timeout;
+        op->request.from_store = request->lane == HF_LANE_LEASE;
         if (request->fence) {
                 op->fence = *request->fence;
                 op->request.fence = &op->fence;
@@ -242,9 +245,8 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
 }
 
 /*
- * Makes the checks that the HTTP server makes for a path, so that both clients get the same errors.
- * One differs: a name without a namespace gets 400 here, and 405 over HTTP. False: response is
- * filled.
+ * Makes most of the checks of rest.c for a path, with the same errors; only a name without a
+ * namespace gets 400 here, and 405 over HTTP. False: response is filled.
  */
 static bool check_request(struct operation *op, const struct hf_request *request,
                           struct hfd_response *response) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The in-process client: holdfastd's controllers and electors use the registry through it, without
- * HTTP. It implements <holdfast/client.h> under the same rules as every other client.
+ * The in-process client: holdfastd's hooks, controllers, bootstrap and elector use the registry
+ * through it, without HTTP. It implements <holdfast/client.h> under the same rules as every other
+ * client.
  *
  * Its requests are not checked by an authorizer: it has all rights, like the group system:masters.
  * Fences are compared as for HTTP requests, and a response states whether its fence was compared.

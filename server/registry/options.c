@@ -4,7 +4,8 @@
  * combination. A table contains each parameter with the function that sets its option.
  *
  * Invariants: if a parameter is repeated, its first value is used, even if it is empty, because the
- * filters authorize by the first value. Only valid UTF-8 is accepted, because responses repeat it.
+ * filters authorize by the first value. hf__percent_decode refuses what is not valid UTF-8, because
+ * responses repeat it.
  */
 #include "server/registry/options.h"
 

@@ -52,7 +52,8 @@ struct hfd_options {
 /*
  * Reads a query ("a=b&c=d", percent-encoded; NULL = none) into request->options, which are empty.
  * The request's verb and resource must be set; the caller has already distinguished a list from a
- * watch. False: response contains the failure (400, 422). The caller always calls hfd_options_done.
+ * watch. False: response contains the failure (400, 422, 500). The caller calls hfd_options_done in
+ * any case.
  *
  * Unknown parameters are ignored, as in Kubernetes. If a parameter is repeated, its first value is
  * used. The filters authorize the first value, so the registry must use the same.

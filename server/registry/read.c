@@ -7,8 +7,10 @@
  *                        the store's current revision (consistent_read.c), else the store
  *      "0"               any state: the cacher as it is
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
+ *      an elector's      like "not given", but always from the store
  *
- * list.c handles two more cases:
+ * While the cache is not filled, all three read the store. So do the first two while it contains
+ * the history of a store that was replaced. list.c handles two more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
@@ -147,7 +149,7 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_object_path(request->resource, request->ns, request->name, path);
                 object = hfd_object_new(request->resource, path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
-                /* A value that is not a valid object is not served: the cacher has none either. */
+                /* A value that is not a valid object is not served, as by the cacher. */
                 if (!object && hfd_object_check(reply->kvs[0].value) != HF_E_INVALID) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
                         return;
@@ -156,14 +158,17 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
         finish_get(read, object);
 }
 
-static void get_from_store(struct hfd_read *read, const char *path) {
+static void get_from_store(struct hfd_read *read) {
+        const struct hfd_request *request = read->request;
         struct hfd_registry *registry = read->registry;
-        char key[HFD_KEY_MAX];
-        int r = hfd_object_key(registry->prefix, read->request->resource, path, key);
+        char path[HFD_PATH_MAX], key[HFD_KEY_MAX];
+        int r;
 
+        hfd_object_path(request->resource, request->ns, request->name, path);
+        r = hfd_object_key(registry->prefix, request->resource, path, key);
         if (r == 0)
-                r = hfd_store_request_get(registry->cacher, key, read->request->deadline,
-                                          on_store_get, read);
+                r = hfd_store_request_get(registry->cacher, key, request->resource->term_record,
+                                          request->deadline, on_store_get, read);
         if (r != 0)
                 hfd_read_finish_store_error(read, r, NULL);
 }
@@ -182,12 +187,16 @@ static void on_get_ready(struct hfd_consistent_read *wait) {
         else if (read->too_large_if_late && hfd_cacher_synced(cacher))
                 hfd_read_finish_too_large(read);
         else
-                get_from_store(read, path);
+                get_from_store(read);
 }
 
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request) {
         struct hfd_read *read = hfd_read_new(registry, request, on_get_ready);
 
-        if (read)
+        if (!read)
+                return;
+        if (request->from_store && !request->options.has_revision)
+                get_from_store(read);
+        else
                 hfd_read_start(read);
 }

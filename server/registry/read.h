@@ -4,7 +4,7 @@
  * The get verb, and the state of a read, which get and list (list.h) share.
  *
  * A read first waits until the cacher has the state that the options require; read.c lists the
- * cases. Then it returns objects of the cacher, or of the store if the cacher is too late.
+ * cases. Then it returns objects of the cacher, or of the store if the cacher cannot serve it.
  *
  * Thread: a read belongs to one thread at a time: the caller's, or the one that runs its current
  * callback. Nothing blocks. Invariant: after a function that may send the response or start to
@@ -25,7 +25,7 @@ struct hfd_read {
         struct hfd_consistent_read wait; /* first member: ready casts it back to the read */
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
-        bool too_large_if_late; /* if the cacher is too late: respond 504, do not use the store */
+        bool too_large_if_late; /* if a filled cache is too late: respond 504, not from the store */
 
         /* Only used by a list. */
         char start[2 * HF_NAME_MAX + 4]; /* only objects after this path; "" = all */

@@ -22,8 +22,8 @@
 #include "server/registry/write/write.h"
 
 /*
- * Two threads: one large step does not stop all lists. Their nice value lets the threads that serve
- * connections, and those of the elector, go first when the processors are busy.
+ * Two threads: one large step does not stop all lists. Because of their nice value, the threads
+ * that serve connections, and those of the elector, get more processor time when it is scarce.
  */
 #define WORK_THREADS 2
 #define WORK_NICE    5

@@ -5,18 +5,19 @@
  * resource. Kubernetes' apiserver has a component of the same name.
  *
  * A request (request.h) comes from HTTP (handlers/rest/rest.c) or from inside the process
- * (loopback.h). Reads are served from the cacher if possible. A write is one transaction of the
- * store, which compares the version that the cacher knows. The differences between kinds are in the
- * resource table and in the strategies (resources/).
+ * (loopback.h). Reads are served from the cacher if possible. A write is normally one transaction
+ * of the store, which compares the version that the cacher knows; after a conflict another one
+ * follows. The differences between kinds are in the resource table and in the strategies
+ * (resources/).
  *
  * Thread: the registry is immutable after new, and has no lock. It owns a pool of threads
  * (work_pool.h) for large work. A request belongs to one thread at a time: the caller's, and later
  * a thread of the store, of the cacher or of the pool that runs a callback of the request. Nothing
  * here blocks, except freeing a loopback client or the registry.
  *
- * Invariants: every request gets exactly one response. If the response to a write is a success, the
- * store has committed the write, under the fence of the request if it has one. A dry run is the
- * exception: it commits nothing.
+ * Invariants: every request except a watch gets exactly one response. If the response to a write is
+ * a success, the store has committed the write, under the fence of the request if it has one. A dry
+ * run is the exception: it commits nothing.
  */
 #include <stdbool.h>
 
@@ -24,7 +25,7 @@
 
 #include "server/cacher/cacher.h"
 
-/* Default time limits, for a deletecollection and for any other request. */
+/* Default time limits: of a request, and of a deletecollection. */
 #define HFD_REGISTRY_DEADLINE                   (10 * HF_NSEC_PER_SEC)
 #define HFD_REGISTRY_DELETE_COLLECTION_DEADLINE (60 * HF_NSEC_PER_SEC)
 
@@ -38,7 +39,7 @@ struct hfd_work_pool;
 struct hfd_registry {
         const struct hf_host *host;        /* borrowed */
         struct hfd_cacher *cacher;         /* borrowed */
-        struct hfd_work_pool *work;        /* owned; for lists, initial events and patches */
+        struct hfd_work_pool *work;        /* owned; for lists, initial events and large writes */
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
 };
@@ -57,10 +58,9 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
 /*
  * Begins a watch. request has the verb HFD_WATCH. With sendInitialEvents the caller has waited
  * until the cacher has the state that the options require, and sends the bookmark after the initial
- * events. Its selectors are moved to the watch, and the
- * rest of request is not needed after the call. request->done is never called. False: response
- * contains the failure, and the sink is never called. See hfd_watcher_new for the rest. Thread:
- * any.
+ * events. The selectors of request are moved to the watch, and the registry does not use the rest
+ * after the call. request->done is never called. False: response contains the failure, and the sink
+ * is never called. See hfd_watcher_new for the rest. Thread: any.
  */
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
                         const struct hfd_watcher_sink *sink, void *ctx,

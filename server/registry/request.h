@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One request to the registry, either from HTTP (handlers/rest.c) or from inside the process
- * (loopback.c).
+ * One request to the registry: from HTTP (handlers/rest/rest.c), from inside the process
+ * (loopback.c), or one step of another request (delete_collection.c).
  *
  * The caller allocates the request as the first member of its own struct, fills it, and passes it
  * to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps before
- * hfd_registry_serve returns. done frees the request. The response is borrowed until done returns.
- * For a watch, the caller calls hfd_registry_watch instead.
+ * hfd_registry_serve returns. done may free the request. The response is borrowed until done
+ * returns. For a watch, the caller calls hfd_registry_watch instead.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -52,9 +52,12 @@ struct hfd_request {
         size_t n_body;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
         bool in_process;              /* the request is from the loopback client */
+        /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
+         * for the watch that brings everybody's objects. */
+        bool from_store;
         hf_nsec deadline;             /* boot time */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
-        const atomic_bool *abandoned; /* borrowed until done; the client has left; NULL = never */
+        const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
         bool on_pool;                 /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */
         bool takes_list_body;

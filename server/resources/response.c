@@ -264,8 +264,9 @@ void hfd_response_no_memory(struct hfd_response *response) {
 
 /*
  * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
- * cancel; a client that has gone away reads no response. The message of the 413 is etcd's, because
- * kube-apiserver passes it on.
+ * cancel; a client that has gone away reads no response. But it is unknown whether a canceled write
+ * was done, so only HF_E_UNAVAILABLE has the cause that says that it was not. The message of the
+ * 413 is etcd's, because kube-apiserver passes it on.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {
@@ -291,9 +292,12 @@ void hfd_response_store_error(struct hfd_response *response, int error,
         case HF_E_UNAVAILABLE:
         case HF_E_CANCELED:
                 details.retry_after_s = 1;
+                if (error == HF_E_UNAVAILABLE) {
+                        details.cause_reason = "NotApplied";
+                        details.cause_text = "nothing was written";
+                }
                 (void)snprintf(message, sizeof message, "the store is unavailable: %s", detail);
-                hfd_response_status(response, HF_E_UNAVAILABLE, 503, "ServiceUnavailable", message,
-                                    &details);
+                hfd_response_status(response, error, 503, "ServiceUnavailable", message, &details);
                 break;
         default:
                 (void)snprintf(message, sizeof message, "Internal error occurred: %s", detail);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes one attempt per interval to compact the store. An attempt reads the compact key. If the key
- * is as this instance saw it one interval ago, the attempt replaces its value by the store's
- * current revision and compacts at the old value. If it has changed, another instance has done so
- * meanwhile. The first attempt only notes the key, or creates it.
+ * Makes one attempt per step. An attempt reads the compact key, "TARGET STEPS". If the key is as
+ * this instance saw it one step ago, the attempt writes it anew: with one more step, or after the
+ * last one with the store's current revision as the next target; then it compacts at the old one.
+ * If it has changed, another instance has done so meanwhile. The first attempt only notes the key,
+ * or creates it.
  *
  * Invariants: At most one attempt is running (`busy`), and until it ends only this attempt uses
  * `has_seen`, `seen` and `target`. The owner and the running attempt hold one reference each.
@@ -29,6 +30,7 @@
 #include "server/storage/keys.h"
 
 #define OPERATION_TIMEOUT (10 * HF_NSEC_PER_SEC) /* for each operation of an attempt */
+#define RECORD_MAX        40                     /* bytes of the key's value, with the NUL */
 
 struct hfd_compactor {
         /* Immutable. */
@@ -40,7 +42,7 @@ struct hfd_compactor {
         /* Used by the callbacks of a running attempt; by the owner while none is running. */
         bool has_seen;   /* an earlier attempt has read the key */
         uint64_t seen;   /* its latest known mod revision; 0 = there was no such key */
-        uint64_t target; /* the value that the running attempt replaces; 0 = do not compact */
+        uint64_t target; /* the running attempt compacts here; 0 = it adds a step only */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         unsigned refs;
@@ -97,8 +99,8 @@ static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
         end_attempt(compactor);
 }
 
-/* Compacts at the old value of the key, not at the current revision, so that clients have at least
- * one interval to continue a watch or a list. */
+/* Compacts at the old target, not at the current revision, so that clients have all its steps to
+ * continue a watch or a list. */
 static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
 
@@ -115,8 +117,14 @@ static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
                 end_attempt(compactor);
 }
 
-/* Replaces the key's value by the revision. 0, or an error: then on_key_written is not called. */
-static int write_key(struct hfd_compactor *compactor, uint64_t revision) {
+/* What the key says. */
+struct record {
+        uint64_t target; /* 0: there is none, or it is useless */
+        unsigned n_steps;
+};
+
+/* Replaces the key's value. 0, or an error: then on_key_written is not called. */
+static int write_key(struct hfd_compactor *compactor, struct record record) {
         const char *keys[] = {compactor->key};
         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
                                       .key = compactor->key,
@@ -128,8 +136,8 @@ static int write_key(struct hfd_compactor *compactor, uint64_t revision) {
                               .n_ops = 1,
                               .get_on_failure = keys,
                               .n_get_on_failure = 1};
-        char text[32];
-        int n = snprintf(text, sizeof text, "%" PRIu64, revision);
+        char text[RECORD_MAX];
+        int n = snprintf(text, sizeof text, "%" PRIu64 " %u", record.target, record.n_steps);
         int r;
 
         put.value = hf__buf_copy(text, (size_t)n);
@@ -141,28 +149,34 @@ static int write_key(struct hfd_compactor *compactor, uint64_t revision) {
         return r;
 }
 
-/* The revision in the key's value. 0: there is none, or the value is not a revision that the store
- * has reached (a backup was restored, or somebody wrote the key by hand). */
-static uint64_t read_target(const struct hfd_store_reply *reply) {
+/* The target is useless if the store has not reached it: a backup was restored, or somebody wrote
+ * the key by hand. Without a number of steps there were none: earlier versions wrote that. */
+static struct record read_record(const struct hfd_store_reply *reply) {
         const struct hf__buf *value = reply->n_kvs > 0 ? reply->kvs[0].value : NULL;
-        char text[32];
-        uint64_t target;
+        struct record record = {0};
+        char text[RECORD_MAX];
         char *end;
 
         if (!value || value->n == 0 || value->n >= sizeof text)
-                return 0;
+                return record;
         memcpy(text, value->data, value->n);
         text[value->n] = '\0';
         errno = 0;
-        target = strtoull(text, &end, 10);
-        return errno == 0 && *end == '\0' && target <= reply->revision ? target : 0;
+        record.target = strtoull(text, &end, 10);
+        if (*end == ' ')
+                record.n_steps = (unsigned)strtoul(end + 1, &end, 10);
+        if (errno != 0 || *end != '\0' || record.target > reply->revision ||
+            record.n_steps >= HFD_COMPACT_N_STEPS)
+                return (struct record){0};
+        return record;
 }
 
-/* A key that does not exist yet is written at once: that starts the first interval. */
+/* A key that does not exist yet is written at once: its first step begins. */
 static void on_key_read(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
         uint64_t mod = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
         bool is_due = mod == 0 || (compactor->has_seen && compactor->seen == mod);
+        struct record record = read_record(reply);
 
         if (reply->error != 0) {
                 warn(compactor, "cannot read the compact key", reply);
@@ -171,14 +185,19 @@ static void on_key_read(void *ctx, const struct hfd_store_reply *reply) {
         }
         compactor->has_seen = true;
         compactor->seen = mod;
-        compactor->target = read_target(reply);
-        if (!is_due || is_closed(compactor) || write_key(compactor, reply->revision) != 0)
+        compactor->target = 0;
+        record.n_steps++;
+        if (record.target == 0 || record.n_steps == HFD_COMPACT_N_STEPS) {
+                compactor->target = record.target;
+                record = (struct record){.target = reply->revision};
+        }
+        if (!is_due || is_closed(compactor) || write_key(compactor, record) != 0)
                 end_attempt(compactor);
 }
 
 /* Reads the key. 0, or an error: then on_key_read is not called. */
 static int start_attempt(struct hfd_compactor *compactor) {
-        return compactor->store->ops->get(compactor->store, compactor->key,
+        return compactor->store->ops->get(compactor->store, compactor->key, false,
                                           operation_deadline(compactor), on_key_read, compactor);
 }
 
@@ -187,7 +206,7 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
 
         if (now < compactor->due)
                 return;
-        compactor->due = now + HFD_COMPACT_INTERVAL;
+        compactor->due = now + HFD_COMPACT_STEP;
         pthread_mutex_lock(&compactor->mu);
         start = !compactor->busy;
         if (start) {

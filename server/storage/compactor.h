@@ -2,14 +2,17 @@
 #pragma once
 /*
  * The compactor removes old history from the store. While the store is available, the history of
- * the last five to ten minutes stays, or of somewhat more after the instance that compacted has
- * ended. Every instance runs a compactor, but in each interval at most one of them compacts.
+ * about the last five to ten minutes stays, or of somewhat more after the instance that added the
+ * steps has ended. Every instance runs a compactor, but at most one of them adds each step.
  *
- * The value of the compact key (keys.h) is the revision of the next compaction. Once per interval
- * each instance reads the key. If no instance has written it since this one read it an interval
- * ago, this one tries to replace the value by the store's current revision, and compacts at the old
- * value if it succeeds. The target is in the store, so an instance that starts goes on from what
- * others, or itself before a restart, have noted: it can compact one interval after its start.
+ * The value of the compact key (keys.h) is the revision of the next compaction, and how many steps
+ * it has waited. Once per step each instance reads the key. If no instance has written it since
+ * this one read it a step ago, this one tries to add a step. Whoever adds the last step compacts at
+ * that revision, and the store's current revision is the next target.
+ *
+ * The steps are in the store, so an instance that starts goes on where others, or itself before a
+ * restart, have stopped. Instances that run for little more than one step at a time compact too. No
+ * clocks of different machines, or of one machine before and after a restart, are compared.
  *
  * Thread: the owner's only, for all functions. There is no thread and no timer, because the owner
  * calls hfd_compactor_tick regularly. Replies arrive on the store's thread; compactor.c says how
@@ -17,7 +20,8 @@
  */
 #include "server/storage/store.h"
 
-#define HFD_COMPACT_INTERVAL (5 * 60 * HF_NSEC_PER_SEC)
+#define HFD_COMPACT_STEP    (30 * HF_NSEC_PER_SEC)
+#define HFD_COMPACT_N_STEPS 10 /* until a target is compacted */
 
 struct hfd_compactor;
 

@@ -129,7 +129,7 @@ struct hfd_txn {
         size_t n_ops;
         const char *const *get_on_failure; /* keys; the reply omits those that do not exist */
         size_t n_get_on_failure;
-        bool urgent; /* for Leases: it shares no connection with operations that are not urgent */
+        bool urgent; /* see get */
 };
 
 enum hfd_watch_event_type { HFD_WATCH_PUT, HFD_WATCH_DELETE, HFD_WATCH_PROGRESS };
@@ -152,8 +152,10 @@ struct hfd_watch_handler {
 
 /* The functions that a store implements. Thread: any, except for free. */
 struct hfd_store_ops {
-        int (*get)(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
-                   void *ctx);
+        /* urgent: for Leases, whose values are small. A store with several threads and connections
+         * uses some for urgent operations only, so that they wait for nothing else. */
+        int (*get)(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
+                   hfd_store_fn done, void *ctx);
         /* Lists the keys with the prefix, from start_key (NULL = the first) on, as they were at
          * revision (0 = now). limit 0 = all. keys_only: the values are NULL. */
         int (*list)(struct hfd_store *store, const char *prefix, const char *start_key,

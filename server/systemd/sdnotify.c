@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Talks to the service manager with libsystemd: sd_notify(3), sd_watchdog_enabled(3),
+ * Talks to the service manager with libsystemd: sd_watchdog_enabled(3),
  * sd_listen_fds_with_names(3). sdnotify_none.c replaces it in a build without libsystemd.
+ *
+ * The messages themselves are datagrams to the socket NOTIFY_SOCKET, as sd_notify(3) describes.
+ * sd_notify itself would block for as long as the service manager does not read, and with it the
+ * main thread, which handles the signals. Here a message that will be repeated is dropped instead,
+ * and one that will not waits for WAIT_S at most.
  *
  * Invariant: a text cannot add an assignment to a message. Assignments are separated by line
  * breaks, so line breaks in a text, such as an error message, are replaced.
@@ -9,50 +14,99 @@
 #include "server/systemd/sdnotify.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#define WAIT_S 5
 
 bool hfd_notify_supported(void) { return true; }
 
 void hfd_notify_warn_unsupported(const struct hf_log *log) { (void)log; }
 
-void hfd_notify_ready(void) { (void)sd_notify(0, "READY=1"); }
+/* Connects to the service manager. -1: there is none. */
+static int connect_manager(void) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        const char *name = getenv("NOTIFY_SOCKET");
+        size_t n = name ? strlen(name) : 0;
+        int fd;
 
-void hfd_notify_stopping(void) { (void)sd_notify(0, "STOPPING=1"); }
+        if (n < 2 || n >= sizeof address.sun_path || (name[0] != '/' && name[0] != '@'))
+                return -1;
+        memcpy(address.sun_path, name, n);
+        if (name[0] == '@') /* an abstract name */
+                address.sun_path[0] = '\0';
+        fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, (struct sockaddr *)&address,
+                               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) != 0) {
+                close(fd);
+                return -1;
+        }
+        return fd;
+}
+
+/* flags: MSG_DONTWAIT drops the message if the service manager does not read; 0 waits. */
+static void send_message(const char *text, int flags) {
+        const struct timeval wait = {.tv_sec = WAIT_S};
+        int fd = connect_manager();
+
+        if (fd < 0)
+                return;
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) != 0)
+                flags = MSG_DONTWAIT;
+        (void)send(fd, text, strlen(text), flags | MSG_NOSIGNAL);
+        close(fd);
+}
+
+void hfd_notify_ready(void) { send_message("READY=1", 0); }
+
+void hfd_notify_stopping(void) { send_message("STOPPING=1", 0); }
 
 /* systemd needs MONOTONIC_USEC for Type=notify-reload, which exists since version 253. Older
  * versions ignore it. */
 void hfd_notify_reloading(void) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec now = clock->monotonic(clock->ctx);
+        char text[80];
 
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-                         (long long)(now / HF_NSEC_PER_USEC));
+        (void)snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld",
+                       (long long)(now / HF_NSEC_PER_USEC));
+        send_message(text, 0);
 }
 
 void hfd_notify_status(const char *format, ...) {
-        char text[600];
+        static const char name[] = "STATUS=";
+        const size_t n_name = sizeof name - 1;
+        char text[sizeof name - 1 + 600];
         va_list args;
 
+        memcpy(text, name, n_name);
         va_start(args, format);
-        int n = vsnprintf(text, sizeof text, format, args);
+        int n = vsnprintf(text + n_name, sizeof text - n_name, format, args);
         va_end(args);
         if (n < 0)
                 return;
         for (char *c = text; *c; c++)
                 if (*c == '\n' || *c == '\r')
                         *c = ' ';
-        (void)sd_notifyf(0, "STATUS=%s", text);
+        send_message(text, MSG_DONTWAIT);
 }
 
 void hfd_notify_extend_timeout(hf_nsec more) {
-        (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC));
+        char text[60];
+
+        (void)snprintf(text, sizeof text, "EXTEND_TIMEOUT_USEC=%lld",
+                       (long long)(more / HF_NSEC_PER_USEC));
+        send_message(text, MSG_DONTWAIT);
 }
 
-void hfd_notify_watchdog(void) { (void)sd_notify(0, "WATCHDOG=1"); }
+void hfd_notify_watchdog(void) { send_message("WATCHDOG=1", MSG_DONTWAIT); }
 
 /* An invalid WATCHDOG_USEC counts as no watchdog. If the service manager expects messages all the
  * same, it restarts the process, which makes the mistake visible. */

@@ -8,7 +8,9 @@
  * nothing, and the server behaves as it does outside systemd.
  *
  * A notification does nothing when NOTIFY_SOCKET is unset, and a failed notification is ignored:
- * the server reports to the service manager and never depends on it.
+ * the server reports to the service manager and never depends on it. If the service manager does
+ * not read, READY=1, STOPPING=1 and RELOADING=1 wait for it for five seconds, and are lost then.
+ * All others are dropped at once: they are sent again, or replaced by the next one.
  *
  * Thread: any, while no thread changes the environment. hfd_notify_listen_fd changes it: call it
  * from main, before other threads start.

@@ -57,8 +57,8 @@ static void next(struct lane *lane) {
         if (hf_now(hf_clock_system()) < run->until)
                 r = run->writes
                             ? run->store->ops->txn(run->store, &txn, in_msec(10000), on_reply, lane)
-                            : run->store->ops->get(run->store, lane->key, in_msec(10000), on_reply,
-                                                   lane);
+                            : run->store->ops->get(run->store, lane->key, false, in_msec(10000),
+                                                   on_reply, lane);
         if (r == 0)
                 return;
         pthread_mutex_lock(&run->mu);

@@ -31,17 +31,21 @@ def test_one_leader_runs_the_controllers(cluster):
 
 
 def test_sigterm_hands_over(cluster):
-    """PN08, PN09, PN10, CR10."""
-    a, b = two(cluster)
+    """PN08, PN09, PN10, CR10: The release comes after the last write of the old leader, whose writer
+    asks no gate and goes on for some writes after its end was requested."""
+    a, b = two(cluster, binary=WRITER, env={"WRITER_GATE_OFF": "1"})
+    written = lambda e, name: e["key"].endswith("/test-writer") and f"_{name}_" in e["object"]["data"]["identity"]
+    cluster.witness.wait_for("a's writer", lambda e: written(e, "a"))
     mark = cluster.witness.mark()
     a.send(signal.SIGTERM)
     release = cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
     assert a.wait() == 0
     assert taken["rev"] > release["rev"]
-    # After its release the old leader writes nothing: each later revision names the new leader as
-    # its writer.
+    cluster.witness.wait_for("b's writer", lambda e: written(e, "b"), mark)
     ready_workspace(cluster, b, "after-hand-over")
+    assert [e["rev"] for e in cluster.witness.seen() if e["rev"] > release["rev"] and written(e, "a")] == []
+    assert "writer: refused" not in a.log_text()  # it did not even try
 
 
 def test_sigkill_is_taken_over_at_expiry(cluster):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of the Lease API (refusals, hangs, lost replies) and of etcd (stopped, restarted,
 hung). The leader stops in time, the process continues, and leads again."""
+import json
 import signal
 import subprocess
 
@@ -130,26 +131,47 @@ def test_a_stop_ends_while_etcd_hangs(cluster):
     cluster.etcd.send(signal.SIGCONT)
 
 
+LEASE_PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
+
+
+def overwrite_holder(instance):
+    """Writes another holder into the Lease. Returns the record that was written."""
+    def overwrite():
+        lease = json.loads(instance.get(LEASE_PATH)[1])
+        lease["spec"]["holderIdentity"] = "a-thief"
+        code, body = instance.request("PUT", LEASE_PATH, lease)
+        assert code in (200, 409), body  # 409: a renewal came first
+        return lease["spec"] if code == 200 else None
+    return wait_until("the Lease to be overwritten", overwrite)
+
+
 def test_a_deleted_or_overwritten_lease_ends_the_term(cluster):
-    """PN04, PN06, PN07."""
-    a = cluster.instance("a").wait_ready()
-    wait_until("it to lead", lambda: a.leader()["state"] == "leading")
-    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
+    """PN04, PN06, PN07: The Lease is led again, in a later term, and what the old term's controller
+    still sends is refused. Its writer asks no gate and goes on after the end of its term."""
+    timing = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"]
+    a = cluster.instance("a", *timing, binary=WRITER, env={"WRITER_GATE_OFF": "1"}, fast=False).wait_ready()
     for change in ("delete", "overwrite"):
-        term = a.leader()["term"]
+        wait_until("it to lead", lambda: a.leader()["state"] == "leading")
+        old = a.leader()["term"]
+        written = lambda e, term: e["key"].endswith("/test-writer") and e["object"]["data"]["term"] == str(term)
+        cluster.witness.wait_for("the writer", lambda e: written(e, old))
+        n_refusals = a.log_text().count("writer: refused")
         mark = cluster.witness.mark()
         if change == "delete":
-            assert a.request("DELETE", path)[0] == 200
+            before = {"leaseTransitions": 0, "acquireTime": json.loads(a.get(LEASE_PATH)[1])["spec"]["acquireTime"]}
+            assert a.request("DELETE", LEASE_PATH)[0] == 200
+            changed = cluster.witness.wait_for("the deletion", lambda e: e["key"] == LEASE and e["type"] == "DELETE", mark)
         else:
-            import json
-            lease = json.loads(a.get(path)[1])
-            lease["spec"]["holderIdentity"] = "a-thief"
-            code, body = a.request("PUT", path, lease)
-            assert code in (200, 409), body
-            if code == 409:
-                continue
-        cluster.witness.wait_holder(lambda h: "_a_" in h, "a to hold again", mark)
-        wait_until("a new term", lambda: a.leader()["state"] == "leading" and a.leader()["term"] > term)
+            before = overwrite_holder(a)
+            changed = cluster.witness.wait_holder(lambda h: h == "a-thief", "the thief", mark)
+        again = cluster.witness.wait_holder(lambda h: "_a_" in h, "a to hold again", cluster.witness.seen().index(changed))
+        assert again["object"]["spec"]["leaseTransitions"] > before["leaseTransitions"]
+        assert again["object"]["spec"]["acquireTime"] > before["acquireTime"]
+        wait_until("a new term", lambda: a.leader()["state"] == "leading" and a.leader()["term"] > old)
+        new = a.leader()["term"]
+        cluster.witness.wait_for("the new term's writer", lambda e: written(e, new), mark)
+        assert a.log_text().count("writer: refused") > n_refusals
+        assert [e["rev"] for e in cluster.witness.seen() if e["rev"] > changed["rev"] and written(e, old)] == []
 
 
 def test_a_stuck_controller_fails_livez_and_ends_the_process_without_release(cluster):

@@ -3,6 +3,7 @@
 after each signal."""
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -12,7 +13,7 @@ import threading
 import urllib.parse
 
 import pytest
-from holdfastd import WRITER, Instance, free_ports, wait_until
+from holdfastd import LEASE, WRITER, Instance, free_ports, wait_until
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 START = ["MuxAndDiscoveryComplete", "HasBeenReady"]
@@ -275,23 +276,35 @@ def test_the_server_is_ready_only_when_the_store_responds(cluster):
     assert signals(a)[:2] == START
 
 
+def holder_in_etcd(cluster):
+    """The Lease's holder, from etcd itself."""
+    done = subprocess.run(["etcdctl", f"--endpoints={cluster.etcd.url}", "get", "--print-value-only", LEASE],
+                          env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=True)
+    return json.loads(done.stdout)["spec"].get("holderIdentity", "")
+
+
+def stop_at_start(cluster, name, moment, delay=0):
+    """Starts an instance and sends SIGTERM when moment(instance) is true, at least `delay` seconds
+    after the start. It must exit with 0."""
+    instance = Instance(cluster.etcd, cluster.directory, name)
+    cluster.add(instance)
+    threading.Event().wait(delay)
+    wait_until(f"the moment to stop {name}", lambda: moment(instance), every=0.001)
+    instance.send(signal.SIGTERM)
+    assert instance.wait(30) == 0, instance.log_text()
+
+
 def test_sigterm_at_any_moment_of_the_start_ends_cleanly(cluster):
     """A12: In many starts, SIGTERM comes a little later each time. Every process exits with 0,
-    and no Lease stays held."""
-    env_port = cluster.etcd
-
+    and none is left as the leader."""
     def one(i):
-        instance = Instance(env_port, cluster.directory, f"s{i}")
-        cluster.add(instance)
-        stop = threading.Event()
-        stop.wait(0.02 * i)
         # Before it blocks its signals, SIGTERM kills the process. From its first log line on it
         # exits by itself.
-        wait_until("its first line", lambda: instance.log_text() != "")
-        instance.send(signal.SIGTERM)
-        assert instance.wait(30) == 0, instance.log_text()
+        stop_at_start(cluster, f"s{i}", lambda instance: instance.log_text() != "", 0.03 * i)
 
-    cluster.instance("first").wait_ready().end()
+    first = cluster.instance("first").wait_ready()
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
     threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
     failures = []
     threading.excepthook = lambda args: failures.append(args.exc_value)
@@ -301,6 +314,12 @@ def test_sigterm_at_any_moment_of_the_start_ends_cleanly(cluster):
         t.join()
     threading.excepthook = threading.__excepthook__
     assert failures == []
+    assert holder_in_etcd(cluster) == ""
+    # Around the acquire of the Lease: when it contends, and as soon as it holds it.
+    for name, moment in (("contends", lambda instance: "contending as" in instance.log_text()),
+                         ("leads", lambda instance: "_leads_" in cluster.witness.holder())):
+        stop_at_start(cluster, name, moment)
+        assert holder_in_etcd(cluster) == "", name
 
 
 def test_sigterm_ends_the_process_while_etcd_hangs(cluster):

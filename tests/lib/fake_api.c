@@ -165,7 +165,7 @@ static int serve(struct fake_api *api, struct fake_api_request *request, struct 
 
         if (request->is_canceled || api->is_stopping)
                 return HF_E_CANCELED;
-        if (hf_now(hf_clock_system()) >= request->request.deadline)
+        if (hf_now(hf_host_clock(&api->host)) >= request->request.deadline)
                 return HF_E_TIMEOUT;
         if (request->is_applied || is_held(request))
                 return NOT_YET;
@@ -378,13 +378,16 @@ static bool serve_one_watch(struct fake_api *api) {
 /* Ends only after all requests and watches were canceled, so each of them gets its callback. */
 static void *server_main(void *ctx) {
         struct fake_api *api = ctx;
-        const struct hf_clock *clock = hf_clock_system();
 
         fake_api_lock(api);
         while (!api->is_stopping || api->requests || api->watches) {
                 if (serve_one_watch(api) || serve_one_request(api))
                         continue;
                 hf_nsec wake = HF_NSEC_NEVER;
+                /* Without requests there may be no client yet, and the test may still change the
+                 * host. */
+                const struct hf_clock *clock =
+                        api->requests ? hf_host_clock(&api->host) : hf_clock_system();
                 for (struct fake_api_request *request = api->requests; request;
                      request = request->next)
                         if (request->request.deadline < wake)

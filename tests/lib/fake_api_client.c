@@ -56,7 +56,8 @@ static void copy_request(struct fake_api_request *request, const struct hf_reque
                 request->request.fence = &request->fence;
         }
         if (!from->deadline)
-                request->request.deadline = hf_now(hf_clock_system()) + DEFAULT_TIMEOUT;
+                request->request.deadline =
+                        hf_now(hf_host_clock(request->client->base.host)) + DEFAULT_TIMEOUT;
 }
 
 static int client_request(struct hf_client *self, const struct hf_request *from,

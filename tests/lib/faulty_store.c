@@ -25,13 +25,13 @@ static void call_hook(struct faulty_store *store, void (**fn)(void *ctx)) {
                 due(store->hook_ctx);
 }
 
-static int get(struct hfd_store *self, const char *key, hf_nsec deadline, hfd_store_fn done,
-               void *ctx) {
+static int get(struct hfd_store *self, const char *key, bool urgent, hf_nsec deadline,
+               hfd_store_fn done, void *ctx) {
         struct faulty_store *store = (struct faulty_store *)self;
 
         if (!strstr(key, ".holdfast/")) /* those of objects */
                 count(store, &store->n_gets);
-        return store->inner->ops->get(store->inner, key, deadline, done, ctx);
+        return store->inner->ops->get(store->inner, key, urgent, deadline, done, ctx);
 }
 
 static int list(struct hfd_store *self, const char *prefix, const char *start, uint64_t revision,

@@ -22,7 +22,7 @@ int store_client_get(struct hfd_store *store, const char *key, struct store_repl
         struct store_reply own, *to = reply ? reply : &own;
 
         store_reply_init(to);
-        int r = store->ops->get(store, key, DEADLINE, store_reply_fill, to);
+        int r = store->ops->get(store, key, false, DEADLINE, store_reply_fill, to);
         return finish(r, to, reply);
 }
 

@@ -25,6 +25,10 @@ SAFETY = {
     "M_FENCE_IDENTITY_ONLY": "fenced_now", # a write of a previous leader commits
     "M_NO_FENCE": "fenced_now",
 }
+UNFENCED = {
+    "M_RELEASE_UNSETTLED": "fenced_by",    # the Lease is released while a write of the term is on its way
+    "M_LEAD_UNSETTLED": "fenced_by",       # a term begins while a write of the last one is on its way
+}
 LIVENESS = {"M_WAIT_FOREVER": "acceptance cycle"}  # no contender leads, although nothing fails any more
 LIMIT = 900  # seconds for one search, on a busy machine
 
@@ -60,16 +64,16 @@ def main():
         print("spin is not installed (see tools/deps test): the model was not checked")
         return 77
     with tempfile.TemporaryDirectory(prefix="hf-model-") as directory:
-        for name, defines in (("safety", ()), ("liveness", ("CALM",))):
+        for name, defines in (("safety", ()), ("unfenced", ("UNFENCED",)), ("liveness", ("CALM",))):
             began = time.monotonic()
             text, complete, found = search(model, directory, *defines)
             assert not found, f"{name}: a promise is broken\n{text[:3000]}"
             assert complete, f"{name}: the search is not complete\n{text[:3000]}"
             took = time.monotonic() - began
             print(f"{name}: all {states(text)} states, no error ({took:.0f} s)", flush=True)
-        for mistake, sign in (SAFETY | LIVENESS).items():
-            calm = ["CALM"] if mistake in LIVENESS else []
-            text, _, found = search(model, directory, mistake, *calm)
+        for mistake, sign in (SAFETY | UNFENCED | LIVENESS).items():
+            more = ["CALM"] if mistake in LIVENESS else ["UNFENCED"] if mistake in UNFENCED else []
+            text, _, found = search(model, directory, mistake, *more)
             reported = next((line for line in text.splitlines() if line.startswith("pan:1")), "")
             assert found and sign in reported, f"{mistake}: not found\n{text[:2000]}"
             print(f"{mistake}: found after {states(text)} states", flush=True)

@@ -77,6 +77,7 @@ static int run_job(const struct sim_plan *plan, struct shared *shared, int j) {
         if (!sim)
                 return -ENOMEM;
         sim->counts = &job->counts;
+        sim->slow = plan->slow;
         sim->defect = plan->defect;
         sim->by_effect = plan->by_effect;
         for (uint64_t i = (uint64_t)j; i < plan->n_schedules && !atomic_load(&shared->stop);

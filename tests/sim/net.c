@@ -121,6 +121,10 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         proc->op_went_wrong = false;
         op->delayed = op->delivered = false;
         op->n_epochs_seen = proc->n_epochs_seen;
+        if (sim->is_slow) {
+                sim_slow_send(sim, op);
+                return;
+        }
         if (goes_wrong(sim, proc->network)) {
                 break_request(sim, op, proc->network);
                 return;
@@ -205,7 +209,7 @@ void sim_net_reply(struct sim *sim, uint64_t index) {
 
 static void send_watch_event(struct sim *sim, int p, unsigned history) {
         struct sim_proc *proc = &sim->procs[p];
-        hf_nsec at = sim->now + short_delay(sim);
+        hf_nsec at = sim->now + (sim->is_slow ? sim_slow_event_delay(sim) : short_delay(sim));
 
         if (proc->network == NET_SLOW)
                 at += sim_between(sim, 0, 2 * S);
@@ -228,6 +232,10 @@ void sim_net_watch(struct sim *sim, int p) {
                 sim_event_at(sim, sim->now + short_delay(sim), E_WATCH_LOST, p, proc->watch_gen, 0);
                 return;
         }
+        if (sim->is_slow)
+                sim_slow_watch(sim, p);
+        if (!proc->watch_open || proc->watch_mute)
+                return;
         /* It begins with the present record, or with older ones, from a cache that lags behind. */
         if (!sim->calm && sim_chance(sim, 20) && sim->n_history > 3) {
                 past = (unsigned)(sim_draw(sim) % 3);

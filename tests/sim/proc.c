@@ -79,6 +79,7 @@ void sim_proc_kill(struct sim *sim, int p) {
         proc->wake_gen++;
         proc->watch_open = false;
         proc->n_queued = 0;
+        sim_unfenced_kill(sim, p);
         hf__gate_shut(&proc->gate);
 }
 
@@ -101,6 +102,7 @@ static void start_work(struct sim *sim, int p, uint64_t term) {
         proc->term_local = sim_local_time(sim, proc);
         proc->short_abort = false;
         proc->work_gen++;
+        sim_unfenced_term(sim, p);
         proc->join_mode = sim->calm ? 0 : (d >= 70) + (d >= 85) + (d >= 97);
         COUNT(sim, terms);
         sim_event_at(sim, sim->now, E_WORK, p, proc->work_gen, 0);
@@ -137,8 +139,11 @@ void sim_proc_work(struct sim *sim, int p) {
          * If the write had passed the gate, the elector learns of a refusal; otherwise only
          * sometimes.
          */
-        sim_event_at(sim, sim->now + under_way, E_FENCED, p, proc->term,
-                     gated || sim_chance(sim, 10));
+        if (sim->fence_off && gated)
+                sim_unfenced_send(sim, p, under_way);
+        else if (!sim->fence_off)
+                sim_event_at(sim, sim->now + under_way, E_FENCED, p, proc->term,
+                             gated || sim_chance(sim, 10));
         sim_event_at(sim, sim->now + sim_between(sim, 200 * MS, 2 * S), E_WORK, p, proc->work_gen,
                      0);
 }
@@ -146,6 +151,10 @@ void sim_proc_work(struct sim *sim, int p) {
 void sim_proc_join(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
+        if (sim_unfenced_delays_join(sim, p)) {
+                join_after(sim, p, 5 * MS);
+                return;
+        }
         proc->work_alive = false;
         /* P4: after a short term the process must wait for a retry period before it contends. */
         proc->contend_from =
@@ -205,6 +214,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 proc->short_abort =
                         !proc->stop_asked && !proc->core.hand_over_requested &&
                         sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
+                sim_unfenced_abort(sim, p);
                 notify_work(sim, p, true);
                 break;
         case HF__ACT_STUCK:
@@ -282,6 +292,7 @@ void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type) {
         sim->event.op_id = 0;
         sim->event.result = 0;
         sim->event.retry_after = 0;
+        sim->event.doubt_at = sim_unfenced_doubt_at(&sim->procs[p]);
         sim_proc_step(sim, p);
 }
 
@@ -323,6 +334,7 @@ void sim_proc_stop(struct sim *sim, int p) {
                                  !proc->stale_history && !proc->old_write_applied &&
                                  sim->hung_until <= sim->now && sim->slow_until <= sim->now &&
                                  proc->late_until < sim->now &&
+                                 sim_unfenced_is_settled(sim, proc) &&
                                  (proc->core.op_kind == 0 || !proc->op_went_wrong);
         /* P6: the stop must end by then, whatever fails. */
         proc->stop_by_local = sim_local_time(sim, proc) + 2 * t->request_timeout + 10 * MS;

@@ -118,6 +118,7 @@ static void deliver(struct sim *sim, const struct sim_event *event) {
                         sim_proc_work(sim, event->proc);
                 break;
         case E_EPOCH: sim_proc_epoch(sim, event->proc); break;
+        case E_ANSWER: sim_unfenced_answer(sim, event); break;
         case E_STALE:
                 if (event->a == proc->work_gen && proc->work_alive)
                         sim_proc_event(sim, event->proc, HF__EV_STALE_TERM);
@@ -137,6 +138,7 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         switch (event->type) {
         case E_APPLY: sim_net_apply(sim, event->a); break;
         case E_FENCED: sim_store_fenced(sim, event); break;
+        case E_UNFENCED: sim_unfenced_arrive(sim, event->a); break;
         case E_CHAOS: sim_chaos(sim); break;
         case E_RESUME:
                 if (proc->alive && proc->paused && event->incarnation == proc->incarnation)
@@ -162,6 +164,7 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_WORK:
         case E_STALE:
         case E_EPOCH:
+        case E_ANSWER:
         case E_JOIN: deliver(sim, event); break;
         }
 }
@@ -222,10 +225,15 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
                 sim->clean = false;
                 sim->calm = sim->sweep.calm;
         }
+        sim->is_slow = false;
+        sim->slow_cut_until = 0;
+        if (sim->slow)
+                sim->clean = sim->calm = true;
         /* A foreign server. Its terms are counts of each process, so no fence can compare them. */
-        sim->opaque = sim->fence_off = sim_chance(sim, 5);
+        sim->opaque = sim_chance(sim, 5) && !sim->slow;
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
+        sim_unfenced_begin(sim, seed);
         sim->n_history = 1;
         memset(&sim->history[0], 0, sizeof sim->history[0]);
         memset(&sim->term, 0, sizeof sim->term);
@@ -249,6 +257,7 @@ static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
                         COUNT(sim, odd_clock_rates);
                 }
                 proc->incarnation = 0;
+                proc->n_unanswered = 0;
                 proc->alive = false;
                 proc->frozen = false;
                 proc->network = NET_GOOD;
@@ -327,6 +336,10 @@ bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         if (sim->sweep.on && sim->calm) {
                 sim_run_until(sim, sim->chaos_until);
                 end_schedule(sim);
+                return true;
+        }
+        if (sim->slow) {
+                sim_slow(sim);
                 return true;
         }
         if (sim->clean) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]
- *     [--defect NAME] [--by-effect] [--expect PROMISES] [--trace] [--svg FILE [--last S]]
+ *     [--slow] [--defect NAME] [--by-effect] [--expect PROMISES] [--trace] [--svg FILE [--last S]]
  * sim --list-defects
  *
  * Runs schedules from seed S on, in several jobs (0 = one for each processor). It stops at the
@@ -10,6 +10,7 @@
  *
  * --sweep      repeats each schedule for each step of one of its processes, and stops it there
  * --stop       runs one of the schedules of a sweep
+ * --slow       in each schedule the leader dies while the server is slow, see slow.c
  * --defect     makes what surrounds the core defective, see defects.h
  * --by-effect  leaves out the checks that notice a mistake before it does harm, see check.c
  * --expect     names promises (P1,P2). Exit status 0: one of them was broken; 1: none, or another
@@ -25,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/process_mark.h"
 #include "tests/sim/sim.h"
 
 void sim_violate(struct sim *sim, const char *format, ...) {
@@ -104,7 +106,8 @@ static int print_usage(void) {
         fprintf(stderr,
                 "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] "
                 "[--stop PROC:STEP[:calm]]\n"
-                "           [--defect NAME] [--by-effect] [--expect P1,P2...] [--trace] [--svg "
+                "           [--slow] [--defect NAME] [--by-effect] [--expect P1,P2...] [--trace] "
+                "[--svg "
                 "FILE [--last SECONDS]]\n"
                 "       sim --list-defects\n",
                 MAX_PROCS);
@@ -126,6 +129,7 @@ static bool parse_options(int argc, char **argv, struct options *o) {
                                                      {"electors", required_argument, NULL, 'e'},
                                                      {"jobs", required_argument, NULL, 'j'},
                                                      {"sweep", no_argument, NULL, 'w'},
+                                                     {"slow", no_argument, NULL, 'o'},
                                                      {"stop", required_argument, NULL, 'p'},
                                                      {"defect", required_argument, NULL, 'd'},
                                                      {"list-defects", no_argument, NULL, 'l'},
@@ -147,6 +151,7 @@ static bool parse_options(int argc, char **argv, struct options *o) {
                                 atoi(optarg) ? atoi(optarg) : (int)sysconf(_SC_NPROCESSORS_ONLN);
                         break;
                 case 'w': o->plan.sweep = true; break;
+                case 'o': o->plan.slow = true; break;
                 case 'p':
                         if (!parse_stop(&o->stop, optarg))
                                 return false;
@@ -194,6 +199,8 @@ static void print_failure(const struct options *o, const struct sim_failure *fai
                 printf(" --defect %s", defect_name(o->plan.defect));
         if (o->plan.by_effect)
                 printf(" --by-effect");
+        if (o->plan.slow)
+                printf(" --slow");
         if (o->plan.electors)
                 printf(" --electors %d", o->plan.electors);
         if (failure->sweep.on)
@@ -215,6 +222,7 @@ static int show_schedule(const struct options *o) {
         sim->trace = o->trace;
         sim->draw = o->svg != NULL;
         sim->sweep = o->stop;
+        sim->slow = o->plan.slow;
         sim->defect = o->plan.defect;
         sim->by_effect = o->plan.by_effect;
         good = sim_schedule(sim, o->plan.seed, o->plan.electors);
@@ -250,6 +258,10 @@ int main(int argc, char **argv) {
 
         if (!parse_options(argc, argv, &o))
                 return print_usage();
+        if (hf__process_mark_init() != 0) { /* for the gates */
+                fprintf(stderr, "sim: out of memory\n");
+                return 1;
+        }
         if (o.list)
                 return list_defects();
         if (o.trace || o.svg || o.stop.on)
@@ -278,6 +290,12 @@ int main(int argc, char **argv) {
                 printf("FAIL: only %" PRIu64 " stops at a step\n", counts.stops_at_a_step);
                 return 1;
         }
-        return print_counts(&counts, n_run, !failure.found && !o.plan.sweep) && !failure.found ? 0
-                                                                                               : 1;
+        if (o.plan.slow && (counts.slow_crashes_timed < n_run / 2 ||
+                            counts.slow_crashes_near_bound < n_run / 2000)) {
+                printf("FAIL: only %" PRIu64 " deaths of a leader, %" PRIu64 " near the bound\n",
+                       counts.slow_crashes_timed, counts.slow_crashes_near_bound);
+                return 1;
+        }
+        bool is_mixed = !o.plan.sweep && !o.plan.slow; /* all kinds of events happen */
+        return print_counts(&counts, n_run, !failure.found && is_mixed) && !failure.found ? 0 : 1;
 }

@@ -17,8 +17,10 @@
  *      proc.c      steps and actions of a process
  *      net.c       requests and watches, and their faults
  *      store.c     Lease, revisions, term record, fence, restore
+ *      unfenced.c  the writes of leaders where there is no fence
  *      chaos.c     which faults happen, and when
  *      planned.c   a schedule without faults, and its speed
+ *      slow.c      a crash under a slow server, and the bound of a take-over
  *      check.c     the promises P1 to P6
  *      timeline.c  a schedule as a picture
  *
@@ -89,6 +91,12 @@
         X(writes_across_a_pause, 200)                                                              \
         X(p3_hand_overs_timed, 200)                                                                \
         X(p3_crashes_timed, 200)                                                                   \
+        X(slow_crashes_timed, 0)                                                                   \
+        X(slow_crashes_near_bound, 0)                                                              \
+        X(unfenced_writes, 20000)                                                                  \
+        X(unfenced_in_doubt, 2000)                                                                 \
+        X(unfenced_too_late, 100)                                                                  \
+        X(unanswered_at_join, 50)                                                                  \
         X(contenders_3, 5000)                                                                      \
         X(contenders_4, 500)                                                                       \
         X(contenders_5, 500)                                                                       \
@@ -115,10 +123,12 @@ enum sim_event_type {
         E_REPLY,
         E_WATCH,
         E_WATCH_LOST,
-        E_WORK,   /* the work of a term writes */
-        E_FENCED, /* a write of that work reaches the store */
-        E_STALE,  /* the elector learns that such a write was refused */
-        E_JOIN,   /* the work of a term has ended */
+        E_WORK,     /* the work of a term writes */
+        E_FENCED,   /* a write of that work reaches the store */
+        E_UNFENCED, /* the same at a store without a fence */
+        E_ANSWER,   /* such a write ends at its sender */
+        E_STALE,    /* the elector learns that such a write was refused */
+        E_JOIN,     /* the work of a term has ended */
         E_CHAOS,
         E_RESUME,
         E_THAW,
@@ -153,6 +163,19 @@ struct sim_op {
         int result;
         hf_nsec retry_after;
         unsigned history; /* index of the record that the reply carries */
+};
+
+/* A write of a term's work at a store without a fence. */
+struct sim_work_write {
+        int proc;
+        unsigned incarnation;
+        uint64_t work_gen, term;
+        hf_nsec deadline_local; /* nothing is sent later: the end of the validity */
+        bool ended, answered;   /* at its sender */
+        hf_nsec ended_local;    /* if ended; not later than the deadline */
+        bool released;          /* its process has released the Lease since */
+        bool outlived;          /* its process has begun another term since */
+        bool forgotten;         /* its process died without a release */
 };
 
 struct sim_proc {
@@ -195,6 +218,11 @@ struct sim_proc {
         bool held_write; /* a write of the work had passed the gate when the process was paused */
         int join_mode;   /* when the work ends: 0 promptly, 1 late in the drain, 2 only after an
                             abort, 3 never */
+
+        /* Of the present or last term, at a store without a fence. */
+        unsigned n_unanswered; /* writes that have not ended */
+        hf_nsec doubt_at;      /* local time at which the last write ended whose outcome is
+                                  unknown; 0 = none */
 
         bool stop_asked;
         bool clean_since_stop; /* nothing has failed since the stop was requested */
@@ -254,12 +282,16 @@ struct sim_mark {
 
 struct sim {
         struct sim_counts *counts;
-        uint64_t rng;
+        uint64_t rng, unfenced_rng;
         bool trace;
         bool clean; /* a schedule without faults, whose speed is measured */
-        bool calm;  /* nothing fails at random, now */
+        bool slow;  /* a schedule of slow.c; is_slow: the server is slow now */
+        bool is_slow;
+        int slow_victim;        /* the leader that will die; -1 = not chosen yet */
+        hf_nsec slow_cut_until; /* until then its requests are lost */
+        bool calm;              /* nothing fails at random, now */
         bool opaque,
-                fence_off; /* a foreign server: its revisions are no numbers, and it has no fence */
+                fence_off; /* a foreign server: its revisions are no numbers; it has no fence */
         bool draw;         /* keep the marks of a timeline */
         enum sim_defect defect;
         bool by_effect; /* make no early checks, see check.c */
@@ -275,6 +307,8 @@ struct sim {
         uint64_t seq;
         struct sim_op ops[MAX_OPS];
         unsigned n_ops;
+        struct sim_work_write work_writes[MAX_OPS];
+        unsigned n_work_writes;
 
         /* The store. */
         struct hf__record history[MAX_HISTORY];
@@ -326,6 +360,7 @@ struct sim_plan {
         uint64_t seed, n_schedules;
         int electors, n_jobs;
         bool sweep; /* stop one process at each of its steps */
+        bool slow;  /* schedules of slow.c */
         bool progress;
         enum sim_defect defect;
         bool by_effect;
@@ -386,12 +421,33 @@ void sim_store_restore(struct sim *sim);
 void sim_store_fenced(struct sim *sim, const struct sim_event *event);
 const struct hf__record *sim_store_lease(const struct sim *sim);
 
+/* unfenced.c */
+void sim_unfenced_begin(struct sim *sim, uint64_t seed); /* decides whether there is a fence */
+void sim_unfenced_term(struct sim *sim, int p);          /* a term begins */
+void sim_unfenced_abort(struct sim *sim, int p);         /* it is aborted, with its writes */
+void sim_unfenced_kill(struct sim *sim, int p);
+void sim_unfenced_send(struct sim *sim, int p, hf_nsec under_way);
+void sim_unfenced_answer(struct sim *sim, const struct sim_event *event);
+void sim_unfenced_arrive(struct sim *sim, uint64_t write);
+void sim_unfenced_release(struct sim *sim, const struct sim_op *op); /* p released the Lease */
+bool sim_unfenced_delays_join(struct sim *sim, int p); /* the work waits for an answer first */
+/* What the elector is told: as hf__core_event.doubt_at. */
+hf_nsec sim_unfenced_doubt_at(const struct sim_proc *proc);
+/* Whether no write of the last term has to be expected any more. */
+bool sim_unfenced_is_settled(const struct sim *sim, const struct sim_proc *proc);
+
 /* chaos.c */
 void sim_chaos(struct sim *sim);
 void sim_chaos_end(struct sim *sim);
 void sim_hand_over(struct sim *sim, int p, const char *successor);
 void sim_note_outsider(
         struct sim *sim); /* the Lease was changed by something that obeys no lease */
+
+/* slow.c */
+void sim_slow(struct sim *sim);
+void sim_slow_send(struct sim *sim, struct sim_op *op); /* only while is_slow, like the next two */
+hf_nsec sim_slow_event_delay(struct sim *sim);
+void sim_slow_watch(struct sim *sim, int p);
 
 /* planned.c */
 void sim_planned(struct sim *sim, bool crash);

@@ -102,6 +102,13 @@ static int check_condition(struct sim *sim, const struct hf__record *record) {
         return HF_E_CONFLICT;
 }
 
+static bool is_own_lease(const struct sim *sim, const struct sim_op *op) {
+        char identity[32];
+
+        snprintf(identity, sizeof identity, "e%d-%u", op->proc, op->incarnation);
+        return strcmp(sim_store_lease(sim)->holder, identity) == 0;
+}
+
 int sim_store_write(struct sim *sim, const struct sim_op *op) {
         struct hf__record record = op->record;
         int r = check_condition(sim, &record);
@@ -109,6 +116,8 @@ int sim_store_write(struct sim *sim, const struct sim_op *op) {
         if (r != 0)
                 return r;
         sim_check_write(sim, op);
+        if (record.holder[0] == '\0' && is_own_lease(sim, op))
+                sim_unfenced_release(sim, op);
         record.exists = true;
         record.hand_over_to[0] = '\0'; /* the lock drops this annotation with each write */
         sim_store_put(sim, &record);

@@ -20,6 +20,7 @@
 #include "faulty_api_fixture.h"
 #include "server/handlers/protobuf_body.h"
 #include "server/registry/loopback.h"
+#include "server/resources/response.h"
 #include "store_client.h"
 
 static void test_a_broken_watch_of_the_store_is_resumed(void **state) {
@@ -102,6 +103,26 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_DELETE, "new", NULL, NULL),
                          HF_E_NOT_FOUND);
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
+}
+
+/* It waits neither for the cache nor for the revision that other reads ask for. */
+static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
+        struct faulty_api_fixture *f = *state;
+        struct hf_request get = {.verb = HF_VERB_GET,
+                                 .resource = api_leases,
+                                 .ns = "default",
+                                 .name = "a",
+                                 .lane = HF_LANE_LEASE};
+        char *body = NULL;
+
+        faulty_store_drop_events_for_good(&f->store);
+        faulty_api_fixture_put(f, "/registry/leases/default/a",
+                               "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"holderIdentity\":\"h\"}"
+                               "}");
+        assert_int_equal(hf_client_do(f->client, &get, f->token, &body, NULL, NULL), 0);
+        assert_non_null(strstr(body, "\"h\""));
+        assert_int_equal(f->store.n_revisions, 0);
+        free(body);
 }
 
 /* ---- a watch that hangs ---- */
@@ -225,6 +246,22 @@ static void test_a_write_with_a_lost_reply_is_reported_as_unknown(void **state) 
         f->store.txn_error = 0;
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "a", NULL, NULL),
                          0); /* the write was applied all the same */
+}
+
+/* A client may repeat a write only if the 503 says that nothing was written. */
+static void test_a_503_says_whether_nothing_was_written(void **state) {
+        struct hfd_response certain = {0}, unknown = {0};
+
+        hfd_response_store_error(&certain, HF_E_UNAVAILABLE, NULL);
+        assert_int_equal(certain.code, 503);
+        assert_int_equal(certain.status.error, HF_E_UNAVAILABLE);
+        assert_non_null(strstr(certain.body->data, "\"causes\":[{\"reason\":\"NotApplied\","));
+        hfd_response_done(&certain);
+        hfd_response_store_error(&unknown, HF_E_CANCELED, NULL);
+        assert_int_equal(unknown.code, 503);
+        assert_int_equal(unknown.status.error, HF_E_CANCELED);
+        assert_null(strstr(unknown.body->data, "NotApplied"));
+        hfd_response_done(&unknown);
 }
 
 /* The client is freed while requests are under way: each gets its reply. */
@@ -394,6 +431,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_broken_watch_of_the_store_is_resumed),
                 FAULTY_API_TEST(test_a_compacted_history_ends_watches),
                 FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
+                FAULTY_API_TEST(test_a_read_of_an_elector_goes_to_the_store),
                 FAULTY_API_TEST(test_a_watch_that_hangs_is_opened_anew),
                 FAULTY_API_TEST(test_a_watch_that_hangs_while_others_write),
                 FAULTY_API_TEST(test_a_watch_that_hangs_without_requests),
@@ -403,6 +441,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
+                cmocka_unit_test(test_a_503_says_whether_nothing_was_written),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),
                 cmocka_unit_test(test_a_protobuf_body_is_decoded),
                 cmocka_unit_test(test_the_series_of_a_protobuf_event_is_kept),

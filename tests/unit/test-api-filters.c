@@ -253,7 +253,8 @@ static void test_during_shutdown_requests_get_503(void **state) {
         struct hfd_http_request *late =
                 send(fake_request_new_admin("GET", "/api/v1/configmaps", ""));
         assert_non_null(strstr(late->headers, "retry-after: 1\n"));
-        assert_non_null(strstr(late->body, "\"details\":{\"retryAfterSeconds\":1}"));
+        assert_non_null(strstr(late->body, "\"details\":{\"causes\":[{\"reason\":\"NotApplied\","));
+        assert_non_null(strstr(late->body, "}],\"retryAfterSeconds\":1}"));
         expect_status(late, 503, "ServiceUnavailable", "apiserver is shutting down");
         assert_int_equal(hfd_filters_inflight(filters), 0);
 }

@@ -5,6 +5,7 @@
  */
 #undef NDEBUG
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,14 @@
 
 #define GUARD (60 * HF_NSEC_PER_SEC)
 
-enum fault { FAULT_NONE, FAULT_REPLY_LOST, FAULT_NOT_SENT, FAULT_REFUSED, FAULT_NO_NAMESPACE };
+enum fault {
+        FAULT_NONE,
+        FAULT_REPLY_LOST,
+        FAULT_NOT_SENT,
+        FAULT_REFUSED,
+        FAULT_NO_NAMESPACE,
+        FAULT_CONFLICT,
+};
 
 /*
  * The client of the elector: requests for Leases are forwarded, other writes meet the fault. It
@@ -35,10 +43,48 @@ struct split {
         struct hf_client base; /* first */
         struct fake_api_client *inner;
         enum fault fault;
-        /* writes until the one that meets the fault; < 0: none does. FAULT_REFUSED: all do */
+        /* writes until the one that meets the fault; < 0: none does. FAULT_REFUSED: all do.
+         * FAULT_CONFLICT: the first `countdown` writes of the ledger do */
         atomic_int countdown;
         atomic_bool hit;
 };
+
+/* What the thread whose write met a conflict does with the ledger: W for a write, G for a get, p
+ * for a pause. */
+static struct {
+        pthread_mutex_t mu;
+        bool has_thread;
+        pthread_t thread;
+        char calls[256];
+} after_conflict = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_call(char call, bool is_conflict) {
+        pthread_mutex_lock(&after_conflict.mu);
+        size_t n = strlen(after_conflict.calls);
+        if (is_conflict && !after_conflict.has_thread) {
+                after_conflict.has_thread = true;
+                after_conflict.thread = pthread_self();
+        }
+        if (after_conflict.has_thread && pthread_equal(after_conflict.thread, pthread_self()) &&
+            n + 1 < sizeof after_conflict.calls)
+                after_conflict.calls[n] = call;
+        pthread_mutex_unlock(&after_conflict.mu);
+}
+
+/* The system's clock, which notes pauses. */
+static hf_nsec read_boot(void *ctx) { return hf_clock_system()->boot(NULL); }
+static hf_nsec read_monotonic(void *ctx) { return hf_clock_system()->monotonic(NULL); }
+static hf_nsec read_real(void *ctx) { return hf_clock_system()->real(NULL); }
+static int wait_and_note(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex,
+                         hf_nsec deadline) {
+        if (deadline != HF_NSEC_NEVER)
+                note_call('p', false);
+        return hf_clock_system()->wait(NULL, cond, mutex, deadline);
+}
+static const struct hf_clock noting_clock = {.boot = read_boot,
+                                             .monotonic = read_monotonic,
+                                             .real = read_real,
+                                             .wait = wait_and_note};
 
 struct lost {
         hf_response_fn done;
@@ -73,8 +119,18 @@ static int split_call(struct hf_client *self, const struct hf_request *request, 
         bool write = request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST &&
                      strcmp(request->resource.plural, "configmaps") == 0;
 
+        if (strcmp(request->resource.plural, "configmaps") == 0 &&
+            strcmp(request->ns, "kube-system") == 0) {
+                bool conflicts = write && split->fault == FAULT_CONFLICT &&
+                                 atomic_fetch_sub(&split->countdown, 1) > 0;
+                note_call(write ? 'W' : 'G', conflicts);
+                if (conflicts)
+                        return response(done, ctx, HF_E_CONFLICT, request, ret_id);
+        }
         if (write && request->query && strstr(request->query, "dryRun=All"))
                 return response(done, ctx, 0, request, ret_id);
+        if (split->fault == FAULT_CONFLICT)
+                return hf_client_request(&split->inner->base, request, done, ctx, ret_id);
         if (write && split->fault == FAULT_REFUSED)
                 return response(done, ctx, HF_E_INVALID, request, ret_id);
         if (request->verb == HF_VERB_CREATE && split->fault == FAULT_NO_NAMESPACE &&
@@ -186,6 +242,9 @@ static struct fixture *fixture_new(enum fault fault, int countdown, hf_nsec pati
         assert_int_equal(hf_cond_init(&f->changed), 0);
         f->api = fake_api_new();
         f->host.size = sizeof f->host;
+        f->host.clock = &noting_clock;
+        memset(after_conflict.calls, 0, sizeof after_conflict.calls);
+        after_conflict.has_thread = false;
         assert_int_equal(hf_health_new(&f->host.health), 0);
         assert_int_equal(hf_metrics_new(&f->host.metrics), 0);
         f->client = (struct split){.base = {.ops = &ops, .host = &f->host},
@@ -297,6 +356,24 @@ static void test_bootstrap_completes_when_any_reply_is_lost_once(void **state) {
         while (once(FAULT_REPLY_LOST, n))
                 n++;
         assert_int_equal(n, 6);
+}
+
+static void test_after_a_conflict_the_ledger_is_read_again_after_a_pause(void **state) {
+        struct fixture *f = fixture_new(FAULT_CONFLICT, 3, 0, 0);
+
+        install(f);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        pthread_mutex_lock(&after_conflict.mu);
+        /* the three conflicts, then the record */
+        assert_int_equal(strncmp(after_conflict.calls, "WpGWpGWpGW", 10), 0);
+        pthread_mutex_unlock(&after_conflict.mu);
+        /* One conflict is no news, for others may write the ledger; more are failures. */
+        pthread_mutex_lock(&f->mu);
+        assert_int_equal(f->points[HF_BOOTSTRAP_FAILING], 2);
+        pthread_mutex_unlock(&f->mu);
+        assert_int_equal(n_commits(f, "configmaps/default/a"), 1);
+        assert_int_equal(n_commits(f, "configmaps/kube-system/holdfast-bootstrap"), 4);
+        fixture_free(f);
 }
 
 /* ---- the hook ---- */
@@ -428,6 +505,15 @@ static void test_a_leader_that_keeps_failing_releases_and_tries_again(void **sta
         fixture_free(f);
 }
 
+static void test_a_ledger_that_always_conflicts_makes_the_leader_give_way(void **state) {
+        struct fixture *f = fixture_new(FAULT_CONFLICT, INT_MAX, 1, 1);
+
+        install(f);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        await_point(f, HF_BOOTSTRAP_GAVE_WAY, 1);
+        fixture_free(f);
+}
+
 /* ---- configurations that are refused ---- */
 
 static void test_bad_configurations_are_refused(void **state) {
@@ -479,6 +565,8 @@ int main(void) {
                 cmocka_unit_test(test_a_deleted_ledger_is_recreated_in_the_same_term),
                 cmocka_unit_test(test_a_missing_namespace_of_the_ledger_is_a_failure),
                 cmocka_unit_test(test_a_leader_that_keeps_failing_releases_and_tries_again),
+                cmocka_unit_test(test_after_a_conflict_the_ledger_is_read_again_after_a_pause),
+                cmocka_unit_test(test_a_ledger_that_always_conflicts_makes_the_leader_give_way),
                 cmocka_unit_test(test_bad_configurations_are_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,27 @@
 #include "client/informer_private.h"
 #include "fake_api_client.h"
 
-static const struct hf_host host = {.size = sizeof host};
+/* The warnings of informers, and a token that the first of them fires. */
+static struct {
+        pthread_mutex_t mu;
+        struct hf_cancel *token;
+        char text[512];
+} warnings = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_warning(void *ctx, enum hf_log_level level, const char *component,
+                         const char *message) {
+        if (level > HF_LOG_WARNING)
+                return;
+        pthread_mutex_lock(&warnings.mu);
+        size_t n = strlen(warnings.text);
+        (void)snprintf(warnings.text + n, sizeof warnings.text - n, "%s: %s;", component, message);
+        struct hf_cancel *token = warnings.token;
+        pthread_mutex_unlock(&warnings.mu);
+        if (token)
+                hf_cancel_fire(token, HF_CANCEL_STOPPING);
+}
+
+static const struct hf_host host = {.size = sizeof host, .log = {.write = keep_warning}};
 
 static struct {
         struct fake_api *api;
@@ -252,6 +272,26 @@ static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         teardown();
 }
 
+/*
+ * The Lease and this collection have separate revisions, and those of the collection are higher. So
+ * the collection's own revision says nothing about what the last leader wrote before the Lease was
+ * acquired.
+ */
+static void test_at_a_new_term_only_a_list_counts(void **state) {
+        setup(false);
+        fake_api_raise_revision(f.api, 100);
+        put_many(0, 2);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(0);
+        fake_api_await_watch(f.api, 1);
+        fake_api_client_hold_events(f.client, true);
+        put_many(2, 3); /* the last leader's object; no event tells of it */
+        assert_int_equal(hf_informer_wait_term(&f.informer, 1, "7", hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_count(f.informer), 3);
+        assert_int_equal(fake_api_n_lists(f.api), 2);
+        teardown();
+}
+
 static void *wait_far(void *ctx) {
         return hf_informer_wait(f.informer, "1000", ctx) == 0 ? ctx : NULL;
 }
@@ -355,6 +395,23 @@ static void test_several_informers_are_waited_for_together(void **state) {
         teardown();
 }
 
+/* PN11: An informer that cannot sync is named in the log at its first failure, long before whoever
+ * waits for it gives up. */
+static void test_an_informer_that_cannot_sync_is_named(void **state) {
+        setup(false);
+        warnings.text[0] = '\0';
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &warnings.token), 0);
+        hf_cancel_set_deadline(warnings.token, hf_now(hf_clock_system()) + 60 * HF_NSEC_PER_SEC);
+        fake_api_client_refuse(f.client, HF_E_FORBIDDEN, 0);
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        assert_int_equal(hf_informer_wait(f.informer, NULL, warnings.token), HF_E_CANCELED);
+        assert_int_equal(hf_cancel_reason(warnings.token), HF_CANCEL_STOPPING);
+        assert_false(hf_informer_synced(f.informer));
+        teardown();
+        assert_non_null(strstr(warnings.text, "informer: list of things failed: "));
+        warnings.token = hf_cancel_unref(warnings.token);
+}
+
 /* ---- servers that were rolled back ---- */
 
 static void test_a_server_rolled_back_is_listed_again(void **state) {
@@ -420,10 +477,12 @@ int main(void) {
                 cmocka_unit_test(test_a_recreated_object_is_reported_as_deleted_and_added),
                 cmocka_unit_test(test_a_probe_with_several_pages_becomes_the_list),
                 cmocka_unit_test(test_a_consistent_list_is_as_good_as_a_revision),
+                cmocka_unit_test(test_at_a_new_term_only_a_list_counts),
                 cmocka_unit_test(test_a_list_begun_earlier_does_not_count),
                 cmocka_unit_test(test_with_one_revision_only_the_revision_counts),
                 cmocka_unit_test(test_a_lost_watch_does_not_wait_for_a_probe),
                 cmocka_unit_test(test_several_informers_are_waited_for_together),
+                cmocka_unit_test(test_an_informer_that_cannot_sync_is_named),
                 cmocka_unit_test(test_a_server_rolled_back_is_listed_again),
                 cmocka_unit_test(test_a_revision_that_is_used_again_is_noticed),
                 cmocka_unit_test(test_a_server_that_is_behind_is_listed_again),

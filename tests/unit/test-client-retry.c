@@ -107,16 +107,19 @@ static int run(const struct hf_request *request, struct hf_status *ret_status) {
         return hf_client_do(client, request, hf_cancel_never(), NULL, NULL, ret_status);
 }
 
-#define BUSY      "429 Too Many Requests"
-#define AFTER_1   "Retry-After: 1\r\n"
-#define AFTER_100 "Retry-After: 100\r\n"
+#define BUSY "429 Too Many Requests"
+#define DOWN "503 Service Unavailable"
+/* how holdfastd says that it did not process the request */
+#define NOT_APPLIED "{\"details\":{\"causes\":[{\"reason\":\"NotApplied\"}]}}"
+#define AFTER_1     "Retry-After: 1\r\n"
+#define AFTER_100   "Retry-After: 100\r\n"
 
 static void test_retry_after_is_honoured(void **state) {
         struct hf_status status;
 
         scripted_server_set_response(&server, "200 OK", "", "{}");
         scripted_server_add_first(&server, BUSY, AFTER_1, "");
-        scripted_server_add_first(&server, "503 Service Unavailable", AFTER_1, "");
+        scripted_server_add_first(&server, DOWN, AFTER_1, NOT_APPLIED);
         hf_nsec begun = pushed_boot(NULL);
         assert_int_equal(run(&put, &status), 0);
         assert_int_equal(scripted_server_n_requests(&server), 3);
@@ -127,21 +130,29 @@ static void test_retry_after_is_honoured(void **state) {
         assert_true(scripted_server_got(&server, "\r\n\r\n{\"z\":1}"));
         scripted_server_set_response(&server, "200 OK", "", "{}");
         scripted_server_add_first(&server, "500 Internal Server Error", AFTER_1, "");
+        scripted_server_add_first(&server, DOWN, AFTER_1, "");
         assert_int_equal(run(&get, &status), 0);
-        assert_int_equal(scripted_server_n_requests(&server), 2);
+        assert_int_equal(scripted_server_n_requests(&server), 3);
 }
 
 /* Each of these ends with the server's first response. */
 static void test_some_requests_are_not_sent_again(void **state) {
-        struct hf_request late = get, lease = get;
+        struct hf_request late = get, lease = get, sweep = put;
         const struct {
                 const char *status, *headers;
                 const struct hf_request *request;
                 int error;
+                const char *body;
         } cases[] = {
+                /* A proxy may answer so although the server has applied the write. */
+                {DOWN, AFTER_1, &put, HF_E_TIMEOUT, "{\"kind\":\"Status\",\"code\":503}"},
+                {DOWN, AFTER_1, &put, HF_E_TIMEOUT, "upstream connect error or disconnect"},
+                {DOWN, "", &put, HF_E_UNAVAILABLE, NOT_APPLIED},
+                /* Some of the objects may have been deleted. */
+                {DOWN, AFTER_1, &sweep, HF_E_TIMEOUT, NOT_APPLIED},
                 {BUSY, "", &get, HF_E_TOO_MANY},
                 {BUSY, "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", &get, HF_E_TOO_MANY},
-                {"503 Service Unavailable", "", &get, HF_E_UNAVAILABLE},
+                {DOWN, "", &get, HF_E_UNAVAILABLE},
                 {"500 Internal Server Error", AFTER_1, &put,
                  HF_E_TIMEOUT}, /* the write may have been applied */
                 {"504 Gateway Timeout", AFTER_1, &put, HF_E_TIMEOUT},
@@ -153,11 +164,13 @@ static void test_some_requests_are_not_sent_again(void **state) {
                 {BUSY, AFTER_1, &lease, HF_E_TOO_MANY}, /* the elector has its own schedule */
         };
         lease.lane = HF_LANE_LEASE;
+        sweep.verb = HF_VERB_DELETE_COLLECTION;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf_status status;
                 late.deadline = pushed_boot(NULL) + 900 * HF_NSEC_PER_MSEC;
                 scripted_server_set_response(&server, "200 OK", "", "{}");
-                scripted_server_add_first(&server, cases[i].status, cases[i].headers, "");
+                scripted_server_add_first(&server, cases[i].status, cases[i].headers,
+                                          cases[i].body ? cases[i].body : "");
                 int r = run(cases[i].request, &status);
                 if (r != cases[i].error || scripted_server_n_requests(&server) != 1)
                         fail_msg("case %zu: %d after %u requests: %s", i, r,

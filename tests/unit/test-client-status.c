@@ -47,7 +47,16 @@ static void test_codes_become_errors(void **state) {
                 {500, NULL, false, HF_E_UNAVAILABLE},
                 {500, NULL, true, HF_E_TIMEOUT}, /* it may have been written */
                 {502, NULL, true, HF_E_TIMEOUT},
-                {503, NULL, true, HF_E_UNAVAILABLE},
+                {503, NULL, true, HF_E_TIMEOUT}, /* a proxy may answer so after it was written */
+                {503, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":1}}", true,
+                 HF_E_TIMEOUT},
+                {503, "{\"details\":{\"causes\":[{\"reason\":\"NotApplied\"}]}}", true,
+                 HF_E_UNAVAILABLE},
+                {503, NULL, false, HF_E_UNAVAILABLE},
+                {500, "{\"details\":{\"causes\":[{\"reason\":\"NotApplied\"}]}}", true,
+                 HF_E_TIMEOUT},
+                {408, NULL, true, HF_E_TIMEOUT},
+                {408, NULL, false, HF_E_TIMEOUT},
                 {504, NULL, true, HF_E_TIMEOUT},
                 {504, NULL, false, HF_E_TIMEOUT},
                 {301, NULL, false, HF_E_INVALID},

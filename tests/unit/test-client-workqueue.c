@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -390,9 +392,57 @@ static void test_every_add_is_seen_by_a_later_take(void **state) {
                 assert_int_equal(crowd.seen[i], crowd.latest[i]);
 }
 
-static void test_waiting_workers_return_at_once(void **state) {
+static void test_busy_workers_return_at_the_end(void **state) {
         run_crowd(end_by_abort, HF_E_CANCELED);
         run_crowd(end_by_drop, HF_E_CANCELED);
+}
+
+/* The system's clock. It counts the threads that wait, and a wait that nothing ends fails the test
+ * after a while. */
+static atomic_int n_waiting;
+static hf_nsec real_boot(void *ctx) { return hf_now(hf_clock_system()); }
+static int wait_counted(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+        struct timespec until = {0};
+
+        assert(deadline == HF_NSEC_NEVER);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += 20;
+        atomic_fetch_add(&n_waiting, 1); /* the mutex stays locked until the wait has begun */
+        assert(pthread_cond_timedwait(cond, mutex, &until) == 0);
+        atomic_fetch_sub(&n_waiting, 1);
+        return 0;
+}
+static const struct hf_clock counting_clock = {.boot = real_boot,
+                                               .monotonic = real_boot,
+                                               .real = real_boot,
+                                               .wait = wait_counted};
+static const struct hf_host counting_host = {.size = sizeof counting_host,
+                                             .clock = &counting_clock};
+
+/* Ends the waits of workers that have nothing to do. */
+static void end_waits(void (*end)(void), int expected) {
+        pthread_t threads[N_WORKERS];
+
+        memset(&crowd, 0, sizeof crowd);
+        crowd.queue = make(&counting_host);
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &crowd.abort), 0);
+        for (int i = 0; i < N_WORKERS; i++)
+                assert_int_equal(pthread_create(&threads[i], NULL, work, &crowd.end[i]), 0);
+        while (atomic_load(&n_waiting) < N_WORKERS)
+                (void)sched_yield();
+        end();
+        for (int i = 0; i < N_WORKERS; i++) {
+                pthread_join(threads[i], NULL);
+                assert_int_equal(crowd.end[i], expected);
+        }
+        hf_workqueue_free(crowd.queue);
+        hf_cancel_unref(crowd.abort);
+}
+
+static void test_waiting_workers_return_at_once(void **state) {
+        end_waits(end_by_abort, HF_E_CANCELED);
+        end_waits(end_by_drop, HF_E_CANCELED);
+        end_waits(end_by_drain, HF_E_CLOSED);
 }
 
 int main(void) {
@@ -408,6 +458,7 @@ int main(void) {
                 cmocka_unit_test(test_a_drop_discards_keys_and_a_token_ends_waits),
                 cmocka_unit_test(test_metrics_count_keys),
                 cmocka_unit_test(test_every_add_is_seen_by_a_later_take),
+                cmocka_unit_test(test_busy_workers_return_at_the_end),
                 cmocka_unit_test(test_waiting_workers_return_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "http_fixture.h"
+#include "tcp_relay.h"
 
 #include <stdatomic.h>
 
@@ -31,92 +32,6 @@
 #include "base/http/engine.h"
 #include "base/http/global.h"
 #include "base/http/tls.h"
-
-#define MAX_RELAYED 16
-
-struct relay {
-        int fd;
-        uint16_t port, to;
-        pthread_t thread;
-        /* the first n_hanging connections are accepted, but nothing is forwarded on them */
-        atomic_uint n_accepted, n_hanging;
-        struct {
-                int a, b;
-                pthread_t there, back;
-        } pair[MAX_RELAYED];
-};
-
-struct way {
-        int from, to;
-};
-
-static void *pump(void *ctx) {
-        struct way way = *(struct way *)ctx;
-        char data[4096];
-        ssize_t n;
-
-        free(ctx);
-        while ((n = recv(way.from, data, sizeof data, 0)) > 0)
-                if (send(way.to, data, (size_t)n, MSG_NOSIGNAL) != n)
-                        break;
-        shutdown(way.from, SHUT_RDWR);
-        shutdown(way.to, SHUT_RDWR);
-        return NULL;
-}
-
-static void pump_start(pthread_t *thread, int from, int to) {
-        struct way *way = malloc(sizeof *way);
-
-        assert_non_null(way);
-        *way = (struct way){from, to};
-        assert_int_equal(pthread_create(thread, NULL, pump, way), 0);
-}
-
-static void *relay_main(void *ctx) {
-        struct relay *relay = ctx;
-        int fd;
-
-        while ((fd = accept(relay->fd, NULL, NULL)) >= 0) {
-                unsigned i = atomic_fetch_add(&relay->n_accepted, 1);
-                assert_true(i < MAX_RELAYED);
-                relay->pair[i].a = fd;
-                relay->pair[i].b = i < relay->n_hanging ? -1 : tls_client_dial(relay->to, 0);
-                if (relay->pair[i].b < 0)
-                        continue;
-                pump_start(&relay->pair[i].there, fd, relay->pair[i].b);
-                pump_start(&relay->pair[i].back, relay->pair[i].b, fd);
-        }
-        return NULL;
-}
-
-static void relay_start(struct relay *relay, uint16_t to) {
-        struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t n = sizeof in;
-
-        memset(relay, 0, sizeof *relay);
-        relay->to = to;
-        relay->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(bind(relay->fd, (struct sockaddr *)&in, sizeof in), 0);
-        assert_int_equal(getsockname(relay->fd, (struct sockaddr *)&in, &n), 0);
-        relay->port = ntohs(in.sin_port);
-        assert_int_equal(listen(relay->fd, 64), 0);
-        assert_int_equal(pthread_create(&relay->thread, NULL, relay_main, relay), 0);
-}
-
-static void relay_stop(struct relay *relay) {
-        shutdown(relay->fd, SHUT_RDWR);
-        pthread_join(relay->thread, NULL);
-        close(relay->fd);
-        for (unsigned i = 0; i < relay->n_accepted; i++) {
-                shutdown(relay->pair[i].a, SHUT_RDWR);
-                if (relay->pair[i].b >= 0) {
-                        pthread_join(relay->pair[i].there, NULL);
-                        pthread_join(relay->pair[i].back, NULL);
-                        close(relay->pair[i].b);
-                }
-                close(relay->pair[i].a);
-        }
-}
 
 /* ---- the client's side ---- */
 
@@ -128,7 +43,7 @@ struct response {
 
 struct fixture {
         struct http_fixture http;
-        struct relay relay;
+        struct tcp_relay relay;
         struct hf__http_engine *engine;
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -157,7 +72,7 @@ static void fixture_start(const char *server_cn, long valid_seconds) {
         config.handler = handle_host;
         assert_int_equal(hfd_http_new(&f.http.host, &config, &f.http.http, &status), 0);
         assert_int_equal(hfd_http_start(f.http.http), 0);
-        relay_start(&f.relay, hfd_http_port(f.http.http));
+        tcp_relay_start(&f.relay, hfd_http_port(f.http.http));
         pthread_mutex_init(&f.mu, NULL);
         assert_int_equal(hf_cond_init(&f.cond), 0);
         static struct hf_host host = {.size = sizeof host};
@@ -166,7 +81,7 @@ static void fixture_start(const char *server_cn, long valid_seconds) {
 
 static void fixture_stop(void) {
         f.engine = hf__http_engine_free(f.engine);
-        relay_stop(&f.relay);
+        tcp_relay_stop(&f.relay);
         http_fixture_stop(&f.http);
         pthread_cond_destroy(&f.cond);
         pthread_mutex_destroy(&f.mu);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/process_mark.h"
 #include "leader/leader_client.h"
 
 static hf_nsec now;
@@ -32,11 +33,13 @@ static struct {
         hf_response_fn done;
         void *ctx;
         int fail, respond_at_once; /* respond_at_once: the error + 1 */
-        bool echo;
+        bool echo, not_sent;
 } inner;
 
 static void response(int error) {
-        struct hf_response reply = {.error = error, .fence_echoed = inner.echo};
+        struct hf_response reply = {.error = error,
+                                    .fence_echoed = inner.echo,
+                                    .not_sent = inner.not_sent};
         hf_response_fn done = inner.done;
         inner.done = NULL;
         done(inner.ctx, &reply);
@@ -72,12 +75,13 @@ static const struct hf_client_ops inner_ops = {inner_call, inner_cancel, inner_w
 /* ---- the fixture ---- */
 
 static struct hf__gate gate;
-static int n_stale, stale_error, n_replies, reply_error;
+static int n_stale, stale_error, n_replies, reply_error, n_settled;
 
 static void on_stale(void *ctx, int error) {
         n_stale++;
         stale_error = error;
 }
+static void on_settled(void *ctx) { n_settled++; }
 static void on_reply(void *ctx, const struct hf_response *reply) {
         n_replies++;
         reply_error = reply->error;
@@ -93,14 +97,16 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
                  .fence = {.ns = "kube-system", .name = "lead", .term = 17, .identity = "me"},
                  .unfenced = unfenced,
                  .gate_off = gate_off,
-                 .stale = on_stale};
+                 .stale = on_stale,
+                 .settled = on_settled};
         struct hf_client *client = NULL;
         memset(&inner, 0, sizeof inner);
         inner.base = (struct hf_client){&inner_ops, &host};
         inner.echo = true;
-        n_stale = n_replies = reply_error = stale_error = 0;
+        n_settled = n_stale = n_replies = reply_error = stale_error = 0;
         now = 1000;
         hf__gate_shut(&gate);
+        assert_int_equal(hf__process_mark_init(), 0);
         hf__gate_open(&gate, 2000);
         assert_int_equal(hf__leader_client_new(&host, &config, &client), 0);
         return client;
@@ -296,6 +302,97 @@ static void test_an_abort_cancels_requests_and_refuses_later_ones(void **state) 
         hf__leader_client_release(client);
 }
 
+/* An unknown outcome counts from the end of the write, at most from its deadline. */
+static void test_writes_of_unknown_outcome_are_in_doubt(void **state) {
+        static const struct {
+                int error;
+                bool not_sent;
+                hf_nsec doubt_at;
+        } rows[] = {
+                {0, false, 0},
+                {HF_E_CONFLICT, false, 0},
+                {HF_E_UNAVAILABLE, false, 0},
+                {HF_E_TOO_MANY, false, 0},
+                {HF_E_TIMEOUT, true, 0},
+                {HF_E_CANCELED, true, 0},
+                {HF_E_CANCELED, false, 1100},
+                {HF_E_TIMEOUT, false, 1100},
+                {-5, false, 1100},
+        };
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                struct hf_client *client = make(true, false);
+                inner.echo = false;
+                inner.not_sent = rows[i].not_sent;
+                assert_int_equal(hf__leader_client_doubt_at(client), 0);
+                assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+                assert_true(hf__leader_client_doubt_at(client) == HF_NSEC_NEVER);
+                now = 1100;
+                response(rows[i].error);
+                assert_int_equal(hf__leader_client_doubt_at(client), rows[i].doubt_at);
+                /* a later success says nothing about an earlier write */
+                assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+                response(0);
+                assert_int_equal(hf__leader_client_doubt_at(client), rows[i].doubt_at);
+                hf__leader_client_release(client);
+        }
+        struct hf_client *client = make(true, false);
+        inner.echo = false;
+        assert_int_equal(send_request(client, HF_VERB_DELETE, 1500), 0);
+        now = 5000;
+        response(HF_E_TIMEOUT);
+        assert_int_equal(hf__leader_client_doubt_at(client), 1500);
+        hf__leader_client_release(client);
+}
+
+static void test_reads_dry_runs_and_fenced_writes_are_not_in_doubt(void **state) {
+        struct hf_client *client = make(true, false);
+        struct hf_request dry = {.verb = HF_VERB_UPDATE,
+                                 .resource = {"", "v1", "configmaps"},
+                                 .name = "x",
+                                 .query = "dryRun=All",
+                                 .body = "{}",
+                                 .n_body = 2};
+        inner.echo = false;
+        assert_int_equal(send_request(client, HF_VERB_GET, 0), 0);
+        assert_int_equal(hf__leader_client_doubt_at(client), 0);
+        response(HF_E_TIMEOUT);
+        assert_int_equal(hf_client_request(client, &dry, on_reply, NULL, NULL), 0);
+        assert_int_equal(hf__leader_client_doubt_at(client), 0);
+        response(HF_E_TIMEOUT);
+        assert_int_equal(hf__leader_client_doubt_at(client), 0);
+        /* The server turns out to compare fences: it will refuse the write in doubt. */
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+        response(HF_E_TIMEOUT);
+        assert_int_equal(hf__leader_client_doubt_at(client), 1000);
+        assert_false(hf__leader_client_is_fenced(client));
+        inner.echo = true;
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+        response(HF_E_CONFLICT);
+        assert_true(hf__leader_client_is_fenced(client));
+        assert_int_equal(hf__leader_client_doubt_at(client), 0);
+        hf__leader_client_release(client);
+}
+
+static void test_the_end_refuses_new_writes_and_reports_the_last_response(void **state) {
+        struct hf_client *client = make(true, false);
+        inner.echo = false;
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+        hf__leader_client_end(client);
+        assert_int_equal(inner.n_cancels, 0);
+        assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(reply_error, HF_E_NOT_LEADER);
+        assert_int_equal(send_request(client, HF_VERB_GET, 0), 0);
+        assert_int_equal(reply_error, HF_E_CANCELED);
+        assert_int_equal(inner.n_calls, 1);
+        assert_int_equal(n_settled, 0);
+        assert_true(hf__leader_client_doubt_at(client) == HF_NSEC_NEVER);
+        response(HF_E_STALE_TERM); /* the term is over, so that this is no news */
+        assert_int_equal(n_settled, 1);
+        assert_int_equal(n_stale, 0);
+        assert_int_equal(hf__leader_client_doubt_at(client), 0);
+        hf__leader_client_release(client);
+}
+
 static void test_a_response_after_the_release_is_harmless(void **state) {
         struct hf_client *client = make(false, false);
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
@@ -335,6 +432,9 @@ int main(void) {
                 cmocka_unit_test(test_a_dry_run_needs_no_echo),
                 cmocka_unit_test(test_a_dry_run_of_a_delete_needs_no_echo),
                 cmocka_unit_test(test_an_abort_cancels_requests_and_refuses_later_ones),
+                cmocka_unit_test(test_writes_of_unknown_outcome_are_in_doubt),
+                cmocka_unit_test(test_reads_dry_runs_and_fenced_writes_are_not_in_doubt),
+                cmocka_unit_test(test_the_end_refuses_new_writes_and_reports_the_last_response),
                 cmocka_unit_test(test_a_response_after_the_release_is_harmless),
                 cmocka_unit_test(test_a_response_before_the_call_returns_counts_once),
                 cmocka_unit_test(test_a_request_that_cannot_start_gets_no_response),

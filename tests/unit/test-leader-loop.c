@@ -18,6 +18,7 @@
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
+#include "base/json.h"
 #include "elector_fixture.h"
 #include "leader/electors.h"
 
@@ -51,12 +52,37 @@ static void test_a_stop_releases_and_another_takes_over(void **state) {
         fake_api_free(api);
 }
 
+#define THIEF_ACQUIRED "2020-01-01T00:00:00.000000Z"
+
+/* Asserts that the Lease is a's again after the thief's record, and counts on from it. */
+static void assert_taken_from_thief(struct fake_api *api) {
+        struct hf__json *lease = NULL;
+        char *text = fake_api_get(api, ELECTOR_FIXTURE_KEY);
+        assert_non_null(text);
+        assert_int_equal(hf__json_parse(text, strlen(text), &lease, NULL), 0);
+        const struct hf__json *spec = hf__json_get(lease, "spec");
+        assert_string_equal(hf__json_string(spec, "holderIdentity"), "a");
+        assert_true(strcmp(hf__json_string(spec, "acquireTime"), THIEF_ACQUIRED) > 0);
+        int64_t transitions = 0;
+        assert_true(hf__json_i64(spec, "leaseTransitions", &transitions));
+        assert_int_equal(transitions, 8);
+        (void)hf__json_free(lease);
+        free(text);
+}
+
 /* PN04, PN06, A03, A10 */
 static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
         struct fake_api *api = fake_api_new();
         struct elector_fixture *a = elector_fixture_start(api, "a", ELECTOR_WRITES);
+        struct hf_leader_info info;
+        uint64_t term = 0;
         for (int round = 1; round <= 3; round++) {
                 ELECTOR_AWAIT(a, elector_fixture_leads);
+                hf_elector_info(a->elector, &info);
+                assert_true(info.term > term);
+                term = info.term;
+                if (round == 3)
+                        assert_taken_from_thief(api);
                 elector_fixture_lock(a);
                 a->n_written = 0;
                 elector_fixture_unlock(a);
@@ -66,14 +92,15 @@ static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
                 else
                         fake_api_put(api, ELECTOR_FIXTURE_KEY,
                                      "{\"metadata\":{\"name\":\"lead\"},\"spec\":{"
-                                     "\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1}}");
+                                     "\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1,"
+                                     "\"acquireTime\":\"" THIEF_ACQUIRED "\","
+                                     "\"leaseTransitions\":7}}");
                 ELECTOR_AWAIT(a, elector_fixture_follows);
         }
         ELECTOR_AWAIT(a, elector_fixture_leads);
-        struct hf_leader_info info;
         hf_elector_info(a->elector, &info);
         assert_true(info.n_terms >= 4);
-        assert_true(info.term > 0 && info.valid_until > 0);
+        assert_true(info.term > term && info.valid_until > 0);
         assert_non_null(strstr(info.last_end, "Lease"));
         elector_fixture_stop(a);
         assert_int_equal(a->n_started, info.n_terms);

@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include <holdfast/client_port.h>
 
+#include "base/process_mark.h"
 #include "leader/term.h"
 
 static const struct hf_host host = {.size = sizeof host};
@@ -44,8 +46,8 @@ static void await_joined(struct joint *joint) {
         assert_int_equal(n, 1);
 }
 
-static struct hf__term *start(struct joint *joint, const struct hf_controller *controllers,
-                              size_t n) {
+static struct hf__term *start_on(const struct hf_host *on, struct joint *joint,
+                                 const struct hf_controller *controllers, size_t n) {
         struct hf__term_config config = {.controllers = controllers,
                                          .n_controllers = n,
                                          .class = HF_LEADER_ONLY,
@@ -56,9 +58,13 @@ static struct hf__term *start(struct joint *joint, const struct hf_controller *c
         *joint = (struct joint){.n_joined = 0};
         pthread_mutex_init(&joint->mu, NULL);
         hf_cond_init(&joint->changed);
-        assert_int_equal(hf__term_new(&host, &config, &work), 0);
+        assert_int_equal(hf__term_new(on, &config, &work), 0);
         assert_true(hf__term_is_complete(work));
         return work;
+}
+static struct hf__term *start(struct joint *joint, const struct hf_controller *controllers,
+                              size_t n) {
+        return start_on(&host, joint, controllers, n);
 }
 
 static int until_drain(struct hf_term *term, void *ctx) {
@@ -145,15 +151,37 @@ static int failing(struct hf_term *term, void *ctx) {
         return HF_E_UNAVAILABLE;
 }
 
+/* A clock that stands still, so that no pause ends by itself. */
+static sem_t pauses;
+static hf_nsec stand_still(void *ctx) { return HF_NSEC_PER_SEC; }
+static int wait_for_signal(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex,
+                           hf_nsec deadline) {
+        const struct hf_clock *clock = hf_clock_system();
+
+        assert(deadline > HF_NSEC_PER_SEC && deadline < HF_NSEC_NEVER);
+        sem_post(&pauses);
+        return clock->wait(clock->ctx, cond, mutex, HF_NSEC_NEVER);
+}
+static const struct hf_clock standing_clock = {.boot = stand_still,
+                                               .monotonic = stand_still,
+                                               .real = stand_still,
+                                               .wait = wait_for_signal};
+static const struct hf_host standing_host = {.size = sizeof standing_host,
+                                             .clock = &standing_clock};
+
 static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
         struct joint joint;
+        struct timespec until = {.tv_sec = time(NULL) + 20};
         atomic_int n = 0;
         struct hf_controller controllers[] = {{.name = "a", .run = failing, .ctx = &n}};
-        struct hf__term *work = start(&joint, controllers, 1);
+        assert_int_equal(sem_init(&pauses, 0, 0), 0);
+        struct hf__term *work = start_on(&standing_host, &joint, controllers, 1);
+        assert_int_equal(sem_timedwait(&pauses, &until), 0);
         hf__term_fire_drain(work);
         await_joined(&joint);
         hf__term_free(work);
-        assert_true(atomic_load(&n) <= 1);
+        assert_int_equal(atomic_load(&n), 1);
+        sem_destroy(&pauses);
 }
 
 /* ---- a gated term's client ---- */
@@ -235,6 +263,7 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
         hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
         /* The gate is open all the time, so only the end of the term rejects writes. */
+        assert_int_equal(hf__process_mark_init(), 0);
         hf__gate_open(&gate, HF_NSEC_NEVER);
         assert_int_equal(hf__term_new(&host, &config, &work), 0);
         while (sem_wait(&shown.ready) != 0)

@@ -87,7 +87,13 @@ static void test_the_worst_case_of_a_take_over_is_computed(void **state) {
         struct hf_leader_timing t = timing(15 * S, 10 * S, 2 * S);
 
         assert_int_equal(hf_leader_timing_worst_takeover(&t),
-                         5 * S + 2400 * MS + 15 * S + 750 * MS + 5 * S);
+                         6 * 5 * S + 7875 * MS + 5 * S + 15750 * MS);
+        /* Long retry periods count instead of half a lease, and of the request timeout. */
+        t = timing(30 * S, 25 * S, 16 * S);
+        t.request_timeout = 2 * S;
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
+        assert_int_equal(hf_leader_timing_worst_takeover(&t),
+                         6 * 2 * S + 20160 * MS + 8400 * MS + 31500 * MS);
 }
 
 static void refused_lock(const char *type, const char *message) {

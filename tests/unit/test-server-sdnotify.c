@@ -69,6 +69,21 @@ static void test_without_a_service_manager_nothing_happens(void **state) {
         free(name);
 }
 
+/* Its queue is full: what repeats itself is dropped. */
+static void test_a_service_manager_that_does_not_read_blocks_nothing(void **state) {
+        size_t n = 0;
+
+        for (int i = 0; i < 2000; i++)
+                hfd_notify_watchdog();
+        hfd_notify_status("%s", "x");
+        hfd_notify_extend_timeout(HF_NSEC_PER_SEC);
+        while (strcmp(received(), "WATCHDOG=1") == 0)
+                n++;
+        assert_in_range(n, 1, 1999);
+        hfd_notify_ready();
+        assert_string_equal(received(), "READY=1");
+}
+
 static void test_the_watchdog_interval_is_half_the_limit(void **state) {
         char pid[32];
         unsetenv("WATCHDOG_USEC");
@@ -220,6 +235,7 @@ int main(void) {
         const struct CMUnitTest with[] = {
                 cmocka_unit_test(test_the_service_manager_gets_the_messages),
                 cmocka_unit_test(test_without_a_service_manager_nothing_happens),
+                cmocka_unit_test(test_a_service_manager_that_does_not_read_blocks_nothing),
                 cmocka_unit_test(test_the_watchdog_interval_is_half_the_limit),
                 cmocka_unit_test(test_without_a_passed_socket_there_is_no_listener),
                 cmocka_unit_test(test_a_passed_socket_must_be_listening),

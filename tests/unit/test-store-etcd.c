@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -161,14 +162,14 @@ static void test_a_stopped_etcd_blocks_nothing(void **state) {
         store_reply_init(&get);
         store_reply_init(&left);
         assert_int_equal(watch_recorder_start(&recorder, store, "/stop/", "/stop0", 0), 0);
-        assert_int_equal(store->ops->get(store, "/stop/before", in_msec(300), store_reply_fill,
-                                         &get),
+        assert_int_equal(store->ops->get(store, "/stop/before", false, in_msec(300),
+                                         store_reply_fill, &get),
                          0);
         assert_int_equal(put(store, "/stop/unknown", 300, NULL), HF_E_TIMEOUT);
         assert_int_equal(store_reply_wait(&get), HF_E_TIMEOUT);
         /* Freeing the store does not wait for deadlines. */
-        assert_int_equal(closed->ops->get(closed, "/stop/before", in_msec(600000), store_reply_fill,
-                                          &left),
+        assert_int_equal(closed->ops->get(closed, "/stop/before", false, in_msec(600000),
+                                          store_reply_fill, &left),
                          0);
         closed->ops->free(closed);
         assert_int_equal(store_reply_wait(&left), HF_E_CANCELED);
@@ -325,7 +326,7 @@ static void test_operations_fail_over_to_the_next_endpoint(void **state) {
                 struct store_reply response;
 
                 store_reply_init(&response);
-                assert_int_equal(store->ops->get(store, "/failover/e", in_msec(6000),
+                assert_int_equal(store->ops->get(store, "/failover/e", false, in_msec(6000),
                                                  store_reply_fill, &response),
                                  0);
                 assert_int_equal(store_reply_wait(&response), 0);
@@ -354,12 +355,57 @@ static void test_host_names_are_looked_up(void **state) {
         /* freed during the look-up */
         store = open_store("http://no-such-host.invalid:2379", NULL);
         store_reply_init(&left);
-        assert_int_equal(store->ops->get(store, "/names/a", in_msec(60000), store_reply_fill,
+        assert_int_equal(store->ops->get(store, "/names/a", false, in_msec(60000), store_reply_fill,
                                          &left),
                          0);
         store->ops->free(store);
         assert_int_not_equal(store_reply_wait(&left), 0);
         store_reply_deinit(&left);
+}
+
+struct long_callback {
+        sem_t entered, leave;
+};
+
+static void on_reply_take_long(void *ctx, const struct hfd_store_reply *reply) {
+        struct long_callback *callback = ctx;
+
+        sem_post(&callback->entered);
+        sem_wait(&callback->leave);
+}
+
+/* One callback of a list and one of a get take as long as the urgent operations. */
+static void test_urgent_operations_wait_for_no_other_callback(void **state) {
+        struct hfd_store *store = open_store(etcd.url, NULL);
+        struct hfd_op op = {.kind = HFD_PUT, .key = "/urgent/a", .value = hf__buf_copy("v", 1)};
+        const struct hfd_txn txn = {.ops = &op, .n_ops = 1, .urgent = true};
+        struct long_callback callback;
+        struct store_reply reply;
+
+        sem_init(&callback.entered, 0, 0);
+        sem_init(&callback.leave, 0, 0);
+        assert_int_equal(store->ops->get(store, "/urgent/a", false, in_msec(60000),
+                                         on_reply_take_long, &callback),
+                         0);
+        assert_int_equal(store->ops->list(store, "/urgent/", NULL, 0, 0, false, in_msec(60000),
+                                          on_reply_take_long, &callback),
+                         0);
+        sem_wait(&callback.entered);
+        sem_wait(&callback.entered);
+        assert_int_equal(store_client_txn(store, &txn, NULL), 0);
+        store_reply_init(&reply);
+        assert_int_equal(store->ops->get(store, "/urgent/a", true, in_msec(60000), store_reply_fill,
+                                         &reply),
+                         0);
+        assert_int_equal(store_reply_wait(&reply), 0);
+        assert_string_equal(store_reply_value(&reply, 0), "v");
+        store_reply_deinit(&reply);
+        sem_post(&callback.leave);
+        sem_post(&callback.leave);
+        store->ops->free(store);
+        sem_destroy(&callback.entered);
+        sem_destroy(&callback.leave);
+        hf__buf_unref(op.value);
 }
 
 static int watch_failover(struct watch_recorder *recorder, struct hfd_store *store) {
@@ -510,6 +556,7 @@ int main(void) {
                 cmocka_unit_test(test_a_watch_is_resumed_without_a_gap),
                 cmocka_unit_test(test_operations_fail_over_to_the_next_endpoint),
                 cmocka_unit_test(test_host_names_are_looked_up),
+                cmocka_unit_test(test_urgent_operations_wait_for_no_other_callback),
                 cmocka_unit_test(test_a_suspected_watch_moves_to_the_next_endpoint),
                 cmocka_unit_test(test_tls_is_verified_in_both_directions),
         };

@@ -19,7 +19,7 @@ static void test_a_deadline_ends_an_operation(void **state) {
         struct store_reply response;
 
         store_reply_init(&response);
-        assert_int_equal(f->store->ops->get(f->store, store_fixture_key(f, "a"), 1,
+        assert_int_equal(f->store->ops->get(f->store, store_fixture_key(f, "a"), false, 1,
                                             store_reply_fill, &response),
                          0);
         store_reply_wait(&response);
@@ -56,7 +56,7 @@ static void chain_next(void *ctx, const struct hfd_store_reply *reply) {
 
         if (reply->error || chain->left-- == 0)
                 store_reply_fill(&chain->last, reply);
-        else if (chain->store->ops->get(chain->store, chain->key, in_msec(20000), chain_next,
+        else if (chain->store->ops->get(chain->store, chain->key, false, in_msec(20000), chain_next,
                                         chain))
                 abort();
 }
@@ -67,7 +67,7 @@ static void test_callbacks_start_operations(void **state) {
 
         store_client_put(f->store, store_fixture_key(f, "a"), "x");
         store_reply_init(&chain.last);
-        assert_int_equal(f->store->ops->get(f->store, chain.key, in_msec(20000), chain_next,
+        assert_int_equal(f->store->ops->get(f->store, chain.key, false, in_msec(20000), chain_next,
                                             &chain),
                          0);
         assert_int_equal(store_reply_wait(&chain.last), 0);

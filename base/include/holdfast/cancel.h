@@ -42,8 +42,8 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
  * Accepts NULL, returns NULL. */
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
-/* A token that never fires, for a wait that only a deadline ends. Static storage: hf_cancel_ref and
- * hf_cancel_unref do nothing. */
+/* A token that never fires, for a wait that only a deadline ends. Its clock is hf_clock_system().
+ * Static storage: hf_cancel_ref and hf_cancel_unref do nothing. */
 struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants, and calls their wakers. A token that has a reason keeps it. Does
@@ -63,7 +63,7 @@ enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
 hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 
 /*
- * Blocks until token fires or the boot-time clock reaches `until` (HF_NSEC_NEVER = no limit).
+ * Blocks until token fires or its clock reaches boot time `until` (HF_NSEC_NEVER = no limit).
  * Returns HF_E_CANCELED (token fired), HF_E_TIMEOUT (`until` was reached, token is live), or
  * -errno.
  */

@@ -37,12 +37,12 @@ enum hf_error {
         HF_E_GONE = 7,
         /* 429 TooManyRequests: try again after hf_status.retry_after_s. */
         HF_E_TOO_MANY = 8,
-        /* 503, for a read any 5xx but 504, or there was no connection. As far as is known, nothing
-         * was written. */
+        /* There was no connection, or holdfastd did not process the request: nothing was written.
+         * For a read, any 5xx but 504. */
         HF_E_UNAVAILABLE = 9,
         /* The deadline passed, the connection broke after the request was sent, or the response was
-         * 504 or, to a write, another 5xx but 503. It is unknown whether the server processed the
-         * request. */
+         * 504, 408 or, to a write, a 5xx that proves nothing. It is unknown whether the server
+         * processed the request. */
         HF_E_TIMEOUT = 10,
         /* A token fired, or the client or the store was stopped. */
         HF_E_CANCELED = 11,

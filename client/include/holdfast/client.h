@@ -42,7 +42,8 @@ enum hf_verb {
         HF_VERB_UPDATE,
         HF_VERB_DELETE,
         /* Deletes the objects that hf_request.query selects; hf_request.name is ignored. The
-         * response body is the list of the deleted objects, or a Status. */
+         * response body is the list of the deleted objects, or a Status. After any failure some of
+         * them may have been deleted. */
         HF_VERB_DELETE_COLLECTION
 };
 
@@ -86,6 +87,10 @@ struct hf_response {
          * leader. */
         bool fence_echoed;
         struct hf_status status; /* set when error != 0 */
+        /* Only when error != 0: nothing of the request was sent, so that a write was certainly not
+         * applied, even if error is HF_E_TIMEOUT or HF_E_CANCELED. An implementation that does not
+         * know leaves it false. */
+        bool not_sent;
 };
 typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
 
@@ -170,11 +175,18 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
  * strings are copied.
  *
  * Retries: when a response has a Retry-After, the client waits and sends the request again, up to
- * 10 times and only within the request's deadline. After 429 and 503 it retries any request; after
- * other 5xx codes except 504 it retries only reads. It never does this in HF_LANE_LEASE. If the
- * request still fails, the response has hf_status.retry_after_s. After a 401 the client reads the
- * token file again, and repeats the request if the token has changed. It repeats a write in no
- * other case.
+ * 10 times and only within the request's deadline. After 429 it retries any request; after 5xx
+ * codes except 504 it retries reads. It never does this in HF_LANE_LEASE. If the request still
+ * fails, the response has hf_status.retry_after_s. After a 401 the client reads the token file
+ * again, and repeats the request if the token has changed. It repeats a write in no other case,
+ * except after a 503 that proves that nothing was written:
+ *
+ * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
+ * may answer so after it has forwarded the write. Only a 503 with the cause NotApplied in its
+ * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and has the write sent again. Other 5xx codes
+ * and 408 are unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a limit on
+ * requests refuses them before they are forwarded or processed. All this assumes that no proxy
+ * repeats writes, for then every answer may be that of the second copy.
  */
 struct hf_rest_config {
         size_t size;        /* sizeof(struct hf_rest_config) */

@@ -73,11 +73,11 @@ bool hf_informer_synced(struct hf_informer *informer);
  * called for them. Returns 0; HF_E_CANCELED: token fired first; -EINVAL: resource_version is not a
  * number.
  *
- * resource_version: a number that this server issued; NULL = only wait for the first list. If the
- * collection is idle and no watch event reaches the revision, the informer sends a list request to
- * find out the current revision. Without one_revision, collections of the server may have separate
- * counters. Then a consistent list that began after this call is sufficient, because it contains
- * everything that was written before.
+ * resource_version: a number that the server issued for an object of this collection (with
+ * one_revision: of any collection); NULL = only wait for the first list. If the collection is idle
+ * and no watch event reaches the revision, the informer sends a list request to find out the
+ * current revision. Without one_revision, a consistent list that began after this call ends the
+ * wait too, because it contains everything that was written before.
  */
 int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
                      struct hf_cancel *token);
@@ -85,6 +85,18 @@ int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
  * first, so that they do so in parallel. Returns -ENOMEM in addition. */
 int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informers,
                          const char *resource_version, struct hf_cancel *token);
+/*
+ * The barrier at the beginning of a leader's term: blocks until each informer has everything that
+ * was written before the Lease was acquired. hf_reconciler_run calls it. acquired_at: from
+ * hf_term_acquired_at; "" = only wait for the first list. Returns as hf_informer_wait_all does.
+ *
+ * Without one_revision, only a consistent list that began after this call ends the wait, because
+ * the Lease and the collection may have separate revisions. acquired_at then need not be a number.
+ * With one_revision it must be one (-EINVAL), and the watch gets a moment to deliver the revision
+ * before a list is requested.
+ */
+int hf_informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
+                          const char *acquired_at, struct hf_cancel *token);
 
 /* ---- reading; object is JSON of n bytes ---- */
 

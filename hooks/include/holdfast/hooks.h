@@ -82,7 +82,9 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * that function then runs on the caller's thread, and no deadline ends it. Returns 0, or the first
  * error; reterr_status then lists the hooks that failed or missed their deadlines. HF_E_STUCK: a
  * thread could not be joined, or a stop function returned this. The thread is still alive and uses
- * the hook's objects, so do not free them. HF_E_CLOSED, at once: it was called before.
+ * the hook's objects, so do not free them. Other calls, during the stop or later, wait for its end
+ * and return the same. A hook must not call it, because its stop would wait for itself until the
+ * deadline.
  */
 int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
@@ -93,6 +95,9 @@ void hf_hooks_stopped(struct hf_hooks *hooks);
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context); /* borrowed */
 struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context);       /* borrowed */
 struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; may be NULL */
+/* Replaces the hook's stop deadline (relative, positive). For a start function that knows only then
+ * how long the stop may take. No effect on a stop that has begun. */
+void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline);
 /*
  * Starts a thread of the hook. fn gets a token that fires when the stop of this hook begins; the
  * registry joins the thread. 0 or -errno; HF_E_CLOSED when the hook is being stopped or the

@@ -51,8 +51,19 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
  * broken rule and the numbers. Pure.
  */
 int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_status *reterr_status);
-/* The longest time from a leader's death until the next leader acts, if every request for the Lease
- * succeeds within request_timeout. The timing must have passed hf_leader_timing_check. Pure. */
+/*
+ * An upper bound of the time from a leader's death until the next leader acts. The timing must have
+ * passed hf_leader_timing_check. Pure. While the watch works and the server is quick, a take-over
+ * takes little more than lease_duration. The bound also covers a silent or broken watch and
+ * requests that take as long as they may. It holds if
+ *
+ *  - a standby runs that is not waiting after a failed request or after a term that it lost;
+ *  - the server answers each of the standbys' requests within request_timeout;
+ *  - the dead leader's last request is applied within request_timeout or never, and an event of a
+ *    watch arrives within request_timeout or never;
+ *  - only electors write the Lease, and its resourceVersion is a number;
+ *  - the clocks' speeds differ by at most a twentieth.
+ */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing);
 
 /* ---- controllers ---- */
@@ -111,8 +122,9 @@ struct hf_client *hf_term_client(struct hf_term *term);
 /* The fence that identifies the term to the server; hf_term_client sends it already. Borrowed; NULL
  * for HF_EVERY_INSTANCE. */
 const struct hf_fence *hf_term_fence(struct hf_term *term);
-/* The resourceVersion of the write that began the term: a cache that has reached it has seen
- * everything the previous leader wrote. Borrowed; "" for HF_EVERY_INSTANCE. */
+/* The resourceVersion of the write that began the term. If the server has one revision for all
+ * collections, a cache that has reached it has seen everything the previous leader wrote;
+ * hf_informer_wait_term waits for that on any server. Borrowed; "" for HF_EVERY_INSTANCE. */
 const char *hf_term_acquired_at(struct hf_term *term);
 /* Whether this process may act as leader at this moment. For HF_EVERY_INSTANCE: true until
  * abort. */
@@ -223,18 +235,19 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
  * stop_grace + request_timeout x 2 (of the slowest elector), 2 s for a busy machine, and another
  * stop_grace for HF_EVERY_INSTANCE controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a
  * controller or an on_change callback did not return. reterr_status names it, nothing that it uses
- * may be freed, and its Lease was not released. HF_E_TIMEOUT: a Lease could not be released. Other
- * calls, during the stop or later, wait for its end and return the same. Must not be called from
- * on_change or from a controller's run: it would wait for itself.
+ * may be freed, and its Lease was not released. HF_E_TIMEOUT: a Lease could not be released, or was
+ * not because a write of its term, at a server without fences, may still take effect. Other calls,
+ * during the stop or later, wait for its end and return the same. Must not be called from on_change
+ * or from a controller's run: it would wait for itself.
  */
 int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
  * stuck, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
-/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors. Call it
- * after the last hf_electors_add, because the hook's stop deadline depends on the electors' timing.
- * after: names of the hooks that must start first; NULL-terminated; NULL = none. */
+/* Registers one pair of hooks, start-controllers and stop-controllers, for all electors, also those
+ * that are added later. after: names of the hooks that must start first; NULL-terminated; NULL =
+ * none. */
 int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                            const char *const *after, struct hf_status *reterr_status);
 

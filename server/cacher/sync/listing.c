@@ -6,15 +6,15 @@
  *
  * Large pages. For each page, etcd counts all keys that follow it, so its work is the number of
  * pages times the number of keys. Pages therefore grow: each one is a few times as large as all
- * before it together, until PAGE_BYTES. So a small store is listed in a few pages, none of which is
- * much too large if the objects are large, and the work grows about linearly with the size of the
- * store. A page that fails is requested again, smaller each time, because it may have been too
- * large for the store's deadline or for a response.
+ * before it together, until PAGE_BYTES or PAGE_MAX. So a small store is listed in a few pages, none
+ * of which is much too large if the objects are large, and the work grows about linearly with the
+ * size of the store. A page that fails is requested again, smaller each time, because it may have
+ * been too large for the store's deadline or for a response.
  *
  * Two threads. The store's thread receives a page, keeps references to its values, and requests
- * the next one; the cacher's timer thread builds the trees, a few objects at a time. So the store
- * reads one page while the previous one is built, and the thread that delivers all replies of the
- * store is free for other replies.
+ * the next one, unless two pages wait; the cacher's timer thread builds the trees, a few objects at
+ * a time, and requests what was held back. So the store reads one page while the previous one is
+ * built, and the thread that delivers the replies of the store is free for other replies.
  *
  *      request_page -> on_page: queue the page -> request_page ...      the store's thread
  *                               hfd_listing_step: build it -> done      the timer thread
@@ -200,8 +200,8 @@ static bool next_range(struct hfd_listing *listing, const struct hfd_store_reply
         (void)snprintf(listing->directory, sizeof listing->directory, "%s",
                        strcmp(first, last) == 0 ? last : "");
         /*
-         * The next page starts at the lowest possible key after the last one: no key contains a
-         * byte below 0x01.
+         * The next page starts at the lowest possible key after the last one, because no key
+         * contains a NUL.
          */
         (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
                        reply->kvs[reply->n_kvs - 1].key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One listing of everything in the store. It reads page after page, all at the revision of the
+ * One listing of all objects in the store. It reads page after page, all at the revision of the
  * first page, and builds trees from them. The reflector publishes the trees after the last page.
  * The head of listing.c describes the two threads that do this.
  */
@@ -46,9 +46,9 @@ struct hfd_listing {
 };
 
 /*
- * Starts a listing. When it has ended, done is called once, on the timer thread, and frees the
- * listing. error is 0 or the reason for the failure; status may be NULL. -ENOMEM: done is not
- * called.
+ * Starts a listing; only one may run. When it has ended, done is called once, on the timer thread,
+ * and frees the listing. error is 0 or the reason for the failure; status may be NULL. 0, or
+ * -ENOMEM: done is not called. Thread: any; never blocks.
  */
 int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
                       void (*done)(struct hfd_listing *listing, int error,

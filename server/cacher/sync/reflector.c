@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the cache equal to the store. It lists all objects, and then watches the objects below
- * PREFIX/ and the term records and the epoch below PREFIX.holdfast/.
+ * PREFIX/, and the term records, the epoch and the progress key below PREFIX.holdfast/.
  *
  *      IDLE --run--> RUNNING: read the epoch, [list,] watch --failure--> BACKOFF --timer--> RUNNING
  *
  * Reading the epoch, listing and watching are a chain of operations: the callback of each one
  * starts the next. If the watch ends because the store is unavailable, the next watch resumes at
- * `revision` + 1. If the store has compacted that revision or was replaced, everything is listed
- * again. Then the watches of clients end with 410, and a new history begins.
+ * `revision` + 1. If the store has compacted that revision or was replaced, if memory ran out, or
+ * if an audit has found a difference, everything is listed again. Then the watches of clients end
+ * with 410, and a new history begins.
  *
  * Invariants: only one operation of the chain is running at a time. A listing that began before a
  * replacement of the store was detected is never published.
@@ -186,8 +187,8 @@ static void begin_watch(struct hfd_cacher *cacher) {
         uint64_t id = 0;
 
         /*
-         * '.' sorts right before '/', and '0' right after it. So the range contains the objects
-         * below PREFIX/, and the term records and the epoch below PREFIX.holdfast/.
+         * '.' sorts right before '/', and '0' right after it. So the range contains the keys below
+         * PREFIX/ and those below PREFIX.holdfast/.
          */
         (void)snprintf(begin, sizeof begin, "%s.", cacher->prefix);
         (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
@@ -254,8 +255,9 @@ static void read_epoch(struct hfd_cacher *cacher) {
         int r = hfd_store_identity_epoch_key(cacher, key);
 
         if (r == 0)
-                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + EPOCH_DEADLINE,
-                                          on_epoch, cacher);
+                r = hfd_store_request_get(cacher, key, false,
+                                          hfd_cacher_now(cacher) + EPOCH_DEADLINE, on_epoch,
+                                          cacher);
         if (r != 0)
                 fail_chain(cacher, r, NULL, false);
 }

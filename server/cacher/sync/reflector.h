@@ -22,7 +22,7 @@ struct hfd_reflector {
         hf_nsec retry_at;   /* boot time of the next try, in BACKOFF */
         hf_nsec backoff;
         struct hf_status status; /* the last failure */
-        size_t n_listed;         /* objects that the running listing has so far; 0 = none runs */
+        size_t n_listed;         /* objects that the running listing has so far; 0 = none */
         size_t n_listed_max;     /* the most that any listing has had */
         hf_nsec progress_at;     /* boot time of the last increase of n_listed_max */
 };

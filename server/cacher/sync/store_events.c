@@ -5,7 +5,7 @@
  *
  * Invariant: `revision` changes under the same lock as the objects. So the state that a reader sees
  * at a revision contains all changes of that revision and no later one, even if another program
- * writes several objects in one transaction.
+ * writes several objects in one transaction. apply_revision names the one exception.
  */
 #include "server/cacher/sync/store_events.h"
 

@@ -25,7 +25,8 @@ struct hfd_event_batch {
 
 /*
  * Applies the events, whose order is that of the store. All events of one revision are applied
- * under one lock, so no reader sees a part of them. hfd_store_events_deliver must follow.
+ * under one lock, so no reader sees a part of them, unless memory runs out among them (then
+ * `complete` is false). hfd_store_events_deliver must follow.
  */
 void hfd_store_events_apply(struct hfd_cacher *cacher, const struct hfd_watch_event *events,
                             size_t n, struct hfd_event_batch *ret_batch);

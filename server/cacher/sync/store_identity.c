@@ -8,17 +8,18 @@
  * this key. It is watched, and read before each new watch. A sign alone is not believed, because a
  * member that lags behind, or a late event, may show an old state: a linearizable read must confirm
  * it. A leader's write does not rely on that: its transaction compares the epoch in addition to the
- * fence. So even if the backup contains the leader's term, the leader's first write after the
- * restore fails and ends the term. Every replacement has the same consequences: on_replaced is
- * called so that a leader stops leading, watches end with 410, and the cache is filled again.
+ * fence. So even if the backup contains the leader's term, the leader's first write after a restore
+ * that has changed the epoch fails and ends the term. Every replacement has the same consequences:
+ * on_replaced is called so that a leader stops leading, watches end with 410, and the cache is
+ * filled again.
  *
  * Audit: etcd 3.4 is known to lose watch events around a compaction. So every few minutes all keys
  * are listed at the cache's own revision, without values, and compared with a snapshot of the cache
  * at that revision. If a version differs, it is logged and counted, and the cache is filled again.
  *
- * Invariant: a reply is compared with the snapshot from the time when its request was sent, never
- * with the state when the reply arrives, because replies may arrive in any order. A reply is not
- * compared if its request was sent before the newest replacement.
+ * Invariant: the revision in a reply is compared with the snapshot from the time when its request
+ * was sent, never with the state when the reply arrives, because replies may arrive in any order. A
+ * reply is not compared if its request was sent before the newest replacement.
  */
 #include "server/cacher/sync/store_identity.h"
 
@@ -102,8 +103,8 @@ static bool is_comparable_locked(const struct hfd_store_identity *identity,
 /* ---- confirming a sign ---- */
 
 /*
- * A read of the store's revision, whose reply confirms the sign or not. One is sent at a time. The
- * reply is compared with what was known when it was sent, like every reply.
+ * A read of the store's revision, whose reply confirms the sign or not. One is sent at a time. Its
+ * reply is compared with what was known when the read was sent.
  */
 struct confirmation {
         struct hfd_cacher *cacher; /* borrowed */
@@ -119,8 +120,7 @@ static void end_confirmation(struct confirmation *confirmation) {
         free(confirmation);
 }
 
-/* If the read failed, the next sign starts another one. If the store was replaced, every reply is
- * such a sign. */
+/* If the read failed, the next reply that contradicts starts another one. */
 static void on_confirmation(void *ctx, const struct hfd_store_reply *reply) {
         struct confirmation *confirmation = ctx;
         struct hfd_cacher *cacher = confirmation->cacher;
@@ -221,7 +221,8 @@ void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {
         int r = hfd_store_identity_epoch_key(cacher, key);
 
         if (r == 0)
-                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + CONFIRM_DEADLINE,
+                r = hfd_store_request_get(cacher, key, false,
+                                          hfd_cacher_now(cacher) + CONFIRM_DEADLINE,
                                           on_epoch_confirmed, cacher);
         if (r != 0) {
                 const struct hfd_store_reply failed = {.error = r};

@@ -59,14 +59,16 @@ struct hfd_store_identity_snapshot
 hfd_store_identity_snapshot_locked(const struct hfd_store_identity *identity);
 /*
  * Compares a reply with the snapshot of its request. If they contradict, reads the store's revision
- * once more, and handles a replacement if that reply contradicts too.
+ * once more, unless such a read is running, and handles a replacement if that reply contradicts
+ * too.
  */
 void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                               const struct hfd_store_reply *reply);
 
 /*
- * Handles a replacement of the store: calls on_replaced, which ends the leader's term, and makes
- * the reflector fill the cache again, which ends all watches. why is logged.
+ * Handles a replacement of the store: makes the reflector fill the cache again, which ends all
+ * watches. At the first sign of a replacement also logs why and calls on_replaced, which ends the
+ * leader's term.
  */
 void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
 /* True: a replacement was detected, and the cache has not been filled from the new store yet. */
@@ -87,5 +89,6 @@ void hfd_store_identity_epoch_written(struct hfd_cacher *cacher);
  */
 struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists);
 
-/* Starts an audit, unless the cache is being filled or another audit is running. Never blocks. */
+/* Starts an audit. Does nothing while one is running, while the cache does not follow the store's
+ * watch, when the cacher stops, or when memory runs out. Never blocks. */
 void hfd_store_identity_audit(struct hfd_cacher *cacher);

@@ -73,7 +73,7 @@ void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_
             sent.replacement_epoch == cacher->identity.replacement_epoch) {
                 hfd_watch_lag_replied(&cacher->lag.watch, reply->revision, written, now);
                 next = hfd_watch_lag_due(&cacher->lag.watch);
-                /* Rarely the case: most replies are ahead of the watch for a moment. */
+                /* Otherwise the timer wakes early enough. */
                 if (next < cacher->lag.timer_due) {
                         cacher->lag.timer_due = next;
                         pthread_cond_broadcast(&cacher->cond);

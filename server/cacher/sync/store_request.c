@@ -99,12 +99,12 @@ static int check_started(struct tracked_request *request, int r) {
         return r;
 }
 
-int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, hf_nsec deadline,
+int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,
                           hfd_store_fn done, void *ctx) {
         struct tracked_request *request = track_request(cacher, OP_GET, done, ctx);
 
         return request ? check_started(request,
-                                       cacher->store->ops->get(cacher->store, key, deadline,
+                                       cacher->store->ops->get(cacher->store, key, urgent, deadline,
                                                                on_tracked_reply, request))
                        : -ENOMEM;
 }

@@ -8,9 +8,9 @@
  *      - compare each reply with the known identity of the store (store_identity.h), and with what
  *        the store's watch has delivered (store_lag.h).
  *
- * Thread: any; never under the cacher's lock. `done` is called once, on a thread of the store. The
- * reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or the store has
- * refused the request at once), done is not called.
+ * Thread: any; never under the cacher's lock. Never blocks. `done` is called once, on a thread of
+ * the store. The reply is borrowed until done returns. If a function does not return 0 (-ENOMEM, or
+ * the store has refused the request at once), done is not called.
  */
 #include <stdatomic.h>
 
@@ -30,7 +30,8 @@ struct hfd_store_requests {
 /* Registers the metrics. */
 void hfd_store_requests_init(struct hfd_store_requests *requests, const struct hf_host *host);
 
-int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, hf_nsec deadline,
+/* urgent: as in store.h. */
+int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,
                           hfd_store_fn done, void *ctx);
 int hfd_store_request_list(struct hfd_cacher *cacher, const char *prefix, const char *start_key,
                            uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,

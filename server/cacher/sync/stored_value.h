@@ -21,6 +21,7 @@ struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
 /*
  * Stores the placeholder of key, and consumes the reference to it. placeholder NULL: the key now
  * has a valid object or was deleted, so an existing placeholder is dropped. False: out of memory.
+ * The cacher's lock guards the cacher's tree.
  */
 bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *key,
                                       struct hfd_object *placeholder);

@@ -6,11 +6,11 @@
  *              fill_request, then hfd_registry_serve (a watch: hfd_rest_watch)
  *                                        ... on_done -> hfd_rest_respond
  *
- * If the body is large, serve_resource runs on a thread of the pool.
+ * If the body of a write exceeds HFD_LARGE_BODY, serve_resource runs on a thread of the pool.
  *
- * handle_resource creates the struct hfd_rest_request, which owns everything that the registry
- * borrows: the body, the fence, the options. on_done sends the response and frees the struct.
- * rest_watch.c handles watches instead, and rest_list.c sends large lists.
+ * handle_resource creates the struct hfd_rest_request, which keeps everything that the registry
+ * borrows: the HTTP request with its body, the fence, the options. on_done sends the response and
+ * frees the struct. rest_watch.c handles watches instead, and rest_list.c sends large lists.
  *
  * Invariant: exactly one response is sent for each request. A request that fill_request refuses
  * gets its response at once and never reaches the registry.
@@ -76,7 +76,8 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 }
 
 /* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
- * name; an update or patch needs one; and a subresource can only be read, updated or patched. */
+ * name; an update or patch of an object needs one; and a subresource can only be read, updated or
+ * patched. */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
         bool may_span_namespaces = request->verb == HFD_LIST || request->verb == HFD_WATCH;
@@ -203,7 +204,7 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         return hfd_options_parse(request, hfd_http_request_query(http_request), response);
 }
 
-/* Passes the request to the registry, or responds. Frees rest. */
+/* Passes the request to the registry, or responds. Takes ownership of rest. */
 static void serve_resource(struct hfd_rest_request *rest) {
         struct hfd_response response = {0};
 
@@ -226,7 +227,8 @@ static void serve_resource(struct hfd_rest_request *rest) {
 
 /* ---- large bodies ---- */
 
-/* Responds that the pool does not take the request (r), and frees rest. */
+/* Responds that the pool does not take the request, or that it is abandoned (r: large_work.h), and
+ * frees rest. */
 static void refuse_large(struct hfd_rest_request *rest, int r) {
         struct hfd_response response = {0};
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A large list over HTTP. Its pieces are made on the pool of threads, and only while fewer than
- * HFD_UNSENT_STREAM bytes of it wait to be sent. So a list of any size holds little memory, and a
- * client that does not read keeps no thread busy.
+ * HFD_UNSENT_STREAM bytes of it wait to be sent. So the text of a list of any size takes little
+ * memory, and a client that does not read keeps no thread busy. If the list is to be indented, up
+ * to HFD_REST_PRETTY_MAX bytes are collected first.
  *
  *      send -> step: makes pieces until enough wait -> idle --the worker has sent some--> step ...
  *                                                          --the client has left--------> last step
  *
  * Lifetime. The stream is the handler context of the HTTP request, so it lives as long as callbacks
  * of the request may come. From send on it owns rest, which holds a reference to the request. The
- * last step drops it. After that, a submit by a late callback does nothing (work_pool.h).
+ * last step drops it, or send itself if the pool has stopped. After that, a submit by a late
+ * callback does nothing (work_pool.h).
  *
  * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
  * submit the task.
@@ -28,7 +30,7 @@
 #include "server/pool/work_pool.h"
 #include "server/registry/list/list_body.h"
 
-/* Chunks that one step makes, if that only means to copy them. */
+/* Chunks that one step makes, if it only has to copy objects and neither selects nor converts. */
 #define STEP_CHUNKS 4
 
 struct hfd_rest_list {
@@ -97,7 +99,7 @@ static enum hfd_work_result fail(struct hfd_rest_list *list) {
         return finish(list);
 }
 
-/* Nothing was sent yet, and nothing will be: the client has left, or the server stops. */
+/* Nothing was sent yet, and the list will not be: the client has left, or the server stops. */
 static enum hfd_work_result finish_unavailable(struct hfd_rest_list *list) {
         struct hfd_response response = {0};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Sends a large list while its client reads it. Used by rest.c. */
+/* Sends a large list while its client reads it. */
 #include "server/handlers/rest/rest_request.h"
 
 struct hfd_list_body;
@@ -11,7 +11,7 @@ struct hfd_list_body;
  */
 bool hfd_rest_list_prepare(struct hfd_rest_request *rest);
 /*
- * Responds 200 with body. Takes ownership of rest, which was prepared, and of body. Thread: any;
- * does not block.
+ * Responds 200 with body; with an error if the pool stops or memory runs out before anything was
+ * sent. Takes ownership of rest, which was prepared, and of body. Thread: any; does not block.
  */
 void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *body);

@@ -17,7 +17,7 @@
 #define WARNINGS_MAX 8
 #define WARNING_MAX  320 /* bytes of one header, with the NUL */
 
-/* Makes an indented copy. NULL = out of memory: the caller sends the body unchanged. */
+/* Makes an indented copy. NULL (out of memory): the caller sends the body unchanged. */
 static struct hf__buf *make_pretty(const struct hf__buf *body) {
         struct hf__json *json = NULL;
         struct hf__strbuf s = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* An HTTP request for a resource, shared by rest.c and rest_watch.c. */
+/* An HTTP request for a resource, shared by rest.c, rest_list.c and rest_watch.c. */
 #include "base/strbuf.h"
 #include "server/http/http.h"
 #include "server/pool/work_pool.h"
@@ -16,8 +16,9 @@ struct hfd_rest_list;
 #define HFD_REST_PRETTY_MAX ((size_t)4 << 20)
 
 /*
- * One HTTP request for a resource, while the registry handles it. It belongs to one thread at a
- * time, like the struct hfd_request in it (registry.h).
+ * One HTTP request for a resource, until its response was sent or passed to the HTTP server. It
+ * belongs to one thread at a time, like the struct hfd_request in it (registry.h). Once a watch has
+ * begun, it does not change, and several threads read it.
  */
 struct hfd_rest_request {
         struct hfd_request
@@ -32,8 +33,8 @@ struct hfd_rest_request {
 /* Frees rest, and drops its reference to the HTTP request. */
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
- * Sends response. unknown_fields: one line for each Warning header; NULL = none. The caller keeps
- * response and its reference to http_request.
+ * Sends response. unknown_fields: one line for each Warning header, of which the first few are
+ * sent; NULL = none. The caller keeps response and its reference to http_request. Thread: any.
  */
 void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response,
                       const char *unknown_fields);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP. Each event is sent as a frame, one line of JSON. All watches that receive
- * plain objects share one frame per event.
+ * A watch over HTTP. Each event is sent as a frame, one line of JSON. Watches of plain objects that
+ * get an event at the same time share its frame (hfd_object_share_frames).
  *
  *      wait (sendInitialEvents) -> open -> send the initial events -> live -> end
  *
  * Initial events. The watcher has a snapshot of the objects that exist. Their frames are made on
  * the pool of threads, in chunks that all watches of the same state share (rendering.h), and only
- * while few bytes wait to be sent. Meanwhile the changes wait in the watcher. So a client that does
- * not read costs a cursor and one chunk.
+ * while fewer than WINDOW bytes wait to be sent. Meanwhile the changes wait in the watcher. So a
+ * client that does not read costs a cursor and a few chunks.
  *
- * Live events. If more than WINDOW bytes wait to be sent, the stream is not ready, and the changes
+ * Live events. If WINDOW or more bytes wait to be sent, the stream is not ready, and the changes
  * wait in the watcher, which ends the watch if there are too many. Once the worker has sent enough,
  * the task resumes the watcher.
  *
@@ -40,7 +40,8 @@
 /* How long a watch waits for a revision that its client names. Kubernetes waits as long. */
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
-/* The initial events that remain to be sent. Only a step of the task uses it. */
+/* The initial events that remain to be sent. Once the stream is open, only a step of the task uses
+ * it. */
 struct initial {
         struct hfd_rendering *rendering; /* owned reference */
         struct hfd_rendering_cursor cursor;
@@ -299,7 +300,8 @@ static enum hfd_work_result step(struct hfd_work_task *task) {
 
 /* ---- callbacks of the request; thread: worker ---- */
 
-/* The peer has left. on_end follows, perhaps within this call. */
+/* The peer has left. If there is a watcher, on_end follows, perhaps within this call. Otherwise
+ * open_stream cancels the watcher as soon as there is one. */
 static void on_gone(void *ctx) {
         struct stream *stream = ctx;
 
@@ -309,7 +311,7 @@ static void on_gone(void *ctx) {
                 hfd_watcher_cancel(watcher);
 }
 
-/* Nearly always nobody waits for this. */
+/* Usually the watch is not paused, and this does nothing. */
 static void on_drained(void *ctx) {
         struct stream *stream = ctx;
 
@@ -349,8 +351,12 @@ static void refuse(struct stream *stream, struct hfd_response *response) {
         drop_rest(stream);
 }
 
-/* Thread: any. From here on rest may be freed at any time, so a reference keeps the stream. */
-static void open_stream(struct stream *stream, struct hfd_watcher *watcher) {
+/*
+ * has_begin: the stream has the initial events, if there are any. False: the watch ends at once, so
+ * that the client does not believe that there are no objects. Thread: any. From here on rest may be
+ * freed at any time, so a reference keeps the stream.
+ */
+static void open_stream(struct stream *stream, struct hfd_watcher *watcher, bool has_begin) {
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
         struct hfd_http_request *http_request = hfd_http_request_ref(stream->http_request);
         bool has_initial = stream->initial != NULL;
@@ -358,8 +364,8 @@ static void open_stream(struct stream *stream, struct hfd_watcher *watcher) {
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
         hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
         atomic_store(&stream->watcher, watcher);
-        if (atomic_load(&stream->gone))
-                hfd_watcher_cancel(watcher); /* on_gone has come before there was a watcher */
+        if (!has_begin || atomic_load(&stream->gone)) /* on_gone came before there was a watcher */
+                hfd_watcher_cancel(watcher);
         else if (!has_initial)
                 hfd_watcher_start(watcher);
         else
@@ -379,9 +385,8 @@ static void begin(struct stream *stream) {
                 refuse(stream, &response);
                 return;
         }
-        /* Without memory for the initial events, the watcher itself delivers them. */
-        (void)take_initial(stream, watcher);
-        open_stream(stream, watcher);
+        bool has_begin = take_initial(stream, watcher);
+        open_stream(stream, watcher, has_begin);
 }
 
 /* The cacher has the state that the initial events must have, or the wait has failed. */
@@ -406,8 +411,8 @@ static void on_state_ready(struct hfd_consistent_read *read) {
                 refuse(stream, &response);
 }
 
-/* As in Kubernetes: without a resourceVersion the initial events are a consistent read, "0" is any
- * state, and another one is the oldest state. */
+/* As in Kubernetes: without a resourceVersion the initial events are a consistent read; "0" accepts
+ * any state; another resourceVersion accepts its own state and every later one. */
 static void wait_for_state(struct stream *stream) {
         const struct hfd_request *request = &stream->rest->request;
         struct hfd_cacher *cacher = stream->rest->registry->cacher;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints and parses continue tokens. A client may send anything as a token, so the parser accepts
- * only what the printer can have printed: the path that it returns never leaves the resource.
+ * Prints and parses continue tokens. A client may send anything as a token, so the parser checks
+ * it: the path that it returns never leaves the resource.
  */
 #include "server/registry/list/continue_token.h"
 

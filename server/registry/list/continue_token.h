@@ -17,7 +17,7 @@ struct hf__strbuf;
 /* Appends a token. A failure sets out->error. */
 void hfd_continue_token_append(struct hf__strbuf *out, uint64_t revision, const char *path);
 /*
- * *ret_revision: 0 = the current state. path has space bytes. False: hfd_continue_token_append
- * cannot have created this token.
+ * *ret_revision: 0 = the current state. path has space bytes. False: the token does not have this
+ * format, or its path could leave the resource.
  */
 bool hfd_continue_token_parse(const char *token, uint64_t *ret_revision, char *path, size_t space);

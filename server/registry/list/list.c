@@ -2,7 +2,8 @@
 /*
  * The list verb collects objects, applies the selectors, and renders the rest as one body. read.c
  * describes which state a list may see, except for two cases, which are handled here: all pages of
- * a list show the state of its first page, and a client may ask for exactly one revision.
+ * a list show the state of its first page, and a client may ask for exactly one revision. If the
+ * store no longer has the state of the first page, the client gets a token for the current state.
  *
  *      cacher  if it has the required state: walks through a snapshot
  *      store   otherwise: creates objects from the stored values at one revision
@@ -12,6 +13,8 @@
  *
  *      a whole list  becomes a body that is made while the client reads (list_body.h)
  *      a page        is collected on the pool of threads, in steps; a large one becomes such a body
+ *
+ * Callers that take no such body, the loopback client for example, get a whole list like a page.
  *
  * list_page.c selects the objects of a page. Invariant: nothing here runs under the cacher's lock.
  */
@@ -204,7 +207,7 @@ static void list_from_store(struct hfd_read *read) {
         r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
         if (r == 0 && *read->start)
                 r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
-        /* The lowest possible key after the last one: no key contains a byte below 0x01. */
+        /* The lowest possible key after the last one, because no key contains a NUL. */
         if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
         /*
@@ -223,7 +226,7 @@ static void list_from_store(struct hfd_read *read) {
 
 /* ---- from the cacher ---- */
 
-/* A walk through a snapshot, in steps on the pool of threads. */
+/* A walk through a snapshot: at once if the list is small, otherwise in steps on the pool. */
 struct walk {
         struct hfd_work_task task; /* first member: step casts it back to the walk */
         struct hfd_read *read;
@@ -270,7 +273,7 @@ static enum hfd_work_result walk_step(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Whether the objects are so few, and so small, that a list of them costs about what a get does. */
+/* Whether the objects are so few, and so small, that they are listed on the current thread. */
 static bool is_small(const struct walk *walk) {
         struct hfd_object_iter iter;
         const struct hfd_object *object;

@@ -93,7 +93,8 @@ bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
         return complete;
 }
 
-/* Adds one stored value if it is selected. An invalid one is skipped, as the cacher does. */
+/* Adds one stored value if it is selected. An invalid one is skipped: the cacher does not serve it
+ * either. */
 static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
                        const struct hfd_kv *kv) {
         const char *path;

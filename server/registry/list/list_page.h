@@ -32,7 +32,8 @@ struct hfd_list_page {
  */
 bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
                         const struct hfd_snapshot *snapshot, const char *prefix, size_t n);
-/* Collects a page from a reply of the store, which may contain more objects than the limit. */
+/* Collects a page from a reply of the store, which may contain more objects than the limit. May be
+ * called again with the next part of a reply. */
 void hfd_list_page_from_store(struct hfd_list_page *page, const struct hfd_read *read,
                               const struct hfd_store_reply *reply);
 void hfd_list_page_done(struct hfd_list_page *page);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Renderings. Where a chunk ends depends only on where it begins. So all readers, which begin at
- * the start, have the same chunks, and find those that another reader has made.
+ * the start, have the same chunks, and find those that another reader has made and that are still
+ * kept.
  *
  * A snapshot is a version of a tree, and equal versions have the same root (object_tree.h): a
  * change copies the root while a snapshot holds it. So two requests share a rendering although the
@@ -25,7 +26,7 @@
 #include "server/cacher/object_tree.h"
 #include "server/registry/list/table.h"
 
-/* 64 chunks are 2 MB: enough for 40 readers of one list that take turns on the pool. */
+/* 64 chunks of the usual size are 2 MB: enough for 40 readers of one list that take turns. */
 #define KEPT_CHUNKS 64
 #define KEPT_BYTES  ((size_t)32 << 20)
 #define N_BUCKETS   256
@@ -48,7 +49,7 @@ struct hfd_rendering {
         char prefix[HF_NAME_MAX + 2]; /* of the paths in the snapshot */
         struct hfd_object **objects;  /* owned, with their references; NULL = use the snapshot */
         size_t n_objects;
-        int64_t now_s;
+        int64_t now_s; /* for ages in a Table: when the rendering was created */
 
         /* guarded by all->mu */
         struct hfd_rendering *next, *prev;
@@ -224,7 +225,7 @@ static struct hf__buf *drop_kept_locked(struct hfd_rendering *rendering) {
 }
 
 /* Keeps the chunk for other readers. If the memory for kept chunks is used up, the rendering's own
- * oldest chunk makes room; if it has none, the chunk is not kept. */
+ * oldest chunk is dropped; if that does not make enough room, the new chunk is not kept. */
 static void keep_chunk(struct hfd_rendering *rendering, const struct chunk *chunk) {
         struct hfd_renderings *all = rendering->all;
         struct hf__buf *dropped = NULL;

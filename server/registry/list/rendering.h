@@ -2,11 +2,12 @@
 #pragma once
 /*
  * The objects of a list, or the initial events of a watch, as bytes: in chunks of immutable bytes,
- * which are made while they are read. The whole rendering is never in memory.
+ * which are made while they are read. Only the latest chunks are in memory.
  *
- * Requests for the same version of the same tree with the same namespace, selectors and format
- * share one rendering, as long as one of them is reading it. Each reader has a cursor. The latest
- * chunks are kept for readers that are close behind; slower ones render them again.
+ * Requests for the same version of the same tree with the same namespace, name, selectors and
+ * format share one rendering, as long as one of them is reading it. Each reader has a cursor. The
+ * latest chunks are kept for readers that are close behind; slower ones render them again. In a
+ * Table the ages are those at the time when the rendering was created.
  *
  * Lock: hfd_renderings has one mutex, which guards the list of renderings and their kept chunks.
  * Nothing is rendered under it. Thread: any, but a cursor belongs to one thread at a time. Making a
@@ -20,7 +21,7 @@
 struct hfd_rendering;
 struct hfd_renderings;
 
-/* A chunk ends after this many bytes of objects, or after this many objects were examined. */
+/* A chunk ends with the object that reaches this many bytes, or after so many examined objects. */
 #define HFD_CHUNK_BYTES   ((size_t)32 << 10)
 #define HFD_CHUNK_OBJECTS 256
 
@@ -42,8 +43,8 @@ int hfd_renderings_new(struct hfd_registry *registry, struct hfd_renderings **re
 struct hfd_renderings *hfd_renderings_free(struct hfd_renderings *renderings);
 
 /*
- * Returns a reference to the rendering of the snapshot's objects. Consumes the snapshot. 0 or
- * -ENOMEM.
+ * Returns a reference to the rendering of the snapshot's objects. Consumes the snapshot, also on an
+ * error. 0 or -ENOMEM.
  */
 int hfd_rendering_get(struct hfd_renderings *renderings, const struct hfd_rendering_spec *spec,
                       struct hfd_snapshot *snapshot, struct hfd_rendering **ret_rendering);
@@ -61,7 +62,7 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
 /*
  * The next chunk, a new reference, and moves the cursor behind it. Each item of a list begins with
  * a comma, also the first one; an event is a line. NULL: nothing was selected among the objects
- * that this call has examined, or cursor->ended was set. 0 or -ENOMEM.
+ * that this call has examined, or cursor->ended was already set. 0 or -ENOMEM.
  */
 int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
                        struct hf__buf **ret_chunk);

@@ -4,7 +4,8 @@
  * the resource table.
  *
  * Invariant: only these formats parse objects in order to render them. All other reads send the
- * stored bytes, so that a plain get or list costs no parsing.
+ * bytes of the object as they are, so that a plain get or list costs no parsing (only indenting
+ * does, in handlers/rest/).
  */
 #include "server/registry/list/table.h"
 
@@ -28,7 +29,7 @@ static void put_text(struct hf__strbuf *s, const char *text) {
 
 /*
  * Appends the time since the timestamp at path, or since the creation if there is no such
- * timestamp.
+ * timestamp; "<unknown>" if there is neither.
  */
 static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                     int64_t now_s) {

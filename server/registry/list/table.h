@@ -4,7 +4,8 @@
  * Renders Table and PartialObjectMetadata, the response formats that kubectl and metadata clients
  * request. Pure, except that ages depend on the clock. Thread: any.
  *
- * Each function returns a new reference, or NULL if memory runs out.
+ * A function that returns a buffer returns a new reference, or NULL if memory runs out or a Table
+ * would exceed 512 MiB.
  */
 #include "base/strbuf.h"
 #include "server/registry/registry.h"

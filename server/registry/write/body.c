@@ -144,8 +144,8 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
 }
 
 /*
- * Reads the object of a create or an update. A create must not name a resourceVersion, because
- * there is no version yet. False: response is filled.
+ * Reads the object of a create or an update. A create must not name a resourceVersion other than
+ * "0", because there is no version yet. False: response is filled.
  */
 static bool read_object(struct hfd_write *w, struct hfd_response *response) {
         const char *revision;

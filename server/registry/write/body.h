@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The body of a write. If a function returns false, it has filled response. None of them sends the
- * response: the caller still owns the write.
+ * The body of a write. If a function that returns bool returns false, it has filled response. None
+ * of them sends the response: the caller still owns the write.
  */
 #include "server/registry/write/write.h"
 
 /*
- * Parses the request's body, which must be a JSON object. type is its kind, for messages. The
- * caller frees *ret_json, also after a failure.
+ * Parses the request's body, which must be a JSON object. type is its kind, for messages. *ret_json
+ * is NULL before; the caller frees it, also after a failure.
  */
 bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                           struct hf__json **ret_json, struct hfd_response *response);

@@ -26,7 +26,7 @@
 
 /*
  * Finds the object among the keys that the failed transaction has read. *ret_object NULL: the
- * object does not exist. False: out of memory.
+ * object does not exist. False: out of memory, or the stored value is not a valid object.
  */
 static bool find_object(const struct hfd_write *w, const struct hfd_store_reply *reply,
                         struct hfd_object **ret_object) {
@@ -43,7 +43,7 @@ static bool find_object(const struct hfd_write *w, const struct hfd_store_reply 
 
 /*
  * Handles a failed compare. If the term of the fence is over, responds with an error. Otherwise
- * another write was faster, and another attempt follows.
+ * another write has changed the object or the namespace, and another attempt follows.
  */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;

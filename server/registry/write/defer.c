@@ -3,9 +3,10 @@
  * Passes large writes to the pool of threads.
  *
  * Invariants: a write has at most one turn in the pool, because it belongs to one thread at a time.
- * on_pool is true only while a step runs, and becomes false before the write waits for the store,
- * whose callback may be called before the step has returned. So a turn has memory of its own, which
- * the step frees first, and the pool never touches a write.
+ * on_pool is true while a step runs (and when the pool has refused a committed write). It becomes
+ * false before the write waits for the store, whose callback may be called before the step has
+ * returned. So a turn has memory of its own, which the step frees first, and the pool never touches
+ * a write.
  */
 #include "server/registry/write/defer.h"
 
@@ -44,7 +45,7 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         assert(!w->awaiting_store);
         w->on_pool = true;
         if (cancelled && !w->committed_at)
-                hfd_write_reply_store_error(w, HF_E_CANCELED, NULL);
+                hfd_write_reply_store_error(w, HF_E_UNAVAILABLE, NULL); /* nothing was sent */
         else
                 turn.resume(w);
         return HFD_WORK_DONE;

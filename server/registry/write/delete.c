@@ -3,12 +3,13 @@
  * One attempt of a delete.
  *
  * An object with finalizers is not removed, but marked with a deletionTimestamp. The update that
- * removes the last finalizer also removes the object (update.c). A propagationPolicy is stored as a
- * finalizer, "orphan" or "foregroundDeletion", which the garbage collector removes after it has
- * carried out the policy.
+ * removes the last finalizer also removes the object (update.c). The policies Orphan and Foreground
+ * are stored as a finalizer, "orphan" or "foregroundDeletion", which the garbage collector removes
+ * after it has carried out the policy. Background needs none.
  *
  * Invariant: a delete with a policy replaces the policies of earlier deletes. A delete without a
- * policy keeps them. Other finalizers never change.
+ * policy keeps them, except that a kind which owns nothing keeps no policy. A delete changes no
+ * other finalizer.
  */
 #include "server/registry/write/delete.h"
 

@@ -8,8 +8,9 @@
  * the deletionTimestamp, so every create in the namespace commits before that write. The controller
  * that empties the namespace lists its objects at a later revision, so it misses none.
  *
- * This costs no additional request: the version comes from the cacher, and a transaction that fails
- * returns the current version.
+ * This normally costs no additional request: the version comes from the cacher, and a transaction
+ * that fails returns the current version. Only a namespace that the cacher does not have, or has as
+ * being deleted, is read from the store.
  *
  * The system's namespaces cannot be deleted, and are neither looked up nor compared. So the first
  * Lease can be written before its namespace exists.
@@ -37,7 +38,7 @@ static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool
 
 /*
  * Sets the namespace from the kv that the store returned; NULL = it is not stored. False: out of
- * memory.
+ * memory, or the value is not a valid object.
  */
 static bool set_namespace_from_store(struct hfd_write *w, const struct hfd_kv *kv) {
         struct hfd_object *ns = NULL;
@@ -78,7 +79,8 @@ static void request_namespace(struct hfd_write *w) {
         assert(!w->awaiting_store);
         hfd_write_await_store(w);
         if (r == 0)
-                r = hfd_store_request_get(w->registry->cacher, key, w->request->deadline,
+                r = hfd_store_request_get(w->registry->cacher, key,
+                                          w->request->resource->term_record, w->request->deadline,
                                           on_namespace, w);
         if (r != 0) { /* on_namespace is not called */
                 w->awaiting_store = false;

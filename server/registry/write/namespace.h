@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Objects are created only in a namespace that exists and is not being deleted. The transaction of
- * a create compares the namespace too, so that it cannot be deleted between the check and the
- * commit.
+ * Objects are created only in a namespace that exists and is not being deleted; the system's
+ * namespaces count as such. The transaction of a create compares the namespace too, so that it
+ * cannot be deleted between the check and the commit.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/store.h"
@@ -21,6 +21,6 @@ bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare);
 /*
  * Updates w's state of the namespace from the keys that a failed transaction has read. False: out
- * of memory.
+ * of memory, or the stored value is not a valid object.
  */
 bool hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs, size_t n);

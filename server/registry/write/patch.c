@@ -4,7 +4,7 @@
  *
  * Invariant: the patch itself is never changed or consumed, because the next attempt applies it to
  * a newer version of the object. A patch that fails on an old version may succeed on the newest, so
- * an error response is sent only if the current version is fresh.
+ * an error that depends on the object is sent only if the current version is fresh.
  */
 #include "server/registry/write/patch.h"
 

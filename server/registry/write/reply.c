@@ -100,8 +100,8 @@ void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
         object = hfd_object_new(w->request->resource, w->path, revision,
                                 w->stored ? w->stored : w->last);
         /*
-         * The next write of this instance can then use this version before the store's watch
-         * delivers it, which avoids a conflict.
+         * The next write of this instance can then use the new version of a changed object before
+         * the store's watch delivers it, which avoids a conflict.
          */
         if (object && w->stored && !w->request->options.dry_run)
                 hfd_cacher_record_write(w->registry->cacher, object);

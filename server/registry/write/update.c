@@ -6,9 +6,9 @@
  *      update  body, or patched copy of current -> preconditions -> parts that this path must not
  *              change are copied from current -> defaults, validation -> commit
  *
- * Invariants: status and spec.finalizers are changed only through their subresources, if the kind
- * has these. If the client names a resourceVersion or a uid, it must be that of the object that the
- * update replaces.
+ * Invariants: an update or patch changes status and spec.finalizers only through their
+ * subresources, if the kind has these. If the client names a uid, or a resourceVersion other than
+ * "0", it must be that of the object that the update replaces.
  */
 #include "server/registry/write/update.h"
 

@@ -2,12 +2,13 @@
 /*
  * The start of a write, and its loop. write.h describes the model.
  *
- * Invariants: A write is refused only because of a version that the store has returned, never
- * because of the cacher's version, which may be old. The loop stops at the request's deadline,
- * because on a busy object other writes may win every time.
+ * Invariants: A write is refused only because of a version that the store has returned, not
+ * because of the cacher's version, which may be old (a create in a dry run is the exception). The
+ * loop stops at the request's deadline, because on a busy object other writes may win every time.
  *
- * An update that changes nothing still sends a transaction, with compares only: it writes nothing,
- * and its success proves that the version in the response is the current one.
+ * An update that changes nothing still sends a transaction, with compares only, unless it is a dry
+ * run: it writes nothing, and its success proves that the version in the response is the current
+ * one.
  */
 #include "server/registry/write/write.h"
 
@@ -189,8 +190,8 @@ void hfd_write_refetch(struct hfd_write *w) {
 
         assert(w->key && !w->fresh && !w->awaiting_store);
         hfd_write_await_store(w);
-        r = hfd_store_request_get(w->registry->cacher, w->key, w->request->deadline, on_refetched,
-                                  w);
+        r = hfd_store_request_get(w->registry->cacher, w->key, w->request->resource->term_record,
+                                  w->request->deadline, on_refetched, w);
         if (r != 0) { /* on_refetched is not called */
                 w->awaiting_store = false;
                 hfd_write_reply_store_error(w, r, NULL);

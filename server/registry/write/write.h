@@ -24,11 +24,11 @@
  *      defer.c      passes a large write to the pool of threads
  *      reply.c      the response, which ends the write
  *
- * The first attempt uses the newest version that the cacher knows as `current`. This costs nothing,
- * but the version may be old. So an attempt must not refuse the request because of it. Instead it
- * reads the object from the store (hfd_write_refetch), and another attempt uses that version.
- * `fresh` is true if `current` came from the store. A commit needs no fresh version, because its
- * transaction compares the version.
+ * The first attempt uses the newest version that the cacher knows as `current` (a create: none).
+ * This costs nothing, but the version may be old. So an attempt must not refuse the request because
+ * of it. Instead it reads the object from the store (hfd_write_refetch), and another attempt uses
+ * that version. `fresh` is true if `current` came from the store. A commit needs no fresh version,
+ * because its transaction compares the version.
  *
  * Thread: a write belongs to one thread at a time: the caller's, and later the thread of the store
  * that runs its current callback, or a thread of the pool. There is no lock, and nothing blocks.
@@ -61,7 +61,7 @@ struct hfd_write {
         struct hfd_object *current;
         bool fresh; /* current came from the store; false: from the cacher */
 
-        /* The parsed JSON. The thread that built it frees it before the transaction is sent. */
+        /* The parsed JSON. commit.c frees it before it sends the transaction. */
 
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *body;
@@ -75,10 +75,9 @@ struct hfd_write {
         struct hf__buf *
                 last; /* owned; if an update deletes the object: its last state, for the response */
         bool unchanged;
-        uint64_t
-                committed_at; /* the revision at which the transaction was committed; 0 = not yet */
-        bool created;         /* the object is new */
-        bool same_term;       /* for a Lease: holder and acquireTime are the same as in current */
+        uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
+        bool created;          /* the object is new */
+        bool same_term;        /* for a Lease: holder and acquireTime are the same as in current */
 
         /*
          * For a create: the latest known state of the namespace. Revision 0 and fresh: there is no
@@ -127,7 +126,7 @@ static inline void hfd_write_await_store(struct hfd_write *w) {
 int hfd_write_make_key(struct hfd_write *w);
 /*
  * Sets w->current to the object that the store has just returned, and consumes the reference to it.
- * NULL: the object does not exist.
+ * NULL: the object does not exist, as a create assumes.
  */
 void hfd_write_set_current(struct hfd_write *w, struct hfd_object *current);
 /* The object's name for messages; "" = it has none yet. Borrowed from the write. */

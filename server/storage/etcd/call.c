@@ -185,14 +185,17 @@ static int start_call(struct hfd_store *store, const struct target *target, stru
         return r;
 }
 
-int hfd_etcd_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
-                 void *ctx) {
-        const struct target target = {.channel = hfd_etcd_of(store)->calls,
-                                      .lane = HFD_ETCD_LANE_CALLS,
-                                      .path = RANGE,
-                                      .kind = HFD_ETCD_RANGE,
-                                      .repeatable = true};
+/* Sets the channel and the lane of a get or a transaction. */
+static void aim(struct target *target, struct hfd_etcd *etcd, bool urgent) {
+        target->channel = urgent ? etcd->leases : etcd->calls;
+        target->lane = urgent ? HFD_ETCD_ONLY_LANE : HFD_ETCD_LANE_CALLS;
+}
 
+int hfd_etcd_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
+                 hfd_store_fn done, void *ctx) {
+        struct target target = {.path = RANGE, .kind = HFD_ETCD_RANGE, .repeatable = true};
+
+        aim(&target, hfd_etcd_of(store), urgent);
         if (!key || *key == 0)
                 return -EINVAL;
         return start_call(store, &target, hfd_etcd_pack_get(key), deadline, done, ctx);
@@ -202,7 +205,7 @@ int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start
                   uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                   hfd_store_fn done, void *ctx) {
         const struct target target = {.channel = hfd_etcd_of(store)->lists,
-                                      .lane = HFD_ETCD_LANE_LISTS,
+                                      .lane = HFD_ETCD_ONLY_LANE,
                                       .path = RANGE,
                                       .kind = keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE,
                                       .repeatable = true};
@@ -219,16 +222,14 @@ int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start
 
 int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
                  hfd_store_fn done, void *ctx) {
-        const struct target target = {.channel = hfd_etcd_of(store)->calls,
-                                      .lane = txn->urgent ? HFD_ETCD_LANE_LEASE
-                                                          : HFD_ETCD_LANE_CALLS,
-                                      .path = "/etcdserverpb.KV/Txn",
-                                      .kind = HFD_ETCD_TXN,
-                                      /* a transaction without ops is a read */
-                                      .repeatable = txn->n_ops == 0};
+        struct target target = {.path = "/etcdserverpb.KV/Txn",
+                                .kind = HFD_ETCD_TXN,
+                                /* a transaction without ops is a read */
+                                .repeatable = txn->n_ops == 0};
         struct hf__buf *body;
         int r = hfd_txn_check(txn);
 
+        aim(&target, hfd_etcd_of(store), txn->urgent);
         if (r != 0)
                 return r;
         body = hfd_etcd_pack_txn(txn);

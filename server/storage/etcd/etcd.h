@@ -15,12 +15,11 @@
 #include "server/storage/grpc/channel.h"
 #include "server/storage/store.h"
 
-/* Calls of different lanes never share a connection. Lists have a channel of their own, because
- * decoding one takes long: they share neither a connection nor a thread with anything else. */
+/* The lanes of the channel for calls, which never share a connection. The other channels have one
+ * lane each. */
 #define HFD_ETCD_LANE_CALLS 0
-#define HFD_ETCD_LANE_LEASE 1 /* a renewal does not queue behind a large write */
-#define HFD_ETCD_LANE_WATCH 2 /* a watch with many events does not delay a transaction */
-#define HFD_ETCD_LANE_LISTS 0 /* of the lists' channel */
+#define HFD_ETCD_LANE_WATCH 1 /* a watch with many events does not delay a transaction */
+#define HFD_ETCD_ONLY_LANE  0
 
 /* Limit for one message. etcd is trusted, but a faulty one must not use up our memory. */
 #define HFD_ETCD_BODY_MAX (512u * 1024 * 1024)
@@ -30,9 +29,9 @@ struct hfd_etcd_watch;
 struct hfd_etcd {
         struct hfd_store store; /* first member */
         /* Immutable after new. */
-        struct hfd_grpc_channel *calls, *lists; /* owned */
-        struct hfd_grpc_tls *tls;               /* owned; NULL = no endpoint uses TLS */
-        struct hfd_grpc_endpoint *endpoints;    /* owned; n_endpoints of them */
+        struct hfd_grpc_channel *calls, *lists, *leases; /* owned; store.c says what is whose */
+        struct hfd_grpc_tls *tls;                        /* owned; NULL = no endpoint uses TLS */
+        struct hfd_grpc_endpoint *endpoints;             /* owned; n_endpoints of them */
         size_t n_endpoints;
         /* Any thread: the index of the endpoint in use. */
         _Atomic size_t current;

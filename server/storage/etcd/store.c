@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The etcd store's life and its table of operations. call.c implements the operations, watch.c the
- * watches, etcd.c the choice of the endpoint. There are two channels to etcd, each with a thread:
- * one for lists, one for everything else.
+ * watches, etcd.c the choice of the endpoint. There are three channels to etcd, each with a thread
+ * and connections of its own:
+ *
+ *      lists    because decoding a list takes long
+ *      leases   urgent operations: a renewal waits for nobody's data
+ *      calls    everything else, watches included
  *
  * Invariant: calls and watches belong to a channel and free themselves in its last callback. So the
  * channels are ended first, and nothing refers to the store afterwards.
@@ -19,8 +23,9 @@
 #include "server/storage/etcd/watch.h"
 #include "server/storage/grpc/tls.h"
 
-/* How long the thread of the lists may work on one list before it counts as hanging. */
-#define LISTS_PATIENCE (10 * HF_NSEC_PER_SEC)
+/* How long the threads of the lists and of the Leases may work without a turn of their loop before
+ * they count as hanging. One list may take long. */
+#define PATIENCE (10 * HF_NSEC_PER_SEC)
 
 static int add_endpoints(struct hfd_etcd *etcd, const char *const *urls, bool *ret_any_tls,
                          struct hf_status *reterr_status) {
@@ -71,6 +76,8 @@ static int init_etcd(struct hfd_etcd *etcd, const struct hfd_etcd_config *config
                 r = open_channel(etcd, "hfd-etcd", &etcd->calls, reterr_status);
         if (r == 0)
                 r = open_channel(etcd, "hfd-etcd-lists", &etcd->lists, reterr_status);
+        if (r == 0)
+                r = open_channel(etcd, "hfd-etcd-leases", &etcd->leases, reterr_status);
         return r;
 }
 
@@ -79,18 +86,21 @@ static void etcd_stop(struct hfd_store *store) {
 
         hfd_grpc_channel_stop(etcd->calls);
         hfd_grpc_channel_stop(etcd->lists);
+        hfd_grpc_channel_stop(etcd->leases);
 }
 
-/* Also frees a half-built store. A callback of one channel may use the other one, so neither is
- * freed before both have ended. */
+/* Also frees a half-built store. A callback of one channel may use the others, so none is freed
+ * before all have ended. */
 static void etcd_free(struct hfd_store *store) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
 
         etcd_stop(store);
         hfd_grpc_channel_join(etcd->calls);
         hfd_grpc_channel_join(etcd->lists);
+        hfd_grpc_channel_join(etcd->leases);
         hfd_grpc_channel_free(etcd->calls);
         hfd_grpc_channel_free(etcd->lists);
+        hfd_grpc_channel_free(etcd->leases);
         assert(!etcd->watches);
         hfd_grpc_tls_free(etcd->tls);
         pthread_mutex_destroy(&etcd->mu);
@@ -98,12 +108,13 @@ static void etcd_free(struct hfd_store *store) {
         free(etcd);
 }
 
-/* Both threads must be alive; the lists' one may be busy for some time. */
+/* All threads must be alive. */
 static uint64_t etcd_iterations(struct hfd_store *store) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
-        hf_nsec alive_at = hfd_grpc_channel_alive_at(etcd->lists);
+        hf_nsec since = hf_now(hf_host_clock(store->host)) - PATIENCE;
 
-        if (hf_now(hf_host_clock(store->host)) - alive_at > LISTS_PATIENCE)
+        if (hfd_grpc_channel_alive_at(etcd->lists) < since ||
+            hfd_grpc_channel_alive_at(etcd->leases) < since)
                 return 0;
         return hfd_grpc_channel_iterations(etcd->calls);
 }

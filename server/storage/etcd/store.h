@@ -4,8 +4,9 @@
  * etcd v3 as a store. It speaks gRPC by server/storage/grpc and protobuf-c; no gRPC library is
  * used.
  *
- * Threads: as server/storage/store.h describes. Two threads call back, one for lists and one for
- * everything else, so that only other lists wait until a large list is decoded and handled.
+ * Threads: as server/storage/store.h describes. Three threads call back: one for lists, one for
+ * urgent operations, one for everything else. So only other lists wait until a large list is
+ * decoded and handled, and urgent operations wait for each other only.
  */
 #include "server/storage/store.h"
 

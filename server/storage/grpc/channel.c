@@ -54,8 +54,10 @@ int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_str
         stream->channel = channel;
         pthread_mutex_lock(&channel->mu);
         closed = channel->closed;
-        if (!closed)
-                hfd_grpc_channel_post(channel, &stream->start_command, HFD_GRPC_START);
+        if (!closed) {
+                stream->start_command.kind = HFD_GRPC_START;
+                hf__mailbox_post_lazily(&channel->mailbox, &stream->start_command.message);
+        }
         pthread_mutex_unlock(&channel->mu);
         return closed ? HF_E_CLOSED : 0;
 }
@@ -205,9 +207,7 @@ static void run_command(struct hfd_grpc_channel *channel, struct hfd_grpc_comman
         }
 }
 
-static void run_commands(struct hfd_grpc_channel *channel) {
-        struct hf__message *message = hf__mailbox_take(&channel->mailbox);
-
+static void run_commands(struct hfd_grpc_channel *channel, struct hf__message *message) {
         while (message) {
                 /* the command may free the struct that contains it */
                 struct hf__message *next = message->next;
@@ -265,6 +265,7 @@ static void run_iteration(struct hfd_grpc_channel *channel) {
         int n = epoll_wait(channel->epoll_fd, events, N_EVENTS, wait_ms(channel));
         bool read_more = channel->has_more, has_commands = false;
 
+        hf__mailbox_delay_wakes();
         channel->now = hf_now(channel->clock);
         channel->has_more = false;
         atomic_fetch_add_explicit(&channel->iterations, 1, memory_order_relaxed);
@@ -280,8 +281,12 @@ static void run_iteration(struct hfd_grpc_channel *channel) {
                 if (connection->has_more_input && !connection->dead)
                         hfd_grpc_io_read(connection);
         if (has_commands)
-                run_commands(channel);
+                run_commands(channel, hf__mailbox_take(&channel->mailbox));
         run_timers(channel);
+        /* The callbacks of this iteration may have started calls. */
+        if (hf__mailbox_is_wake_due(&channel->mailbox))
+                run_commands(channel, hf__mailbox_take_early(&channel->mailbox));
+        hf__mailbox_wake_delayed();
         flush_connections(channel);
 }
 

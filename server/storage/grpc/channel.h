@@ -29,7 +29,7 @@
 #include "server/storage/grpc/endpoint.h"
 #include "server/storage/grpc/stream.h"
 
-#define HFD_GRPC_LANES        3
+#define HFD_GRPC_LANES        2
 #define HFD_GRPC_CONNECT_TIME (3 * HF_NSEC_PER_SEC)
 #define HFD_GRPC_PING_AFTER   (2 * HF_NSEC_PER_SEC)
 #define HFD_GRPC_PING_TIME    (3 * HF_NSEC_PER_SEC)

@@ -126,8 +126,8 @@ static int do_get_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
         return version ? add_kv_locked(reply, version, true) : 0;
 }
 
-int hfd_memory_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
-                   void *ctx) {
+int hfd_memory_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
+                   hfd_store_fn done, void *ctx) {
         if (!key || *key == 0)
                 return -EINVAL;
         return run_operation(store, done, ctx, do_get_locked, key);

@@ -11,8 +11,8 @@
 
 #include "server/storage/memory/memory.h"
 
-int hfd_memory_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
-                   void *ctx);
+int hfd_memory_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec deadline,
+                   hfd_store_fn done, void *ctx);
 int hfd_memory_list(struct hfd_store *store, const char *prefix, const char *start_key,
                     uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                     hfd_store_fn done, void *ctx);

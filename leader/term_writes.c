@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Invariant: `client` is set only from a hf__term_writes_begin that returned HF_NSEC_NEVER until
+ * the last write has ended or is given up.
+ */
+#include "leader/term_writes.h"
+
+#include <assert.h>
+
+hf_nsec hf__term_writes_begin(struct hf__term_writes *writes, struct hf__term *term) {
+        struct hf_client *client = term ? hf__term_take_client(term) : NULL;
+
+        assert(!writes->client);
+        if (!client)
+                return 0;
+        atomic_store(&writes->settled, false);
+        hf__leader_client_end(client);
+        hf_nsec doubt_at = hf__leader_client_doubt_at(client);
+        writes->is_fenced = hf__leader_client_is_fenced(client);
+        if (doubt_at == HF_NSEC_NEVER)
+                writes->client = client;
+        else
+                hf__leader_client_release(client);
+        return doubt_at;
+}
+
+bool hf__term_writes_settled(struct hf__term_writes *writes, hf_nsec *ret_doubt_at) {
+        if (!atomic_exchange(&writes->settled, false) || !writes->client)
+                return false;
+        *ret_doubt_at = hf__leader_client_doubt_at(writes->client);
+        assert(*ret_doubt_at != HF_NSEC_NEVER);
+        writes->is_fenced = hf__leader_client_is_fenced(writes->client);
+        hf__term_writes_give_up(writes);
+        return true;
+}
+
+void hf__term_writes_give_up(struct hf__term_writes *writes) {
+        hf__leader_client_release(writes->client);
+        writes->client = NULL;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue of a watch, and its delivery.
+ *
+ * Under the lock, references to changes are queued. Selectors are applied later, by the delivering
+ * thread, because they may have to parse the object. Only one thread at a time delivers: it takes a
+ * batch from the queue, calls the sink without the lock, and repeats until the queue is empty, the
+ * sink has no room or the watch is canceled. Other threads only add to the queue. So events are
+ * delivered in the order of the queue, and never concurrently.
+ *
+ * Invariant: hfd_delivery_run_locked returns true at most once, after the last call of sink.events.
+ * A watch ends without the rest of its queue if it was canceled, if it ends before its start, or if
+ * its sink has no room: the client of a watch that ends watches again.
+ */
+#include "server/cacher/delivery.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/thread.h"
+
+#define QUEUE_MAX 8192 /* besides initial changes; checked only when the queue grows */
+#define BATCH_MAX 64   /* changes in one call of the sink */
+
+static void free_queued(struct hfd_queued_change *queued) {
+        hfd_object_unref(queued->change.object);
+        hfd_object_unref(queued->change.before);
+}
+
+void hfd_delivery_done(struct hfd_delivery *delivery) {
+        assert(!delivery->delivering);
+        for (size_t i = delivery->queue_at; i < delivery->n_queue; i++)
+                free_queued(&delivery->queue[i]);
+        free(delivery->queue);
+        if (delivery->snapshot)
+                hfd_snapshot_done(delivery->snapshot);
+        free(delivery->snapshot);
+        hfd_selector_done(&delivery->labels);
+        hfd_selector_done(&delivery->fields);
+}
+
+/* ---- queueing, under the lock ---- */
+
+void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error) {
+        if (delivery->end_requested)
+                return;
+        delivery->end_requested = true;
+        delivery->end_error = error;
+        delivery->ended_early = !delivery->started;
+}
+
+void hfd_delivery_cancel_locked(struct hfd_delivery *delivery) {
+        if (delivery->ended)
+                return;
+        delivery->end_requested = true;
+        delivery->end_error = HF_E_CANCELED;
+        delivery->started = true;
+}
+
+/* Moves the waiting changes to the start of the array, if at least half of it is free. */
+static void compact_queue_locked(struct hfd_delivery *delivery) {
+        size_t n = delivery->n_queue - delivery->queue_at;
+
+        if (delivery->queue_at < delivery->queue_space / 2)
+                return;
+        memmove(delivery->queue, delivery->queue + delivery->queue_at, n * sizeof *delivery->queue);
+        delivery->queue_at = 0;
+        delivery->n_queue = n;
+}
+
+void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_change *change,
+                               uint64_t revision) {
+        if (delivery->end_requested)
+                return;
+        if (delivery->queue_space > 0 && delivery->n_queue == delivery->queue_space)
+                compact_queue_locked(delivery);
+        if (delivery->n_queue == delivery->queue_space) {
+                size_t space = delivery->queue_space ? 2 * delivery->queue_space : 4;
+                struct hfd_queued_change *more = NULL;
+                if (delivery->n_queue < delivery->n_initial + QUEUE_MAX)
+                        more = realloc(delivery->queue, space * sizeof *more);
+                if (!more) {
+                        hfd_delivery_request_end_locked(delivery, 0);
+                        return;
+                }
+                delivery->queue = more;
+                delivery->queue_space = space;
+        }
+        struct hfd_queued_change *queued = &delivery->queue[delivery->n_queue++];
+        *queued = (struct hfd_queued_change){.revision = revision, .change = *change};
+        hfd_object_ref(queued->change.object);
+        hfd_object_ref(queued->change.before);
+}
+
+bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct hfd_object *object) {
+        if (delivery->n_ns && (delivery->n_ns != object->n_ns ||
+                               memcmp(delivery->ns, object->path, delivery->n_ns) != 0))
+                return false;
+        return !delivery->name || strcmp(delivery->name, hfd_object_name(object)) == 0;
+}
+
+/* ---- delivering, without the lock ---- */
+
+static bool is_selected(struct hfd_delivery *delivery, struct hfd_object *object) {
+        return object && hfd_selector_matches(&delivery->labels, object) &&
+               hfd_selector_matches(&delivery->fields, object);
+}
+
+/*
+ * Turns a change into the event for this watch. An object that begins to match the selectors is
+ * ADDED, and an object that no longer matches is DELETED. *ret_event: the watch gets an event. 0 or
+ * -ENOMEM.
+ */
+static int apply_selectors(struct hfd_delivery *delivery, struct hfd_queued_change *queued,
+                           bool *ret_event) {
+        struct hfd_change *change = &queued->change;
+
+        *ret_event = true;
+        if (change->type == HF_EVENT_BOOKMARK || (!delivery->labels.n && !delivery->fields.n))
+                return 0;
+        bool now = change->type != HF_EVENT_DELETED && is_selected(delivery, change->object);
+        bool before = is_selected(delivery, change->before);
+        if (now) {
+                change->type = before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
+                return 0;
+        }
+        *ret_event = before;
+        if (before && change->type != HF_EVENT_DELETED) {
+                struct hfd_object *last = hfd_object_at(change->before, change->object->revision);
+                if (!last)
+                        return -ENOMEM;
+                hfd_object_unref(change->object);
+                change->object = last;
+                change->type = HF_EVENT_DELETED;
+        }
+        return 0;
+}
+
+/*
+ * Delivers the batch, and drops its references. False: the sink accepts no more events, or memory
+ * ran out before an event. Then the watch must end, so that its client does not miss the event.
+ */
+static bool deliver_batch(struct hfd_delivery *delivery, struct hfd_queued_change *queue,
+                          size_t n) {
+        struct hfd_watch_item items[BATCH_MAX];
+        size_t n_items = 0;
+        bool good = true;
+
+        assert(n <= BATCH_MAX);
+        for (size_t i = 0; i < n && good; i++) {
+                bool event;
+                good = apply_selectors(delivery, &queue[i], &event) == 0;
+                if (good && event)
+                        items[n_items++] =
+                                (struct hfd_watch_item){queue[i].change.type,
+                                                        queue[i].change.object, queue[i].revision};
+        }
+        if (n_items > 0 && !delivery->sink.events(delivery->ctx, items, n_items))
+                good = false;
+        for (size_t i = 0; i < n; i++)
+                free_queued(&queue[i]);
+        return good;
+}
+
+/* Delivers the objects of the snapshot, if its owner has not taken it. False as above. */
+static bool deliver_snapshot(struct hfd_delivery *delivery, const struct hfd_snapshot *snapshot) {
+        struct hfd_queued_change batch[BATCH_MAX];
+        struct hfd_object_iter iter;
+        struct hfd_object *object;
+        bool good = true;
+
+        hfd_object_iter_init(&iter, &snapshot->objects, "", "");
+        do {
+                size_t n = 0;
+                while (n < BATCH_MAX && (object = hfd_object_iter_next(&iter)) != NULL)
+                        if (hfd_delivery_is_watched(delivery, object))
+                                batch[n++] = (struct hfd_queued_change){
+                                        .change = {.type = HF_EVENT_ADDED,
+                                                   .object = hfd_object_ref(object)},
+                                        .revision = object->revision};
+                good = deliver_batch(delivery, batch, n);
+        } while (object && good);
+        return good;
+}
+
+void hfd_delivery_end(struct hfd_delivery *delivery) {
+        struct hfd_response response = {0};
+        int error = delivery->end_error; /* it no longer changes */
+
+        if (error == HF_E_GONE)
+                hfd_response_status(&response, HF_E_GONE, 410, "Expired",
+                                    "The resourceVersion for the provided watch is too old.", NULL);
+        delivery->sink.end(delivery->ctx, error, &response);
+        hfd_response_done(&response);
+}
+
+/* Takes up to BATCH_MAX changes from the queue. */
+static size_t take_batch_locked(struct hfd_delivery *delivery,
+                                struct hfd_queued_change batch[BATCH_MAX]) {
+        size_t n = delivery->n_queue - delivery->queue_at;
+
+        n = n < BATCH_MAX ? n : BATCH_MAX;
+        memcpy(batch, delivery->queue + delivery->queue_at, n * sizeof *batch);
+        delivery->queue_at += n;
+        if (delivery->queue_at == delivery->n_queue) {
+                /* A watch without changes keeps no memory for them. */
+                free(delivery->queue);
+                delivery->queue = NULL;
+                delivery->queue_at = delivery->n_queue = delivery->queue_space = 0;
+                delivery->n_initial = 0;
+        }
+        return n;
+}
+
+/*
+ * Delivers the snapshot and the queue, as long as the sink has room. The caller holds the lock, and
+ * has set `delivering`; the lock is not held while the sink is called.
+ */
+static void deliver_events_locked(struct hfd_delivery *delivery) {
+        pthread_mutex_t *mu = delivery->mu;
+        struct hfd_queued_change batch[BATCH_MAX];
+
+        while ((delivery->n_queue || delivery->snapshot) && !delivery->ended_early &&
+               !(delivery->end_requested && delivery->end_error == HF_E_CANCELED)) {
+                struct hfd_snapshot *snapshot = delivery->snapshot;
+                delivery->snapshot = NULL;
+                delivery->resumed = false;
+                pthread_mutex_unlock(mu);
+                bool good = true, ready = true;
+                if (snapshot) {
+                        good = deliver_snapshot(delivery, snapshot);
+                        hfd_snapshot_done(snapshot);
+                        free(snapshot);
+                } else {
+                        ready = !delivery->sink.ready || delivery->sink.ready(delivery->ctx);
+                }
+                pthread_mutex_lock(mu);
+                /* The client of a watch that ends watches again, from the last event it has got. */
+                if (!ready && (delivery->end_requested || !delivery->resumed))
+                        return;
+                if (good && ready && !snapshot) {
+                        size_t n = take_batch_locked(delivery, batch);
+                        pthread_mutex_unlock(mu);
+                        good = deliver_batch(delivery, batch, n);
+                        pthread_mutex_lock(mu);
+                }
+                if (!good)
+                        hfd_delivery_request_end_locked(delivery, 0);
+        }
+}
+
+bool hfd_delivery_run_locked(struct hfd_delivery *delivery) {
+        bool may_end = delivery->opened && delivery->end_requested;
+
+        hf__mutex_assert_held(delivery->mu);
+        /* The thread that is delivering checks the queue again before it stops. */
+        if (delivery->delivering || delivery->ended || (!delivery->started && !may_end))
+                return false;
+        delivery->delivering = true;
+        deliver_events_locked(delivery);
+        delivery->delivering = false;
+        delivery->ended = delivery->end_requested;
+        return delivery->ended;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The delivery of a watch: the queue of its changes, and how they get to its sink. Only watcher.c
+ * uses this header: it knows when a watch begins, what it gets and when it ends. The head of
+ * delivery.c describes the model.
+ *
+ *      new --start--> delivers when its queue is not empty --end requested, queue empty--> ended
+ *      new --open, end requested; or cancel-----------------------------------------------> ended
+ *
+ * Lock: mu, the cacher's lock. Functions whose name ends in _locked are called with it.
+ */
+#include <pthread.h>
+
+#include "server/cacher/event_history.h"
+#include "server/cacher/snapshot.h"
+#include "server/cacher/watcher.h"
+
+struct hfd_queued_change {
+        struct hfd_change change; /* owns its references; object NULL = bookmark */
+        uint64_t revision;
+};
+
+/* Begins with the immutable members set and all others zero. */
+struct hfd_delivery {
+        /* immutable */
+        pthread_mutex_t *mu; /* borrowed */
+        struct hfd_watcher_sink sink;
+        void *ctx;
+        const char *ns; /* borrowed; "" = all */
+        size_t n_ns;
+        const char *name;                   /* borrowed; the only one; NULL = any */
+        struct hfd_selector labels, fields; /* owned */
+
+        /* guarded by mu */
+        bool started;       /* hfd_watcher_start or hfd_watcher_cancel was called */
+        bool opened;        /* hfd_watcher_open was called */
+        bool resumed;       /* hfd_watcher_resume was called since the sink was last asked */
+        bool ended_early;   /* the end was requested before the start */
+        bool delivering;    /* a thread is in hfd_delivery_run_locked */
+        bool ended;         /* hfd_delivery_run_locked has returned true */
+        bool end_requested; /* no change is queued any more */
+        int end_error;      /* for sink.end, if end_requested */
+        struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
+        size_t queue_at, n_queue, queue_space;
+        size_t n_initial; /* from the history; they may exceed the limit; 0 once delivered */
+        struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
+};
+
+/* Frees what the delivery owns. No thread may be delivering. */
+void hfd_delivery_done(struct hfd_delivery *delivery);
+
+/* Whether the namespace and the name match. Selectors are applied when a change is delivered. */
+bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct hfd_object *object);
+/*
+ * Queues a copy of change, with additional references. If the queue is full or memory runs out, the
+ * watch ends cleanly, and the client can watch again from the last event that it received.
+ */
+void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_change *change,
+                               uint64_t revision);
+/* Requests the end, normally after the changes that are queued. The first error is kept. */
+void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error);
+/* Requests the end without the queued changes, unless the watch has ended. Replaces the error. */
+void hfd_delivery_cancel_locked(struct hfd_delivery *delivery);
+
+/*
+ * Delivers the queue, if the watch was started and no other thread is delivering: that thread also
+ * delivers what was added meanwhile. Releases the lock while it calls the sink. True: the watch has
+ * ended, and the caller calls hfd_delivery_end after it has released the lock. The caller has a
+ * reference to the watcher.
+ */
+bool hfd_delivery_run_locked(struct hfd_delivery *delivery);
+/* Calls sink.end. */
+void hfd_delivery_end(struct hfd_delivery *delivery);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a watch does when memory runs out while an event is made for it. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api_fixture.h"
+#include "base/thread.h"
+#include "server/cacher/watcher.h"
+
+/* The linker redirects hfd_object_at here. */
+static atomic_bool is_short;
+struct hfd_object *__real_hfd_object_at(const struct hfd_object *object, uint64_t revision);
+struct hfd_object *__wrap_hfd_object_at(const struct hfd_object *object, uint64_t revision);
+struct hfd_object *__wrap_hfd_object_at(const struct hfd_object *object, uint64_t revision) {
+        return atomic_load(&is_short) ? NULL : __real_hfd_object_at(object, revision);
+}
+
+struct seen {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        size_t n_events;
+        bool ended;
+        int end_error;
+};
+
+static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
+        struct seen *seen = ctx;
+
+        pthread_mutex_lock(&seen->mu);
+        seen->n_events += n;
+        pthread_cond_broadcast(&seen->cond);
+        pthread_mutex_unlock(&seen->mu);
+        return true;
+}
+
+static void on_end(void *ctx, int error, const struct hfd_response *response) {
+        struct seen *seen = ctx;
+
+        pthread_mutex_lock(&seen->mu);
+        seen->ended = true;
+        seen->end_error = error;
+        pthread_cond_broadcast(&seen->cond);
+        pthread_mutex_unlock(&seen->mu);
+}
+
+static const struct hfd_watcher_sink sink = {.events = on_events, .end = on_end};
+
+/* Waits until there are n events in all, or the watch has ended. Returns whether it has ended. */
+static bool await_events(struct seen *seen, size_t n) {
+        pthread_mutex_lock(&seen->mu);
+        while (seen->n_events < n && !seen->ended)
+                pthread_cond_wait(&seen->cond, &seen->mu);
+        bool ended = seen->ended;
+        pthread_mutex_unlock(&seen->mu);
+        return ended;
+}
+
+/* An object no longer matches, and there is no memory for its DELETED event. */
+static void test_a_watch_ends_instead_of_losing_an_event(void **state) {
+        struct api_fixture *f = *state;
+        const struct hfd_resource *resource =
+                hfd_resource_find(api_workspaces.group, api_workspaces.version,
+                                  api_workspaces.plural);
+        struct hfd_selector labels = {0}, fields = {0};
+        struct hfd_response response = {0};
+        struct hfd_watcher *watcher;
+        static struct seen seen; /* a watch that fails the test still uses it */
+        char reason[320];
+        const struct hfd_watcher_spec spec = {.resource = resource,
+                                              .ns = "",
+                                              .name = "",
+                                              .labels = &labels,
+                                              .fields = &fields};
+
+        assert_int_equal(hf__mutex_init(&seen.mu), 0);
+        assert_int_equal(hf_cond_init(&seen.cond), 0);
+        assert_int_equal(hfd_selector_parse("parity=even", false, resource, &labels, reason,
+                                            sizeof reason),
+                         0);
+        api_fixture_make_workspaces(f, 2);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 2);
+        assert_true(hfd_watcher_new(f->cacher, &spec, &sink, &seen, &response, &watcher));
+        hfd_watcher_start(watcher);
+        assert_false(await_events(&seen, 1)); /* w00 */
+        atomic_store(&is_short, true);
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w00", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, NULL,
+                                           "{\"metadata\":{\"labels\":{\"parity\":\"none\"}}}"),
+                         0);
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w01", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, NULL,
+                                           "{\"metadata\":{\"labels\":{\"parity\":\"even\"}}}"),
+                         0);
+        assert_true(await_events(&seen, 2));
+        assert_int_equal(seen.end_error, 0);
+        atomic_store(&is_short, false);
+        hfd_watcher_unref(watcher);
+        pthread_cond_destroy(&seen.cond);
+        pthread_mutex_destroy(&seen.mu);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                API_TEST(test_a_watch_ends_instead_of_losing_an_event),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
