@@ -102,7 +102,7 @@ static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *
                 r = hf__manifest_read_text(&phase->steps, kinds, from->manifests[i].source,
                                            from->manifests[i].text, from->manifests[i].n,
                                            reterr_status);
-        for (size_t i = 0; r == 0 && from->directories && from->directories[i]; i++)
+        for (size_t i = 0; r == 0 && i < from->n_directories; i++)
                 r = hf__manifest_read_directory(&phase->steps, kinds, from->directories[i],
                                                 reterr_status);
         return r;
@@ -123,11 +123,12 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
         bootstrap->phase_names[bootstrap->n_phases] = phase->name;
         bootstrap->controllers[bootstrap->n_phases++] =
                 (struct hf_controller){.name = phase->full_name,
-                                       .class = HF_LEADER_ONLY,
+                                       .runs = HF_LEADER_ONLY,
                                        .run = hf__phase_run,
                                        .is_settled = hf__phase_is_settled,
                                        .ctx = phase,
-                                       .after = phase->after[0] ? phase->after : NULL};
+                                       .after = phase->after,
+                                       .n_after = phase->after[0] ? 1 : 0};
         int r = load_steps(phase, from, reterr_status);
         for (struct hf__phase *earlier = bootstrap->phases; r == 0 && earlier <= phase; earlier++) {
                 /* A step may occur only once, because the ledger has one record per step. */
@@ -215,22 +216,22 @@ void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector 
 }
 
 int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
-                         const char *const *after, struct hf_status *reterr_status) {
+                         const char *const *after, size_t n_after,
+                         struct hf_status *reterr_status) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < bootstrap->n_phases; i++) {
                 struct hf__phase *phase = &bootstrap->phases[i];
-                struct hf_hook hook = {
+                const struct hf_hook hook = {
                         .name = phase->full_name,
                         .after = i ? phase->after : after,
+                        .n_after = i ? 1 : n_after,
                         .start = hf__ledger_wait,
                         /* Practically no limit: the hook ends when the phase is complete, when its
                          * patience is over, or when the hooks shut down. */
                         .start_deadline = HF_NSEC_NEVER / 4,
                         .ctx = phase,
                 };
-                while (hook.after && hook.after[hook.n_after])
-                        hook.n_after++;
                 r = hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
                 if (r != 0 || phase->hook_patience != 0)
                         continue;

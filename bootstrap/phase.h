@@ -26,7 +26,7 @@ struct hf__phase {
         struct hf_bootstrap *bootstrap; /* borrowed; owns the phase */
         char name[48];
         char full_name[64];   /* "bootstrap-<name>": controller, hook and check */
-        const char *after[2]; /* the previous phase's full name; NULL-terminated */
+        const char *after[1]; /* the previous phase's full name; NULL = it is the first */
         struct hf__steps steps;
         hf_nsec hook_patience;
         struct hf__phase_metrics metrics;

@@ -184,6 +184,7 @@ static bool is_valid_request(const struct hf_request *request) {
         case HF_VERB_LIST:
         case HF_VERB_DELETE_COLLECTION: return true;
         case HF_VERB_CREATE: return request->n_body > 0;
+        case HF_VERB_PATCH:
         case HF_VERB_UPDATE: return is_given(request->name) && request->n_body > 0;
         }
         return false;

@@ -27,6 +27,8 @@
 
 #define MAX_FILES 32u
 #define MAX_JSON  ((size_t)4 << 20)
+/* Names further instances of the API server; other programs ignore it. */
+#define SERVERS_EXTENSION "holdfast.dev/servers"
 
 /* One file: its parsed content, its name for messages, and its directory for relative paths. */
 struct file {
@@ -175,7 +177,50 @@ static int find_named_object(const struct file *files, size_t n_files, const cha
 
 /* ---- cluster and user ---- */
 
-/* Copies the server, the TLS settings and the CA of a cluster. */
+/* Copies the URLs of `extension`, {"servers": [URL, ...]}. */
+static int copy_other_servers(const struct read_context *in, const struct hf__json *extension,
+                              struct hf__kubeconfig *config) {
+        const struct hf__json *servers = hf__json_get(extension, "servers");
+
+        if (!hf__json_is_array(servers) || config->other_servers)
+                return hf_fail(in->reterr_status, HF_E_INVALID,
+                               "%s: the extension " SERVERS_EXTENSION
+                               " must occur once and have the form {servers: [URL, ...]}",
+                               in->source);
+        config->other_servers = calloc(hf__json_count(servers) + 1, sizeof(char *));
+        if (!config->other_servers)
+                return fail_no_memory(in->reterr_status);
+        for (const struct hf__json *item = hf__json_first(servers); item;
+             item = hf__json_next(item)) {
+                if (!hf__json_is_string(item))
+                        return hf_fail(in->reterr_status, HF_E_INVALID,
+                                       "%s: a server of the extension " SERVERS_EXTENSION
+                                       " is not a string",
+                                       in->source);
+                char *copy = strdup(hf__json_text(item));
+                if (!copy)
+                        return fail_no_memory(in->reterr_status);
+                config->other_servers[config->rest.n_other_servers++] = copy;
+        }
+        return 0;
+}
+
+/* The list of extensions is like the other lists of a kubeconfig: {"name": ..., "extension": ...}.
+ * Ignores those of other programs. */
+static int read_extensions(const struct read_context *in, const struct hf__json *cluster,
+                           struct hf__kubeconfig *config) {
+        int r = 0;
+
+        for (const struct hf__json *item = hf__json_first(hf__json_get(cluster, "extensions"));
+             r == 0 && item; item = hf__json_next(item)) {
+                const char *name = hf__json_string(item, "name");
+                if (name && strcmp(name, SERVERS_EXTENSION) == 0)
+                        r = copy_other_servers(in, hf__json_get(item, "extension"), config);
+        }
+        return r;
+}
+
+/* Copies the servers, the TLS settings and the CA of a cluster. */
 static int read_cluster(const struct read_context *in, const struct hf__json *cluster,
                         struct hf__kubeconfig *config) {
         const struct hf__json *insecure = hf__json_get(cluster, "insecure-skip-tls-verify");
@@ -196,7 +241,7 @@ static int read_cluster(const struct read_context *in, const struct hf__json *cl
                             "%s: insecure-skip-tls-verify must be true or false", in->source);
         if (r == 0)
                 config->rest.insecure = hf__json_bool(cluster, "insecure-skip-tls-verify", false);
-        return r;
+        return r == 0 ? read_extensions(in, cluster, config) : r;
 }
 
 /* Copies the token, or the path of the token file. Does not read that file, because the client
@@ -287,6 +332,7 @@ static int read_current_context(const struct file *files, size_t n_files,
         config->rest.bearer_token = config->bearer_token;
         config->rest.token_file = config->token_file;
         config->rest.server_name = config->server_name;
+        config->rest.other_servers = (const char *const *)config->other_servers;
         return 0;
 }
 
@@ -477,6 +523,9 @@ int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
 }
 
 void hf__kubeconfig_done(struct hf__kubeconfig *config) {
+        for (size_t i = 0; i < config->rest.n_other_servers; i++)
+                free(config->other_servers[i]);
+        free(config->other_servers);
         free(config->server);
         free(config->server_name);
         free(config->ca_pem);

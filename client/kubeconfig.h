@@ -8,6 +8,7 @@ struct hf__kubeconfig {
         struct hf_rest_config rest; /* its texts are borrowed from the members below */
         /* owned; NULL = not given */
         char *server, *ca_pem, *cert_pem, *key_pem, *bearer_token, *token_file, *server_name;
+        char **other_servers; /* owned, with the texts; rest.n_other_servers of them */
 };
 
 /*

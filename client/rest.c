@@ -5,7 +5,8 @@
  * pod. It also contains the code that requests and watches share. rest.h documents ownership and
  * threads.
  *
- * Invariant: nothing in struct hf__rest changes once the client is made, so there is no lock.
+ * Invariant: apart from the atomic servers.current, nothing in struct hf__rest changes once the
+ * client is made, so there is no lock.
  */
 #include "client/rest.h"
 
@@ -76,7 +77,7 @@ static void rest_free(struct hf_client *client) {
         (void)hf__http_tls_unref(rest->tls);
         (void)hf__bearer_free(rest->bearer);
         free(rest->user_agent);
-        free(rest->server);
+        hf__rest_servers_done(&rest->servers);
         free(rest);
 }
 
@@ -88,7 +89,7 @@ static const struct hf_client_ops rest_ops = {
         .free = rest_free,
 };
 
-/* Whether the text is valid in a header or a URL: not empty, at most `max` bytes, no control
+/* Whether the text is valid in a header: not empty, at most `max` bytes, no control
  * characters. A line break would let the text add headers to every request. */
 static bool is_header_text(const char *text, size_t max) {
         size_t n = strnlen(text, max + 1);
@@ -101,35 +102,8 @@ static bool is_header_text(const char *text, size_t max) {
         return true;
 }
 
-/* Checks the server's URL. No query or fragment, because request paths are appended; no user info,
- * because credentials are separate settings. */
-static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
-        const char *host = NULL;
-
-        if (!server || !is_header_text(server, 2048) || strpbrk(server, " ?#@\\"))
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
-                               "without user info, query or fragment",
-                               server ? server : "");
-        if (strncmp(server, "https://", 8) == 0)
-                host = server + 8;
-        else if (strncmp(server, "http://", 7) == 0)
-                host = server + 7;
-        if (!host || !host[0] || host[0] == '/' || host[0] == ':')
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "server URL \"%.200s\" must be http[s]://host[:port][/prefix], "
-                               "without user info, query or fragment",
-                               server);
-        *ret_tls = server[4] == 's'; /* "https" */
-        return 0;
-}
-
 /* Rejects contradictory settings, so that no connection is less secure than the caller expects. */
-static int check_config(const struct hf_rest_config *config, bool *ret_tls,
-                        struct hf_status *reterr_status) {
-        int r = check_server(config->server, ret_tls, reterr_status);
-        if (r != 0)
-                return r;
+static int check_config(const struct hf_rest_config *config, struct hf_status *reterr_status) {
         if (!config->cert_pem != !config->key_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "a client certificate and its key must be given together");
@@ -144,28 +118,18 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
         return 0;
 }
 
-/* Copies the server's URL without trailing slashes, because every path begins with a slash. Formats
- * the User-Agent header once, because every request has it. */
-static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config) {
-        size_t n = strlen(config->server);
+/* Creates the parts that report no message of their own. The engine is created last, so that no
+ * thread is started if another part fails. The User-Agent header is formatted once, because every
+ * request has it. */
+static int create_parts(struct hf__rest *rest, const struct hf_rest_config *config) {
+        int r = 0;
 
-        while (n > 0 && config->server[n - 1] == '/')
-                n--;
-        rest->server = strndup(config->server, n);
         if (asprintf(&rest->user_agent, "User-Agent: %s",
-                     config->user_agent ? config->user_agent : "holdfast") < 0)
+                     config->user_agent ? config->user_agent : "holdfast") < 0) {
                 rest->user_agent = NULL;
-        if (!rest->server || !rest->user_agent)
-                return -ENOMEM;
-        return 0;
-}
-
-/* Creates all parts except the bearer token. The engine is created last, so that no thread is
- * started if another part fails. */
-static int create_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
-        int r = copy_texts(rest, config);
-
-        if (r == 0 && over_tls) {
+                r = -ENOMEM;
+        }
+        if (r == 0 && rest->servers.over_tls) {
                 const struct hf__http_tls_config tls = {
                         .ca_pem = config->ca_pem,
                         .cert_pem = config->cert_pem,
@@ -185,7 +149,6 @@ static int create_parts(struct hf__rest *rest, const struct hf_rest_config *conf
 int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *given,
                        struct hf_client **ret_client, struct hf_status *reterr_status) {
         struct hf_rest_config config;
-        bool over_tls = false;
 
         if (!host || !given || !ret_client)
                 return hf_fail(reterr_status, -EINVAL,
@@ -196,7 +159,7 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 return hf_fail(reterr_status, r,
                                "the size of the configuration is wrong, or it has members that "
                                "this library does not know");
-        r = check_config(&config, &over_tls, reterr_status);
+        r = check_config(&config, reterr_status);
         if (r != 0)
                 return r;
         struct hf__rest *rest = calloc(1, sizeof *rest);
@@ -204,12 +167,15 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         rest->base = (struct hf_client){.ops = &rest_ops, .host = host};
         rest->timeout = config.timeout ? config.timeout : DEFAULT_TIMEOUT;
-        /* Separate from create_parts, because hf__bearer_new sets a message that says more than the
-         * error code. */
-        r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
-                           reterr_status);
+        /* Separate from create_parts, because these two set a message that says more than the error
+         * code. */
+        r = hf__rest_servers_init(&rest->servers, config.server, config.other_servers,
+                                  config.n_other_servers, reterr_status);
+        if (r == 0)
+                r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
+                                   reterr_status);
         if (r == 0) {
-                r = create_parts(rest, &config, over_tls);
+                r = create_parts(rest, &config);
                 if (r != 0)
                         (void)hf_fail(reterr_status, r, "cannot create a client for %.200s: %s",
                                       config.server, hf_strerror(r));

@@ -13,10 +13,13 @@
  * accept a struct, the thread that created it frees it, and no callback is called.
  *
  * Therefore no lock is needed here. The client itself is immutable after its creation, except for
- * the bearer token, which has its own lock (bearer.c). Freeing the client frees the engine, which
+ * the bearer token, which has its own lock (bearer.c), and the number of the server at which
+ * requests begin, which is atomic (rest_servers.c). Freeing the client frees the engine, which
  * first ends all requests and watches.
  */
 #include <holdfast/client_port.h>
+
+#include "client/rest_servers.h"
 
 struct hf__bearer;
 struct hf__http_engine;
@@ -30,7 +33,7 @@ struct hf__rest {
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http */
         struct hf__bearer *bearer;      /* owned */
-        char *server;     /* owned; "https://host:port/prefix" without a slash at its end */
+        struct hf__rest_servers servers;
         char *user_agent; /* owned; the whole header line */
         hf_nsec timeout;  /* for requests without a deadline */
 };

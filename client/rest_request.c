@@ -3,7 +3,8 @@
  * A request of the REST client: one or more tries, and one response. rest.h documents its
  * ownership.
  *
- * A request is retried here in two cases:
+ * A request is retried here in three cases:
+ *      - At once at another server, if it has failed at this one: rest_servers.c has the rules.
  *      - At once after a 401, but only once, if the token has since been replaced. The server
  *        rejected the request before it did anything, because authentication failed.
  *      - After the delay in the response's Retry-After, up to MAX_RETRIES times, if the delay ends
@@ -45,15 +46,18 @@ struct rest_request {
         void *ctx;
         enum hf_verb verb;
         enum hf_lane lane;
+        enum hf_patch patch;
         hf_nsec deadline;         /* boot time */
         char fence[HF_FENCE_MAX]; /* as sent; "" = none */
-        const char *body;         /* in the same allocation, after `what` */
+        const char *path, *body;  /* in the same allocation, after `what` */
         size_t n_body;
         /* the engine's thread only, once the request is submitted */
+        struct hf__rest_route route;
         struct hf__token *token; /* owned reference; sent with the last try; NULL = none */
         bool token_replaced;     /* already retried with a new token */
         unsigned n_retries;      /* retries after a Retry-After */
-        char what[];             /* "PUT https://...", used in messages; also holds the URL */
+        /* "PUT https://...", used in messages; also holds the URL. It changes with the server. */
+        char what[];
 };
 
 static const char *method_of(enum hf_verb verb) {
@@ -64,6 +68,19 @@ static const char *method_of(enum hf_verb verb) {
         case HF_VERB_UPDATE: return "PUT";
         case HF_VERB_DELETE:
         case HF_VERB_DELETE_COLLECTION: return "DELETE";
+        case HF_VERB_PATCH: return "PATCH";
+        }
+        return NULL;
+}
+
+static const char *content_type_of(enum hf_verb verb, enum hf_patch patch) {
+        if (verb != HF_VERB_PATCH)
+                return "Content-Type: application/json";
+        switch (patch) {
+        case HF_PATCH_MERGE: return "Content-Type: application/merge-patch+json";
+        case HF_PATCH_JSON: return "Content-Type: application/json-patch+json";
+        case HF_PATCH_STRATEGIC: return "Content-Type: application/strategic-merge-patch+json";
+        case HF_PATCH_APPLY: return "Content-Type: application/apply-patch+yaml"; /* or JSON */
         }
         return NULL;
 }
@@ -84,6 +101,10 @@ static void request_free(struct rest_request *request) {
 
 /* ---- trying ---- */
 
+static hf_nsec time_left(const struct rest_request *request) {
+        return request->deadline - hf_now(hf_host_clock(request->rest->base.host));
+}
+
 static void request_ended(void *ctx, const struct hf__http_result *result);
 
 /* Submits a try with the newest token. previous_id: 0 for the first try; otherwise the request's
@@ -99,9 +120,11 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
         request->token = hf__bearer_get(rest->bearer);
         hf__rest_init_request(rest, request->lane, request->token, headers, &http_request);
         http_request.method = method_of(request->verb);
+        hf__rest_route_print(&request->route, &rest->servers, http_request.method, request->path,
+                             request->what);
         http_request.url = request->what + strlen(http_request.method) + 1;
         if (request->n_body > 0) {
-                headers[http_request.n_headers++] = "Content-Type: application/json";
+                headers[http_request.n_headers++] = content_type_of(request->verb, request->patch);
                 http_request.body = request->body;
                 http_request.n_body = request->n_body;
         }
@@ -113,6 +136,8 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
         assert(http_request.n_headers <= HF__REST_N_HEADERS);
         http_request.deadline = request->deadline;
         http_request.not_before = not_before;
+        http_request.connect_timeout =
+                hf__rest_route_connect_timeout(&request->route, &rest->servers, time_left(request));
         http_request.max_body = returns_list(request->verb) ? MAX_LIST : MAX_OBJECT;
         http_request.on_done = request_ended;
         http_request.ctx = request;
@@ -147,7 +172,18 @@ static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_r
         if (at >= request->deadline)
                 return HF_NSEC_NEVER;
         request->n_retries++;
+        hf__rest_route_begin(&request->route, &request->rest->servers);
         return at;
+}
+
+/* After a failure: sends the request to a server that it has not tried, if that is safe. */
+static bool try_next_server(struct rest_request *request, const struct hf__http_result *result) {
+        struct hf__rest_servers *servers = &request->rest->servers;
+
+        return hf__rest_route_failed(&request->route, servers, result, is_write(request->verb),
+                                     request->lane, time_left(request)) &&
+               hf__rest_route_next(&request->route, servers) &&
+               submit_try(request, 0, result->id, NULL) == 0;
 }
 
 /* Called on the engine's thread when a try has ended. Frees the request unless it is retried. */
@@ -160,9 +196,12 @@ static void request_ended(void *ctx, const struct hf__http_result *result) {
 
         response.fence_echoed = request->fence[0] && result->fence_echo &&
                                 strcmp(result->fence_echo, request->fence) == 0;
+        bool failed = result->outcome != 0 || result->code < 200 || result->code >= 300;
+        if (failed && try_next_server(request, result))
+                return;
         if (result->outcome != 0) {
                 response.error = hf__rest_fail(result, request->what, &response.status);
-        } else if (result->code < 200 || result->code >= 300) {
+        } else if (failed) {
                 const struct hf__status_context context = {
                         .is_write = is_write(request->verb),
                         .in_parts = request->verb == HF_VERB_DELETE_COLLECTION,
@@ -182,14 +221,12 @@ static void request_ended(void *ctx, const struct hf__http_result *result) {
 
 /* ---- starting ---- */
 
-/* Appends "PUT https://host/path?query". 0, -ENOMEM, or -EINVAL: the URL is too long. */
-static int append_what(const struct hf__rest *rest, const struct hf_request *request,
-                       struct hf__strbuf *out) {
+/* Appends "/path?query". 0, -ENOMEM, or -EINVAL: it is too long. */
+static int append_path(const struct hf_request *request, struct hf__strbuf *out) {
         struct hf_request addressed = *request;
 
         if (request->verb == HF_VERB_CREATE || returns_list(request->verb))
                 addressed.name = NULL; /* these verbs use the path of the collection */
-        hf__strbuf_printf(out, "%s %s", method_of(request->verb), rest->server);
         hf__resource_path(out, &addressed);
         return out->error > 0 ? -EINVAL : out->error;
 }
@@ -202,20 +239,28 @@ static int copy_fence(struct rest_request *request, const struct hf_fence *fence
 
 static int request_new(struct hf__rest *rest, const struct hf_request *from,
                        struct rest_request **ret_request) {
-        struct hf__strbuf what = {.max = HF__REST_MAX_URL};
+        struct hf__strbuf path = {.max = HF__REST_MAX_URL};
         struct rest_request *request = NULL;
 
-        int r = append_what(rest, from, &what);
+        if (from->n_body > 0 && !content_type_of(from->verb, from->patch))
+                return -EINVAL;
+        size_t n_what = strlen(method_of(from->verb)) + 1 + rest->servers.max_url;
+
+        int r = append_path(from, &path);
         if (r == 0) {
-                request = malloc(sizeof *request + what.n + 1 + from->n_body);
+                n_what += path.n + 1;
+                request = malloc(sizeof *request + n_what + path.n + 1 + from->n_body);
                 r = request ? 0 : -ENOMEM;
         }
         if (r == 0) {
                 *request = (struct rest_request){.rest = rest,
                                                  .verb = from->verb,
                                                  .lane = from->lane,
+                                                 .patch = from->patch,
                                                  .n_body = from->n_body};
-                char *end = mempcpy(request->what, what.data, what.n + 1);
+                char *end = request->what + n_what;
+                request->path = end;
+                end = mempcpy(end, path.data, path.n + 1);
                 if (from->n_body > 0)
                         request->body = memcpy(end, from->body, from->n_body);
                 request->deadline = from->deadline;
@@ -224,7 +269,7 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
                 if (from->fence && is_write(from->verb))
                         r = copy_fence(request, from->fence);
         }
-        hf__strbuf_done(&what);
+        hf__strbuf_done(&path);
         if (r == 0)
                 *ret_request = request;
         else
@@ -241,6 +286,7 @@ int hf__rest_request(struct hf_client *client, const struct hf_request *from, hf
                 return r;
         request->done = done;
         request->ctx = ctx;
+        hf__rest_route_begin(&request->route, &request->rest->servers);
         r = submit_try(request, 0, 0, ret_id); /* on success the engine owns the request */
         if (r != 0)
                 request_free(request);

@@ -46,7 +46,9 @@ struct rest_watch {
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
         void *ctx;
+        const char *path; /* in the same allocation, after `what` */
         /* the engine's thread, once it is submitted */
+        struct hf__rest_route route;
         struct hf__token *token; /* owned reference; sent with the last try; NULL = none */
         bool token_replaced;     /* already retried with a new token */
         int code;                /* HTTP status; 0 = no response header yet */
@@ -55,7 +57,8 @@ struct rest_watch {
         struct hf__strbuf line;
         int error;               /* not 0: the client ends the watch itself, for this reason */
         struct hf_status status; /* describes `error` */
-        char what[];             /* "GET https://...", used in messages; also holds the URL */
+        /* "GET https://...", used in messages; also holds the URL. It changes with the server. */
+        char what[];
 };
 
 static int fail_watch(struct rest_watch *watch, int error, const char *reason) {
@@ -191,6 +194,18 @@ static int on_data(void *ctx, const void *data, size_t n) {
 
 static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id);
 
+/* Submits another try with the same id, unless that fails. */
+static bool retry(struct rest_watch *watch, const struct hf__http_result *result) {
+        int code = watch->code;
+
+        hf__strbuf_reset(&watch->line);
+        watch->code = 0;
+        if (submit_try(watch, result->id, NULL) == 0)
+                return true;
+        watch->code = code;
+        return false;
+}
+
 /* After a 401. Returns true if the token was replaced in the meantime and the watch was submitted
  * again with the same id. */
 static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http_result *result) {
@@ -198,12 +213,19 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
             !hf__bearer_renew(watch->rest->bearer, watch->token))
                 return false;
         watch->token_replaced = true;
-        hf__strbuf_reset(&watch->line);
-        watch->code = 0;
-        if (submit_try(watch, result->id, NULL) == 0)
-                return true;
-        watch->code = result->code;
-        return false;
+        return retry(watch, result);
+}
+
+/* After a failure. Sends the watch to a server that it has not tried, unless a stream has begun:
+ * then its owner must watch again from the last version that it saw. */
+static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
+        struct hf__rest_servers *servers = &watch->rest->servers;
+        bool began = watch->code == 200;
+
+        if (result->outcome == 0 && began)
+                return false;
+        return hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) &&
+               !began && hf__rest_route_next(&watch->route, servers) && retry(watch, result);
 }
 
 static void watch_free(struct rest_watch *watch) {
@@ -218,7 +240,8 @@ static void watch_free(struct rest_watch *watch) {
 static void on_done(void *ctx, const struct hf__http_result *result) {
         struct rest_watch *watch = ctx;
 
-        if (watch->error == 0 && retry_with_new_token(watch, result))
+        if (watch->error == 0 &&
+            (retry_with_new_token(watch, result) || retry_at_next_server(watch, result)))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
                 /* API servers end every line with a newline. A line without one was cut short, even
@@ -258,10 +281,13 @@ static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *
         (void)hf__token_unref(watch->token);
         watch->token = hf__bearer_get(rest->bearer);
         hf__rest_init_request(rest, watch->lane, watch->token, headers, &request);
+        hf__rest_route_print(&watch->route, &rest->servers, "GET", watch->path, watch->what);
         request.url = watch->what + strlen("GET ");
         request.deadline = hf_now(hf_host_clock(rest->base.host)) +
                            (hf_nsec)(watch->timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;
         request.head_timeout = rest->timeout;
+        request.connect_timeout =
+                hf__rest_route_connect_timeout(&watch->route, &rest->servers, rest->timeout);
         request.on_head = on_head;
         request.on_data = on_data;
         request.on_done = on_done;
@@ -273,28 +299,29 @@ static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *
 int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event,
                    hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct hf__rest *rest = (struct hf__rest *)client;
-        struct hf__strbuf what = {.max = HF__REST_MAX_URL};
+        struct hf__strbuf path = {.max = HF__REST_MAX_URL};
         struct rest_watch *watch = NULL;
         unsigned timeout_s = random_timeout_s();
 
-        hf__strbuf_printf(&what, "GET %s", rest->server);
-        hf__watch_path(&what, spec, timeout_s);
-        int r = what.error > 0 ? -EINVAL : what.error;
+        hf__watch_path(&path, spec, timeout_s);
+        int r = path.error > 0 ? -EINVAL : path.error;
         if (r == 0) {
-                watch = malloc(sizeof *watch + what.n + 1);
+                size_t n_what = strlen("GET ") + rest->servers.max_url + path.n + 1;
+                watch = malloc(sizeof *watch + n_what + path.n + 1);
                 r = watch ? 0 : -ENOMEM;
+                if (r == 0) {
+                        *watch = (struct rest_watch){.rest = rest,
+                                                     .lane = spec->lane,
+                                                     .timeout_s = timeout_s,
+                                                     .on_event = on_event,
+                                                     .on_end = on_end,
+                                                     .ctx = ctx,
+                                                     .line = {.max = MAX_LINE}};
+                        watch->path = memcpy(watch->what + n_what, path.data, path.n + 1);
+                        hf__rest_route_begin(&watch->route, &rest->servers);
+                }
         }
-        if (r == 0) {
-                *watch = (struct rest_watch){.rest = rest,
-                                             .lane = spec->lane,
-                                             .timeout_s = timeout_s,
-                                             .on_event = on_event,
-                                             .on_end = on_end,
-                                             .ctx = ctx,
-                                             .line = {.max = MAX_LINE}};
-                memcpy(watch->what, what.data, what.n + 1);
-        }
-        hf__strbuf_done(&what);
+        hf__strbuf_done(&path);
         if (r == 0)
                 r = submit_try(watch, 0, ret_id); /* on success the engine owns the watch */
         if (r != 0)

@@ -15,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t count_names(const char *const *names) {
-        size_t n = 0;
-        while (names && names[n])
-                n++;
-        return n;
-}
-
 static const char **free_names(const char **names) {
         for (size_t i = 0; names && names[i]; i++)
                 free((char *)names[i]);
@@ -29,9 +22,8 @@ static const char **free_names(const char **names) {
         return NULL;
 }
 
-/* Returns NULL only if memory runs out: NULL is copied as an empty list. */
-static const char **copy_names(const char *const *from) {
-        size_t n = count_names(from);
+/* The copy ends with NULL. Returns NULL only if memory runs out. */
+static const char **copy_names(const char *const *from, size_t n) {
         const char **names = calloc(n + 1, sizeof(char *));
         for (size_t i = 0; names && i < n; i++) {
                 names[i] = strdup(from[i]);
@@ -73,7 +65,7 @@ static int check_after(const struct hf_controller *set, size_t n,
                                        "elector %s: controller \"%s\" is after \"%s\", which is "
                                        "not in its set",
                                        label, controller->name, names[i]);
-                if (before->class != controller->class)
+                if (before->runs != controller->runs)
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector %s: controller \"%s\" is after \"%s\", which is of "
                                        "the other class: one runs while it leads, the other "
@@ -163,7 +155,7 @@ static int fill_set(const struct hf_controller *from, size_t n, const char *labe
                                        from[i].name);
                 set[i] = from[i];
                 set[i].name = strdup(from[i].name);
-                set[i].after = copy_names(from[i].after);
+                set[i].after = copy_names(from[i].after, from[i].n_after);
                 if (!set[i].name || !set[i].after)
                         return -ENOMEM;
         }

@@ -25,6 +25,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (!elector)
                 return NULL;
         assert(!elector->term && !elector->instance);
+        if (elector->host_loop)
+                hf__loop_remove(elector->host_loop, &elector->change);
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
@@ -51,12 +53,19 @@ bool hf__elector_is_identity(const char *text) {
         return n > 0 && n <= HF_IDENTITY_MAX;
 }
 
-static int check_labels(const char *const *labels, struct hf_status *reterr_status) {
-        for (; labels && *labels; labels++)
-                if (!strchr(*labels, '=') || **labels == '=')
+static bool is_cluster_name(const char *text) {
+        size_t n =
+                strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+
+        return n > 0 && n <= HF_CLUSTER_MAX && text[n] == '\0';
+}
+
+static int check_labels(const struct hf_elector_config *config, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < config->n_labels; i++)
+                if (!strchr(config->labels[i], '=') || config->labels[i][0] == '=')
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector: label \"%.100s\" is not of the form key=value",
-                                       *labels);
+                                       config->labels[i]);
         return 0;
 }
 
@@ -106,7 +115,12 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
         if (r != 0)
                 return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name,
                                why.message);
-        r = check_labels(config->labels, reterr_status);
+        r = check_labels(config, reterr_status);
+        if (r == 0 && config->cluster && !is_cluster_name(config->cluster))
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "elector %s/%s: \"%.100s\" is not a cluster's name of 1 to %d letters, "
+                            "digits, '-', '_' and '.'",
+                            config->ns, config->name, config->cluster, HF_CLUSTER_MAX);
         if (r == 0)
                 r = check_migration(config, reterr_status);
         if (r != 0)
@@ -118,8 +132,8 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
 
 /* ---- construction ---- */
 
-/* Names are unique in the whole set, because metrics and log lines identify a controller by its
- * name alone. */
+/* Names are unique within a cluster, because metrics and log lines identify a controller by its
+ * name. */
 static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector,
                             const struct hf_elector_config *config,
                             struct hf_status *reterr_status) {
@@ -130,6 +144,8 @@ static int copy_controllers(struct hf_electors *electors, struct hf_elector *ele
         elector->n_controllers = config->n_controllers;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *other = electors->list[i];
+                if (strcmp(other->cluster, elector->cluster) != 0)
+                        continue;
                 for (size_t k = 0; k < elector->n_controllers; k++)
                         if (hf__controller_set_find(other->controllers, other->n_controllers,
                                                     elector->controllers[k].name))
@@ -157,22 +173,39 @@ static int check_leases_are_free(struct hf_electors *electors, const struct hf_e
         return 0;
 }
 
+/* Runs in the host's loop. */
+static void run_change(void *ctx) {
+        struct hf_elector *elector = ctx;
+        struct hf_leader_info info;
+
+        hf_elector_info(elector, &info);
+        elector->on_change(elector->ctx, &info);
+}
+
 /* The texts fit: check_config has limited the lengths. */
 static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
         (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
         (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
-        (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
+        const char *cluster = config->cluster ? config->cluster : "", *colon = *cluster ? ":" : "";
+
+        (void)snprintf(elector->cluster, sizeof elector->cluster, "%s", cluster);
+        (void)snprintf(elector->label, sizeof elector->label, "%s%s%s/%s", cluster, colon,
+                       config->ns, config->name);
         if (config->migrate_from)
-                (void)snprintf(elector->old_label, sizeof elector->old_label, "%s/%s",
+                (void)snprintf(elector->old_label, sizeof elector->old_label, "%s%s%s/%s", cluster,
+                               colon,
                                config->migrate_from_ns ? config->migrate_from_ns : config->ns,
                                config->migrate_from);
         (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
         elector->client = config->client;
         elector->unfenced = config->unfenced;
-        elector->unsafe_gate_off = config->unsafe_gate_off;
         elector->on_change = config->on_change;
         elector->ctx = config->ctx;
+        elector->host_loop = config->loop;
+        elector->change = (struct hf__loop_task){.fn = run_change, .ctx = elector};
 }
+
+void hf__elector_gate_off(struct hf_elector *elector) { elector->gate_off = true; }
 
 /* Initialises the core and `info`, because hf_elector_info may be called before the first step.
  * heard_at starts at the current time, so that the health check does not fail before the Lease has
@@ -221,7 +254,8 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
                                          elector->identity, &elector->events);
         if (r != 0)
                 return r;
-        hf__leader_metrics_init(&elector->metrics, electors->host, elector->ns, elector->name);
+        hf__leader_metrics_init(&elector->metrics, electors->host, elector->cluster, elector->ns,
+                                elector->name);
         return 0;
 }
 

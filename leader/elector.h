@@ -10,6 +10,7 @@
 
 #include <holdfast/leader.h>
 
+#include "base/loop.h"
 #include "leader/elector_core.h"
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
@@ -18,19 +19,25 @@
 #include "leader/term.h"
 #include "leader/term_writes.h"
 
+#define HF__LABEL_SIZE (HF_CLUSTER_MAX + 1 + 2 * HF_NAME_MAX + 2)
+
 struct hf_elector {
         /* immutable once it is on the electors' list */
         struct hf_electors *electors; /* borrowed; the set it belongs to */
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
-        char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
-        char old_label[2 * HF_NAME_MAX + 2]; /* the Lease that it migrates from; "" = none */
-        struct hf_client *client;            /* borrowed */
+        char cluster[HF_CLUSTER_MAX + 1]; /* "" = it has no name */
+        char label[HF__LABEL_SIZE];       /* "namespace/name", or "cluster:namespace/name" */
+        char old_label[HF__LABEL_SIZE];   /* the Lease that it migrates from; "" = none */
+        struct hf_client *client;         /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
-        bool unfenced, unsafe_gate_off;
+        bool unfenced;
+        bool gate_off; /* set by hf__elector_gate_off */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;                       /* passed to on_change; borrowed */
+        struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = here */
+        struct hf__loop_task change;     /* calls on_change in host_loop */
         struct hf__lock *lock;           /* owned */
         struct hf__lease_events *events; /* owned; NULL = no Events are written */
         struct hf__leader_metrics metrics;
@@ -72,6 +79,9 @@ struct hf_elector {
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);
+/* Only to test the fence: from now on writes are sent although the gate is shut. Call it before
+ * start. */
+void hf__elector_gate_off(struct hf_elector *elector);
 /* Its controllers must have returned and the loop must have ended. Accepts NULL, returns NULL.
  * Waits only for lock callbacks that are posting to the mailbox at this moment. */
 struct hf_elector *hf__elector_free(struct hf_elector *elector);

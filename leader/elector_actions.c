@@ -50,6 +50,10 @@ static void notify_host(struct hf_elector *elector) {
 
         if (!elector->on_change)
                 return;
+        if (elector->host_loop) {
+                hf__loop_queue(elector->host_loop, &elector->change);
+                return;
+        }
         hf_elector_info(elector, &info);
         elector->on_change(elector->ctx, &info);
 }
@@ -75,14 +79,14 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
-                .class = HF_LEADER_ONLY,
+                .runs = HF_LEADER_ONLY,
                 .label = elector->label,
                 .client = {.inner = elector->client,
                            .gate = &elector->gate,
                            .fence = {.term = action->term},
                            .unfenced = elector->unfenced,
                            .is_fenced = elector->writes.is_fenced,
-                           .gate_off = elector->unsafe_gate_off,
+                           .gate_off = elector->gate_off,
                            .stale = on_stale,
                            .settled = on_settled,
                            .ctx = elector},

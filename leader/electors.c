@@ -118,7 +118,7 @@ static int start_instance(struct hf_elector *elector) {
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
-                .class = HF_EVERY_INSTANCE,
+                .runs = HF_EVERY_INSTANCE,
                 .label = elector->label,
                 .client = {.inner = elector->client},
                 .joined = on_instance_joined,
@@ -379,6 +379,7 @@ static bool has_no_threads(const struct hf_electors *electors) {
 struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         if (!electors)
                 return NULL;
+        hf__stop_thread_join(electors);
         hf__leader_health_remove(electors);
         if (!has_no_threads(electors))
                 return NULL; /* leaked on purpose: a stuck thread may still use the memory */
@@ -426,16 +427,16 @@ static int stop_controllers(struct hf_hook_context *context, void *ctx,
 }
 
 int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
-                           const char *const *after, struct hf_status *reterr_status) {
-        struct hf_hook hook = {
+                           const char *const *after, size_t n_after,
+                           struct hf_status *reterr_status) {
+        const struct hf_hook hook = {
                 .name = "start-controllers",
                 .after = after,
+                .n_after = n_after,
                 .start = start_controllers,
                 .stop = stop_controllers,
                 .ctx = electors,
         };
-        while (after && after[hook.n_after])
-                hook.n_after++;
         return hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
 }
 

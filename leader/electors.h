@@ -8,6 +8,7 @@
 
 #include "base/mailbox.h"
 #include "leader/elector.h"
+#include "leader/stop_thread.h"
 
 enum hf__electors_state {
         HF__ELECTORS_NEW,
@@ -42,6 +43,8 @@ struct hf_electors {
                                          exit */
         int stop_result;              /* result of the stop, for later callers */
         struct hf_status stop_status; /* its message */
+
+        struct hf__stop_thread stop_thread;
 };
 
 /* Wakes the loop. Must be called after setting a flag of the set or of an elector. Thread: any. */

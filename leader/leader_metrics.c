@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include <holdfast/error.h>
-#include <holdfast/fence.h>
+#include <holdfast/leader.h>
 
 enum reason { CONFLICT, TIMEOUT, UNAVAILABLE, REFUSED, TOO_MANY, OTHER };
 /* The values of the label `reason`, indexed by enum reason. */
@@ -19,12 +19,15 @@ _Static_assert(sizeof reasons / sizeof *reasons ==
                "a metric for each reason");
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
-                             const char *ns, const char *name) {
-        char labels[2 * HF_NAME_MAX + 64];
+                             const char *cluster, const char *ns, const char *name) {
+        char labels[2 * HF_NAME_MAX + HF_CLUSTER_MAX + 96];
+        char suffix[HF_CLUSTER_MAX + 16] = "";
         struct hf_metrics *registry = host->metrics;
 
+        if (*cluster)
+                (void)snprintf(suffix, sizeof suffix, ",cluster=\"%s\"", cluster);
         /* client-go labels these by the Lease's name alone. */
-        (void)snprintf(labels, sizeof labels, "name=\"%s\"", name);
+        (void)snprintf(labels, sizeof labels, "name=\"%s\"%s", name, suffix);
         metrics->master_status =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "leader_election_master_status",
                                "1 while this process leads, 0 while it follows", labels);
@@ -33,7 +36,7 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                                "Renewals that needed a read of the Lease", labels);
 
         /* Leases of two namespaces may have the same name, so our own metrics have both. */
-        (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\"", ns, name);
+        (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\"%s", ns, name, suffix);
         metrics->term = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_term",
                                        "Number of the term in which this process leads, 0 = it "
                                        "does not lead",
@@ -87,8 +90,8 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
         /* Create all series at once: a rate over a series that appears later misses its first
          * increment. */
         for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-                (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name,
-                               reasons[i]);
+                (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\"%s,reason=\"%s\"", ns, name,
+                               suffix, reasons[i]);
                 metrics->failed_by[i] =
                         hf_metrics_get(registry, HF_METRIC_COUNTER,
                                        "holdfast_leader_failed_operations_total",

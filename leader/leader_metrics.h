@@ -29,6 +29,6 @@ struct hf__leader_metrics {
 };
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
-                             const char *ns, const char *name);
+                             const char *cluster, const char *ns, const char *name);
 /* Counts a failed read or write of the Lease under the reason for this error. */
 void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error);

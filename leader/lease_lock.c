@@ -435,10 +435,7 @@ static void lock_free(struct hf__lock *base) {
         lock_unref(lock);
 }
 
-static int copy_labels(struct lease_lock *lock, const char *const *labels) {
-        size_t n = 0;
-        while (labels && labels[n])
-                n++;
+static int copy_labels(struct lease_lock *lock, const char *const *labels, size_t n) {
         lock->labels = calloc(n + 1, sizeof *lock->labels);
         if (!lock->labels)
                 return -ENOMEM;
@@ -473,7 +470,7 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         lock->refs = 1;
         lock->ns = strdup(config->ns);
         lock->name = strdup(config->name);
-        r = lock->ns && lock->name ? copy_labels(lock, config->labels) : -ENOMEM;
+        r = lock->ns && lock->name ? copy_labels(lock, config->labels, config->n_labels) : -ENOMEM;
         if (r != 0) {
                 lock_destroy(lock);
                 return r;

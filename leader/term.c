@@ -223,7 +223,7 @@ static int make_parts(struct hf__term *term, const struct hf__term_config *confi
         if (!term->parts)
                 return -ENOMEM;
         for (size_t i = 0; i < config->n_controllers; i++)
-                if (config->controllers[i].class == config->class) {
+                if (config->controllers[i].runs == config->runs) {
                         struct hf_term *part = &term->parts[term->n_parts++];
                         part->term = term;
                         part->controller = &config->controllers[i];
@@ -372,7 +372,10 @@ struct hf_cancel *hf_term_abort(struct hf_term *part) {
         return part->term->abort;
 }
 struct hf_client *hf_term_client(struct hf_term *part) {
-        return part->term->client;
+        return part->term->gate ? part->term->client : NULL;
+}
+struct hf_client *hf_term_ungated_client(struct hf_term *part) {
+        return part->term->gate ? NULL : part->term->client;
 }
 const struct hf_fence *hf_term_fence(struct hf_term *part) {
         return part->term->gate ? &part->term->fence : NULL;

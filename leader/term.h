@@ -23,8 +23,8 @@ struct hf__term_config {
         /* Borrowed for the term's life; checked by hf__controller_set_copy. */
         const struct hf_controller *controllers;
         size_t n_controllers;
-        enum hf_controller_class class; /* only these are run */
-        const char *label;              /* "namespace/name" of the Lease, for the log; borrowed */
+        enum hf_controller_class runs; /* only these are run */
+        const char *label;             /* "namespace/name" of the Lease, for the log; borrowed */
         /* client.gate NULL = HF_EVERY_INSTANCE: the controllers use client.inner itself. */
         struct hf__leader_client_config client;
         const char *acquired_at; /* the acquire's resourceVersion; copied; NULL = "" */

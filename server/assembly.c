@@ -9,6 +9,7 @@
  * one line, before the first request to the store.
  */
 #include "server/assembly.h"
+#include "leader/elector.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -257,8 +258,10 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
         n = append_controllers(all, n, built_in, n_built_in);
         n = append_controllers(all, n, extra->controllers, extra->n_controllers);
         for (size_t i = n_bootstrap; i < n; i++)
-                if (all[i].class == HF_LEADER_ONLY && !all[i].after)
+                if (all[i].runs == HF_LEADER_ONLY && all[i].n_after == 0) {
                         all[i].after = after_bootstrap;
+                        all[i].n_after = 1;
+                }
         return n;
 }
 
@@ -267,7 +270,7 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
  * so they must not be used. */
 static int make_elector(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
-        const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server), NULL};
+        const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server)};
         struct hf_controller controllers[CONTROLLERS_MAX];
         struct hf_elector_config elector = {.size = sizeof elector,
                                             .ns = HFD_SYSTEM_NAMESPACE,
@@ -279,7 +282,6 @@ static int make_elector(struct hfd_server *server, struct hf_status *reterr_stat
                                                     collect_controllers(server, controllers,
                                                                         after_bootstrap),
                                             .events = true,
-                                            .unsafe_gate_off = server->extra->unsafe_gate_off,
                                             .on_change = hfd_leadership_changed,
                                             .ctx = server};
 
@@ -293,7 +295,10 @@ static int make_elector(struct hfd_server *server, struct hf_status *reterr_stat
                 if (config->migrate_from_ns[0])
                         elector.migrate_from_ns = config->migrate_from_ns;
         }
-        return hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
+        int r = hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
+        if (r == 0 && server->extra->unsafe_gate_off)
+                hf__elector_gate_off(server->elector);
+        return r;
 }
 
 static int make_election(struct hfd_server *server, struct hf_status *reterr_status) {

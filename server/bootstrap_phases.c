@@ -106,12 +106,14 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                         .manifests = hfd_manifests_phase_0,
                         .n_manifests = hfd_manifests_phase_0_n,
                         .directories = extra->phase_0_directories,
+                        .n_directories = extra->n_phase_0_directories,
                 },
                 {
                         .name = "phase-1",
                         .manifests = hfd_manifests_phase_1,
                         .n_manifests = hfd_manifests_phase_1_n,
                         .directories = (const char *const *)server->config->bootstrap_manifests,
+                        .n_directories = server->config->n_bootstrap_manifests,
                         .hook_patience = PHASE_1_PATIENCE,
                 },
         };

@@ -19,10 +19,10 @@ struct hfd_extra {
         /* Controllers in addition to those of holdfastd; at most HFD_EXTRA_CONTROLLERS_MAX. */
         const struct hf_controller *controllers;
         size_t n_controllers;
-        bool unsafe_gate_off; /* as in hf_elector_config: a shut gate does not block writes */
+        bool unsafe_gate_off; /* as hf__elector_gate_off: a shut gate does not block writes */
         const char *version;  /* hf_bootstrap_config.version; NULL = HFD_VERSION */
-        const char *const
-                *phase_0_directories; /* additional manifests of phase 0; NULL-terminated */
+        const char *const *phase_0_directories; /* additional manifests of phase 0 */
+        size_t n_phase_0_directories;
         /* Observes the bootstrap, on the phase's thread. The phase waits until it returns. */
         void (*on_bootstrap)(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
 };

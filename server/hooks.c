@@ -74,8 +74,8 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
 }
 
 int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_status) {
-        static const char *const after_namespaces[] = {"system-namespaces", NULL};
-        static const char *const after_election[] = {"start-controllers", NULL};
+        static const char *const after_namespaces[] = {"system-namespaces"};
+        static const char *const after_election[] = {"start-controllers"};
         bool elects = server->config->leader_elect;
         struct hf_hook namespaces = {.name = "system-namespaces",
                                      .start = start_system_namespaces,
@@ -84,10 +84,11 @@ int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_sta
         assert(server->hooks && server->electors && server->bootstrap);
         int r = hf_hooks_add(server->hooks, &namespaces, HF_HOOKS_HERE, reterr_status);
         if (r == 0 && elects)
-                r = hf_controllers_install(server->hooks, server->electors, after_namespaces,
+                r = hf_controllers_install(server->hooks, server->electors, after_namespaces, 1,
                                            reterr_status);
         if (r == 0)
                 r = hf_bootstrap_install(server->bootstrap, server->hooks,
-                                         elects ? after_election : after_namespaces, reterr_status);
+                                         elects ? after_election : after_namespaces, 1,
+                                         reterr_status);
         return r;
 }

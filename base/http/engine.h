@@ -83,6 +83,9 @@ struct hf__http_request {
         /* Boot time before which the request is not sent. It can reach its deadline or be canceled
          * earlier. 0 = send at once. */
         hf_nsec not_before;
+        /* Limit until curl has a connection for the request; then the outcome is HF_E_UNAVAILABLE.
+         * 0 = none. */
+        hf_nsec connect_timeout;
         hf_nsec head_timeout; /* limit from submission to the complete header block; 0 = none */
         size_t max_body;      /* limit of the body if on_data is NULL; 0 = 8 MiB */
         /* Optional. A result other than 0 ends the request with HF_E_CANCELED. */

@@ -28,6 +28,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/http/avoided.h"
 #include "base/http/engine_private.h"
 #include "base/http/h2c_guard.h"
 #include "base/http/tls.h"
@@ -144,6 +145,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         x->body.max = request->max_body ? request->max_body : DEFAULT_MAX_BODY;
         hf_nsec now = hf_now(engine->clock);
         x->head_deadline = HF_NSEC_NEVER;
+        x->connect_deadline = HF_NSEC_NEVER;
         if (request->head_timeout > 0 && request->head_timeout < HF_NSEC_NEVER - now)
                 x->head_deadline = now + request->head_timeout;
         return x;
@@ -162,6 +164,7 @@ void hf__exchange_free(struct hf__exchange *x) {
         hf__strbuf_done(&x->body);
         free(x->grpc_message);
         free(x->fence_echo);
+        hf__avoided_free(x->avoided);
         curl_slist_free_all(x->connect_to);
         curl_free(x->url_override);
         hf__http_tls_unref(x->tls);
@@ -175,6 +178,8 @@ void hf__exchange_set_timer(struct hf__exchange *x) {
         hf__engine_assert_thread(x->engine);
         if (!x->head_done && x->head_deadline < at)
                 at = x->head_deadline;
+        if (x->connect_deadline < at)
+                at = x->connect_deadline;
         if (x->is_delayed && x->request.not_before < at)
                 at = x->request.not_before;
         hf__timer_heap_remove(heap, &x->timer);
@@ -201,6 +206,7 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
         }
         x->resent = x->may_have_sent;
         x->may_have_sent = true;
+        x->connect_deadline = HF_NSEC_NEVER; /* the timer notices when it is due */
         x->sent_at = now;
         x->local_port = local_port;
         return CURL_PREREQFUNC_OK;
@@ -301,6 +307,11 @@ void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
                 hf__exchange_restart(x);
                 return;
         }
+        if (hf__avoided_add(x, result)) {
+                hf__exchange_restart(x);
+                return;
+        }
+        result = hf__avoided_first_result(x, result);
         if (result != CURLE_OK && x->error_text[0] == '\0') {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
@@ -342,14 +353,21 @@ static bool is_connection_silent(const struct hf__exchange *x) {
         return false;
 }
 
+static const char *describe_abort(int outcome) {
+        switch (outcome) {
+        case HF_E_TIMEOUT: return "the deadline passed";
+        case HF_E_UNAVAILABLE: return "no connection in time";
+        default: return "canceled";
+        }
+}
+
 void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         hf__engine_assert_thread(x->engine);
         assert(!x->ended);
-        if (outcome == HF_E_TIMEOUT && x->pool && is_connection_silent(x))
+        if (outcome != HF_E_CANCELED && x->pool && is_connection_silent(x))
                 hf__lanes_replace_pool(x->pool);
         if (x->error_text[0] == '\0')
-                (void)strcpy(x->error_text,
-                             outcome == HF_E_TIMEOUT ? "the deadline passed" : "canceled");
+                (void)strcpy(x->error_text, describe_abort(outcome));
         finish_exchange(x, outcome);
 }
 
@@ -388,6 +406,9 @@ void hf__exchange_start(struct hf__exchange *x) {
                 return;
         }
         x->is_delayed = x->request.not_before > engine->now;
+        if (!x->is_delayed && x->request.connect_timeout > 0 &&
+            x->request.connect_timeout < HF_NSEC_NEVER - engine->now)
+                x->connect_deadline = engine->now + x->request.connect_timeout;
         hf__exchange_set_timer(x);
         if (x->timer.queued && x->timer.at <= engine->now) {
                 hf__exchange_abort(x, HF_E_TIMEOUT);
@@ -401,8 +422,15 @@ void hf__exchange_start(struct hf__exchange *x) {
 }
 
 void hf__exchange_on_timer(struct hf__exchange *x) {
-        if (x->is_delayed)
+        hf_nsec now = x->engine->now;
+
+        if (x->is_delayed) {
                 hf__exchange_start(x); /* this ends x if its deadline has passed too */
-        else
+        } else if (x->request.deadline <= now || (!x->head_done && x->head_deadline <= now)) {
                 hf__exchange_abort(x, HF_E_TIMEOUT);
+        } else if (x->connect_deadline <= now) {
+                hf__exchange_abort(x, HF_E_UNAVAILABLE);
+        } else { /* it was armed for connect_deadline, and then a connection was there */
+                hf__exchange_set_timer(x);
+        }
 }

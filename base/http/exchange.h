@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "base/timer_heap.h"
 
+struct hf__avoided;
 struct hf__http_url;
 struct hf__pool;
 
@@ -43,9 +44,10 @@ struct hf__exchange {
         struct hf__http_command submit_command, cancel_command;
 
         /* the engine's thread only, from here on */
-        /* Due at the earliest of deadline, head_deadline (until head_done) and not_before (while
-         * is_delayed). */
+        /* Due at the earliest of deadline, head_deadline (until head_done), connect_deadline and
+         * not_before (while is_delayed). */
         struct hf__timer timer;
+        hf_nsec connect_deadline; /* HF_NSEC_NEVER = none, or curl has a connection */
         struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
         bool is_delayed;
         bool ended; /* on no list any more; kept only until cancel_command is taken */
@@ -55,6 +57,7 @@ struct hf__exchange {
         CURL *easy;            /* NULL = none */
         /* Borrowed from engine->options; NULL = the engine does not keep the URL. */
         const struct hf__http_url *url;
+        struct hf__avoided *avoided;   /* owned; NULL = no address */
         struct curl_slist *connect_to; /* owned, by curl's allocator; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
         bool may_keep_options;         /* another request to this URL may reuse the options */

@@ -20,12 +20,15 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/http/avoided.h"
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 #include "base/http/response.h"
 #include "base/http/tls.h"
 
 #define CONNECT_TIMEOUT_MS 30000L
+/* Shorter than the renew deadline of a Lease, because a server that moved has new addresses. */
+#define DNS_CACHE_TIMEOUT_S 5L
 /* curl allocates this buffer for each request with a body. With its default size of 64 KiB the
  * allocation takes longer than sending a small body. */
 #define UPLOAD_BUFFER     16384L
@@ -63,6 +66,11 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OUT_OF_MEMORY;
         CURLU *url = curl_url();
 
+        /* both are set if the request begins again */
+        curl_slist_free_all(x->connect_to);
+        curl_free(x->url_override);
+        x->connect_to = NULL;
+        x->url_override = NULL;
         if (!url || curl_url_set(url, CURLUPART_URL, x->request.url, CURLU_PATH_AS_IS) ||
             curl_url_get(url, CURLUPART_HOST, &host, 0) ||
             curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ||
@@ -153,6 +161,18 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
+/* How long curl may open a connection. It divides this time between the addresses of the host, so
+ * it must be no longer than the request has. */
+static long connect_timeout_ms(const struct hf__exchange *x) {
+        hf_nsec until = x->connect_deadline < x->request.deadline ? x->connect_deadline
+                                                                  : x->request.deadline;
+        hf_nsec left = until - x->engine->now;
+
+        if (left >= CONNECT_TIMEOUT_MS * HF_NSEC_PER_MSEC)
+                return CONNECT_TIMEOUT_MS;
+        return left > HF_NSEC_PER_MSEC ? (long)(left / HF_NSEC_PER_MSEC) : 1;
+}
+
 static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
@@ -166,10 +186,12 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_TCP_KEEPALIVE, 1L);
         SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
         SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTVL_S);
+        SET(CURLOPT_DNS_CACHE_TIMEOUT, DNS_CACHE_TIMEOUT_S);
+        SET(CURLOPT_OPENSOCKETFUNCTION, hf__avoided_open_socket);
         SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
         SET(CURLOPT_CLOSESOCKETFUNCTION, hf__lanes_close_socket);
         SET(CURLOPT_CLOSESOCKETDATA, x->engine);
-        SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+        SET(CURLOPT_CONNECTTIMEOUT_MS, connect_timeout_ms(x));
         if (x->request.unix_socket)
                 SET(CURLOPT_UNIX_SOCKET_PATH, x->request.unix_socket);
         if (code == CURLE_OK && x->tls)
@@ -190,6 +212,7 @@ static CURLcode set_request_options(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_HEADERDATA, x);
         SET(CURLOPT_WRITEDATA, x);
         SET(CURLOPT_SOCKOPTDATA, x);
+        SET(CURLOPT_OPENSOCKETDATA, x);
         if (code == CURLE_OK)
                 code = set_method(x, easy);
         if (code == CURLE_OK)

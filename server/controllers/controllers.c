@@ -38,21 +38,20 @@ static const struct {
         unsigned needs;
 } rows[HFD_N_CONTROLLERS] = {
         {{.name = HFD_NAMESPACE_LIFECYCLE,
-          .class = HF_LEADER_ONLY,
+          .runs = HF_LEADER_ONLY,
           .run = hfd_namespace_lifecycle_run},
          NEEDS_ALL},
-        {{.name = HFD_GARBAGE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_garbage_collector_run},
+        {{.name = HFD_GARBAGE_COLLECTOR, .runs = HF_LEADER_ONLY, .run = hfd_garbage_collector_run},
          NEEDS_ALL},
         {{.name = HFD_WORKSPACE_INITIALIZER,
-          .class = HF_LEADER_ONLY,
+          .runs = HF_LEADER_ONLY,
           .run = hfd_workspace_initializer_run},
          NEEDS_WORKSPACES},
-        {{.name = HFD_EVENT_EXPIRY, .class = HF_LEADER_ONLY, .run = hfd_event_expiry_run},
+        {{.name = HFD_EVENT_EXPIRY, .runs = HF_LEADER_ONLY, .run = hfd_event_expiry_run},
          NEEDS_EVENTS},
-        {{.name = HFD_LEASE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_lease_collector_run},
+        {{.name = HFD_LEASE_COLLECTOR, .runs = HF_LEADER_ONLY, .run = hfd_lease_collector_run},
          NEEDS_IDENTITY},
-        {{.name = HFD_IDENTITY_LEASE, .class = HF_EVERY_INSTANCE, .run = hfd_identity_lease_run},
-         0},
+        {{.name = HFD_IDENTITY_LEASE, .runs = HF_EVERY_INSTANCE, .run = hfd_identity_lease_run}, 0},
 };
 
 /* ---- informers ---- */

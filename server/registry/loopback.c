@@ -202,7 +202,8 @@ static bool is_valid_target(const struct hf_resource *resource, const char *ns, 
 }
 
 static bool is_single_object_verb(enum hf_verb verb) {
-        return verb == HF_VERB_GET || verb == HF_VERB_UPDATE || verb == HF_VERB_DELETE;
+        return verb == HF_VERB_GET || verb == HF_VERB_UPDATE || verb == HF_VERB_DELETE ||
+               verb == HF_VERB_PATCH;
 }
 
 /* Copies the request, whose names and verb were checked. NULL: out of memory. */
@@ -212,7 +213,11 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
                                               [HF_VERB_CREATE] = HFD_CREATE,
                                               [HF_VERB_UPDATE] = HFD_UPDATE,
                                               [HF_VERB_DELETE] = HFD_DELETE_OBJECT,
-                                              [HF_VERB_DELETE_COLLECTION] = HFD_DELETE_COLLECTION};
+                                              [HF_VERB_DELETE_COLLECTION] = HFD_DELETE_COLLECTION,
+                                              [HF_VERB_PATCH] = HFD_PATCH};
+        static const enum hfd_patch patches[] = {[HF_PATCH_MERGE] = HFD_PATCH_MERGE,
+                                                 [HF_PATCH_JSON] = HFD_PATCH_JSON,
+                                                 [HF_PATCH_STRATEGIC] = HFD_PATCH_STRATEGIC};
         hf_nsec timeout = request->verb == HF_VERB_DELETE_COLLECTION
                                   ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
                                   : HFD_REGISTRY_DEADLINE;
@@ -223,6 +228,8 @@ static struct operation *request_new(struct loopback *client, const struct hf_re
         if (!op)
                 return NULL;
         op->request.verb = verbs[request->verb];
+        if (request->verb == HF_VERB_PATCH && request->patch != HF_PATCH_APPLY)
+                op->request.patch = patches[request->patch];
         op->request.done = on_response;
         op->request.deadline = request->deadline ? request->deadline
                                                  : hfd_registry_now(client->registry) + timeout;
@@ -259,7 +266,7 @@ static bool check_request(struct operation *op, const struct hf_request *request
                 return false;
         }
         if (op->request.subresource && op->request.verb != HFD_GET &&
-            op->request.verb != HFD_UPDATE) {
+            op->request.verb != HFD_UPDATE && op->request.verb != HFD_PATCH) {
                 hfd_response_not_allowed(response);
                 return false;
         }
@@ -267,6 +274,10 @@ static bool check_request(struct operation *op, const struct hf_request *request
                 hfd_response_bad_request(response,
                                          "an empty namespace may not be set when a resource "
                                          "name is provided");
+                return false;
+        }
+        if (request->verb == HF_VERB_PATCH && request->patch == HF_PATCH_APPLY) {
+                hfd_response_bad_request(response, "server-side apply is not supported");
                 return false;
         }
         return hfd_options_parse(&op->request, request->query, response);
@@ -280,7 +291,7 @@ static int loopback_request(struct hf_client *self, const struct hf_request *req
         int r;
 
         if (!is_valid_target(&request->resource, request->ns, request->name) ||
-            (unsigned)request->verb > HF_VERB_DELETE_COLLECTION ||
+            (unsigned)request->verb > HF_VERB_PATCH || (unsigned)request->patch > HF_PATCH_APPLY ||
             (is_single_object_verb(request->verb) && (!request->name || !*request->name)))
                 return -EINVAL;
         op = request_new(client, request);

@@ -134,7 +134,7 @@ static void make_informer(struct hf_client *client) {
 static struct hf_electors *start(struct hf_client *client, int *me,
                                  struct hf_elector **ret_elector) {
         const struct hf_controller controller = {.name = "terms",
-                                                 .class = HF_LEADER_ONLY,
+                                                 .runs = HF_LEADER_ONLY,
                                                  .run = run_controller,
                                                  .ctx = me};
         char identity[16];

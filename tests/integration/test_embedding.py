@@ -193,3 +193,21 @@ def test_it_logs_only_to_the_callback(cluster, installed, embed):
         assert process.wait() == 0
         lines = process.log_text().splitlines()
         assert lines and all(re.match(r"<\d>\w+: ", line) for line in lines), lines
+
+
+def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed, tmp_path):
+    program = installed.build(ROOT / "examples" / "reconciler.c", tmp_path / "reconciler")
+    server = cluster.instance("server").wait_ready()
+    path = "/api/v1/namespaces/default/configmaps"
+
+    def original(name):
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"copy": "yes"}}}
+    assert server.request("POST", path, original("early"))[0] == 201
+    process = cluster.add(Process([program, "r-1", server.kubeconfig], cluster.directory / "reconciler.log", env=installed.run_env))
+    wait_until("a copy of what was there", lambda: server.get(f"{path}/early-copy")[0] == 200)
+    assert server.request("POST", path, original("late"))[0] == 201
+    wait_until("a copy of what came later", lambda: server.get(f"{path}/late-copy")[0] == 200)
+    assert server.request("DELETE", f"{path}/early")[0] == 200
+    wait_until("the copy to be deleted", lambda: server.get(f"{path}/early-copy")[0] == 404)
+    process.send(signal.SIGTERM)
+    assert process.wait() == 0, process.log_text()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A request that goes to the API core directly. Tests use it for what an hf_client cannot send:
- * patches, and requests for other forms of a response.
+ * A request that goes to the API core directly. Tests use it for what an hf_client cannot send,
+ * such as requests for other forms of a response.
  */
 #include "api_response.h"
 #include "server/registry/request.h"

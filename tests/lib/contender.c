@@ -120,7 +120,7 @@ static int parse(int argc, char **argv, struct options *options) {
 static int contend(const struct hf_host *host, struct hf_client *client, struct options *options,
                    const sigset_t *signals) {
         struct hf_controller writer = {.name = "writer",
-                                       .class = HF_LEADER_ONLY,
+                                       .runs = HF_LEADER_ONLY,
                                        .run = run_writer,
                                        .ctx = options};
         struct hf_elector_config config = {.size = sizeof config,

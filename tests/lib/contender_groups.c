@@ -74,10 +74,13 @@ static int run_second(struct hf_term *term, void *ctx) {
 
 static int add(struct hf_electors *electors, struct hf_client *client, struct group *group,
                struct hf_status *reterr_status) {
-        const char *const after[] = {group->first, NULL};
-        const struct hf_controller controllers[] =
-                {{.name = group->second, .run = run_second, .ctx = group, .after = after},
-                 {.name = group->first, .run = run_first}};
+        const char *const after[] = {group->first};
+        const struct hf_controller controllers[] = {{.name = group->second,
+                                                     .run = run_second,
+                                                     .ctx = group,
+                                                     .after = after,
+                                                     .n_after = 1},
+                                                    {.name = group->first, .run = run_first}};
         const struct hf_elector_config config = {.size = sizeof config,
                                                  .ns = "default",
                                                  .name = group->name,
@@ -88,8 +91,8 @@ static int add(struct hf_electors *electors, struct hf_client *client, struct gr
                                                             .retry_period = 300 * HF_NSEC_PER_MSEC},
                                                  .controllers = controllers,
                                                  .n_controllers = 2,
-                                                 .labels =
-                                                         (const char *const[]){"group=shown", NULL},
+                                                 .labels = (const char *const[]){"group=shown"},
+                                                 .n_labels = 1,
                                                  .on_change = on_change};
         (void)snprintf(group->first, sizeof group->first, "%.60s-first", group->name);
         (void)snprintf(group->second, sizeof group->second, "%.60s-second", group->name);

@@ -52,6 +52,7 @@ static int write_once(struct hf_term *term, struct elector_fixture *f, struct hf
                                      .body = body,
                                      .n_body = strlen(body)};
 
+        assert(!hf_term_ungated_client(term));
         int r = hf_client_do(hf_term_client(term), &request, token, NULL, NULL, NULL);
         if (r == HF_E_NOT_FOUND) {
                 request.verb = HF_VERB_CREATE;
@@ -155,6 +156,7 @@ static int run_local(struct hf_term *term, void *ctx) {
         struct elector_fixture *f = ctx;
 
         assert(hf_term_fence(term) == NULL && hf_term_may_act(term));
+        assert(!hf_term_client(term) && hf_term_ungated_client(term));
         elector_fixture_lock(f);
         f->n_local_running++;
         elector_fixture_unlock(f);
@@ -215,10 +217,10 @@ struct elector_fixture *elector_fixture_new(struct fake_api *api, const char *id
         struct elector_fixture *f = new_without_elector(api, identity, work);
         const struct hf_controller controllers[] = {
                 {.name = "worker",
-                 .class = HF_LEADER_ONLY,
+                 .runs = HF_LEADER_ONLY,
                  .run = elector_fixture_run_worker,
                  .ctx = f},
-                {.name = "local", .class = HF_EVERY_INSTANCE, .run = run_local, .ctx = f},
+                {.name = "local", .runs = HF_EVERY_INSTANCE, .run = run_local, .ctx = f},
         };
         struct hf_elector_config config = elector_fixture_config(f, controllers, 2);
 
@@ -240,7 +242,7 @@ struct elector_fixture *elector_fixture_start_migrating(struct fake_api *api,
                                                         const char *identity) {
         struct elector_fixture *f = new_without_elector(api, identity, ELECTOR_WRITES);
         const struct hf_controller worker = {.name = "worker",
-                                             .class = HF_LEADER_ONLY,
+                                             .runs = HF_LEADER_ONLY,
                                              .run = elector_fixture_run_worker,
                                              .ctx = f};
         struct hf_elector_config config = elector_fixture_config(f, &worker, 1);

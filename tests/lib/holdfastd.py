@@ -324,7 +324,7 @@ class Instance(Process):
     """One holdfastd, or a program based on it. The instances of a test share --cert-dir."""
 
     def __init__(self, etcd, directory, name, flags=(), binary=None, env=None, fast=True,
-                 etcd_url=None):
+                 etcd_url=None, port=0):
         self.name = name
         self.directory = pathlib.Path(directory)
         self.data = self.directory / name
@@ -333,7 +333,7 @@ class Instance(Process):
             self.kubeconfig.unlink()
         self.etcd_url = etcd_url or etcd.url
         args = [binary or HOLDFASTD, f"--etcd-servers={self.etcd_url}", f"--data-dir={self.data}",
-                f"--instance={name}", "--secure-port=0", f"--cert-dir={self.directory / 'pki'}",
+                f"--instance={name}", f"--secure-port={port}", f"--cert-dir={self.directory / 'pki'}",
                 "--v=2"]
         self.runtime = self.data / "run"
         super().__init__([*args, *(FAST if fast else ()), *flags], self.directory / f"{name}.log",

@@ -170,7 +170,7 @@ static int run_mirror(struct hf_term *term, void *ctx) {
 static int start_informer(struct hf_term *term, const char *query,
                           struct hf_informer **ret_informer) {
         const struct hf_informer_config config = {.size = sizeof config,
-                                                  .client = hf_term_client(term),
+                                                  .client = hf_term_ungated_client(term),
                                                   .resource = configmaps,
                                                   .ns = "default",
                                                   .query = query,
@@ -204,8 +204,8 @@ static int run_informers(struct hf_term *term, void *ctx) {
 
 int main(int argc, char **argv) {
         const struct hf_controller controllers[] =
-                {{.name = "mirror", .class = HF_LEADER_ONLY, .run = run_mirror},
-                 {.name = "mirror-informers", .class = HF_EVERY_INSTANCE, .run = run_informers}};
+                {{.name = "mirror", .runs = HF_LEADER_ONLY, .run = run_mirror},
+                 {.name = "mirror-informers", .runs = HF_EVERY_INSTANCE, .run = run_informers}};
         const struct hfd_extra extra = {.controllers = controllers, .n_controllers = 2};
 
         return hfd_program_main(argc, argv, &extra);

@@ -128,14 +128,15 @@ static void on_bootstrap(enum hf_bootstrap_point point, const struct hf_bootstra
 
 int main(int argc, char **argv) {
         struct hf_controller writer = {.name = "test-writer",
-                                       .class = HF_LEADER_ONLY,
+                                       .runs = HF_LEADER_ONLY,
                                        .run = run_writer};
-        const char *phase_0[] = {getenv("BOOTSTRAP_PHASE_0"), NULL};
+        const char *phase_0[] = {getenv("BOOTSTRAP_PHASE_0")};
         struct hfd_extra extra = {.controllers = &writer,
                                   .n_controllers = getenv("WRITER_OFF") ? 0 : 1,
                                   .unsafe_gate_off = getenv("WRITER_GATE_OFF") != NULL,
                                   .version = getenv("BOOTSTRAP_VERSION"),
                                   .phase_0_directories = phase_0,
+                                  .n_phase_0_directories = phase_0[0] ? 1 : 0,
                                   .on_bootstrap = on_bootstrap};
 
         return hfd_program_main(argc, argv, &extra);

@@ -69,6 +69,34 @@ static void test_objects_are_created_read_and_deleted(void **state) {
                          HF_E_NOT_FOUND);
 }
 
+static void test_the_loopback_client_patches(void **state) {
+        struct api_fixture *f = *state;
+        const char *merge = "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+                   *list = "[{\"op\":\"add\",\"path\":\"/metadata/labels/c\",\"value\":\"d\"}]";
+        struct hf_request request = {.verb = HF_VERB_PATCH,
+                                     .resource = api_workspaces,
+                                     .name = "w",
+                                     .body = merge,
+                                     .n_body = strlen(merge)};
+        char *object = NULL;
+
+        assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
+                                             "{\"metadata\":{\"name\":\"w\"}}"),
+                         0);
+        assert_int_equal(hf_client_do(f->client, &request, hf_cancel_never(), NULL, NULL, NULL), 0);
+        request.patch = HF_PATCH_JSON;
+        request.body = list;
+        request.n_body = strlen(list);
+        assert_int_equal(hf_client_do(f->client, &request, hf_cancel_never(), &object, NULL, NULL),
+                         0);
+        assert_non_null(strstr(object, "\"a\":\"b\""));
+        assert_non_null(strstr(object, "\"c\":\"d\""));
+        free(object);
+        request.patch = HF_PATCH_APPLY;
+        assert_int_equal(hf_client_do(f->client, &request, hf_cancel_never(), NULL, NULL, NULL),
+                         HF_E_INVALID);
+}
+
 static void test_creating_an_existing_object_fails(void **state) {
         struct api_fixture *f = *state;
         const char *body = "{\"metadata\":{\"name\":\"w\"}}";
@@ -502,6 +530,7 @@ static void test_a_fence_of_two_leases_needs_both_terms(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_objects_are_created_read_and_deleted),
+                API_TEST(test_the_loopback_client_patches),
                 API_TEST(test_creating_an_existing_object_fails),
                 API_TEST(test_a_create_needs_an_existing_namespace),
                 API_TEST(test_an_update_of_an_old_version_conflicts),

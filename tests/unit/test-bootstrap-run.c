@@ -277,10 +277,10 @@ static void add_elector(struct fixture *f) {
 }
 
 static void install(struct fixture *f) {
-        static const char *const after[] = {"start-controllers", NULL};
+        static const char *const after[] = {"start-controllers"};
         add_elector(f);
-        assert_int_equal(hf_controllers_install(f->hooks, f->electors, NULL, NULL), 0);
-        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, after, NULL), 0);
+        assert_int_equal(hf_controllers_install(f->hooks, f->electors, NULL, 0, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, after, 1, NULL), 0);
 }
 
 static void fixture_free(struct fixture *f) {
@@ -391,7 +391,7 @@ static void test_a_hook_waits_until_the_shutdown(void **state) {
         struct hf_status status = {0};
         pthread_t thread;
 
-        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, 0, NULL), 0);
         /* both hooks, both phases */
         assert_int_equal(hf_health_each(f->host.health, HF_READYZ, NULL, NULL), 4);
         /* only the hooks */
@@ -422,7 +422,7 @@ static void test_a_hook_is_done_when_another_process_completes_the_phase(void **
         struct fixture *f = fixture_new(FAULT_NONE, -1, 0, 0);
         pthread_t thread;
 
-        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, 0, NULL), 0);
         assert_int_equal(pthread_create(&thread, NULL, complete, f), 0);
         assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
@@ -434,7 +434,7 @@ static void test_a_hook_with_a_time_limit_lets_the_start_go_on(void **state) {
         struct fixture *f = fixture_new(FAULT_NONE, -1, 1, 0);
         struct hf_bootstrap_info info;
 
-        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, 0, NULL), 0);
         assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         hf_bootstrap_info(f->bootstrap, 0, &info);
         assert_false(info.complete);

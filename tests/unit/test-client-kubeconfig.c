@@ -53,6 +53,44 @@ static void test_inline_credentials_are_read(void **state) {
         hf__kubeconfig_done(&config);
 }
 
+static void test_other_servers_are_read_from_an_extension(void **state) {
+        static const struct {
+                const char *text, *message;
+                size_t n;
+        } cases[] = {
+                {"[{name: other.dev/x, extension: 7}, {name: holdfast.dev/servers, extension: "
+                 "{servers: ['https://b:1', 'https://c:1']}}]",
+                 NULL, 2},
+                {"[{name: holdfast.dev/servers, extension: {servers: []}}]", NULL, 0},
+                {"[]", NULL, 0},
+                {"[{name: holdfast.dev/servers, extension: ['https://b:1']}]", "{servers: [URL", 0},
+                {"[{name: holdfast.dev/servers}]", "{servers: [URL", 0},
+                {"[{name: holdfast.dev/servers, extension: {servers: [7]}}]", "not a string", 0},
+                {"[{name: holdfast.dev/servers, extension: {servers: []}}, {name: "
+                 "holdfast.dev/servers, extension: {servers: []}}]",
+                 "must occur once", 0},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__kubeconfig config = {0};
+                struct hf_status status;
+                char text[1024];
+                (void)snprintf(text, sizeof text, "%s%s    extensions: %s\n%s", HEAD, CLUSTER,
+                               cases[i].text, USER "    token: t\n");
+                int r = parse(text, &config, &status);
+                if (cases[i].message) {
+                        assert_int_equal(r, HF_E_INVALID);
+                        assert_non_null(strstr(status.message, cases[i].message));
+                } else {
+                        assert_int_equal(r, 0);
+                        assert_int_equal(config.rest.n_other_servers, cases[i].n);
+                        for (size_t j = 0; j < cases[i].n; j++)
+                                assert_int_equal(config.rest.other_servers[j][8], "bc"[j]);
+                }
+                hf__kubeconfig_done(&config);
+        }
+}
+
 static void test_json_without_credentials_is_read(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status;
@@ -259,6 +297,7 @@ static void test_yaml_depth_and_size_are_limited(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_inline_credentials_are_read),
+                cmocka_unit_test(test_other_servers_are_read_from_an_extension),
                 cmocka_unit_test(test_json_without_credentials_is_read),
                 cmocka_unit_test(test_bad_files_are_refused_by_name),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),

@@ -172,6 +172,30 @@ static void test_requests_are_what_servers_expect(void **state) {
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(scripted_server_got(
                 &server, "DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
+        static const char *const types[] = {[HF_PATCH_MERGE] = "merge-patch+json",
+                                            [HF_PATCH_JSON] = "json-patch+json",
+                                            [HF_PATCH_STRATEGIC] = "strategic-merge-patch+json",
+                                            [HF_PATCH_APPLY] = "apply-patch+yaml"};
+        what = (struct hf_request){.verb = HF_VERB_PATCH,
+                                   .resource = leases,
+                                   .ns = "a",
+                                   .name = "b",
+                                   .body = "{\"y\":2}",
+                                   .n_body = 7};
+        for (int i = HF_PATCH_MERGE; i <= HF_PATCH_APPLY; i++) {
+                char type[80];
+                (void)snprintf(type, sizeof type, "\r\nContent-Type: application/%s\r\n", types[i]);
+                what.patch = (enum hf_patch)i;
+                assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL),
+                                 0);
+                assert_true(scripted_server_got(&server,
+                                                "PATCH /apis/coordination.k8s.io/v1/namespaces/a/"
+                                                "leases/b HTTP/1.1\r\n"));
+                assert_true(scripted_server_got(&server, type));
+                assert_true(scripted_server_got(&server, "\r\n\r\n{\"y\":2}"));
+        }
+        what.name = NULL;
+        assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), -EINVAL);
         what = (struct hf_request){.verb = HF_VERB_LIST, .resource = leases};
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(scripted_server_got(&server,

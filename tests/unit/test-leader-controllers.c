@@ -14,7 +14,9 @@
 
 static int run(struct hf_term *term, void *ctx) { return 0; }
 
-#define AFTER(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define AFTER(...)                                                                                 \
+        ((const char *const[]){__VA_ARGS__}),                                                      \
+                .n_after = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 
 static void refused(const struct hf_controller *controllers, size_t n, int error,
                     const char *words) {
@@ -28,8 +30,9 @@ static void refused(const struct hf_controller *controllers, size_t n, int error
 static void test_a_set_is_copied(void **state) {
         char a[] = "a", b[] = "b", before[] = "a";
         const char *after[] = {before, NULL};
-        const struct hf_controller controllers[] = {{.name = b, .run = run, .after = after},
-                                                    {.name = a, .run = run, .ctx = a}};
+        const struct hf_controller controllers[] =
+                {{.name = b, .run = run, .after = after, .n_after = 1},
+                 {.name = a, .run = run, .ctx = a}};
         struct hf_controller *set = NULL;
         assert_int_equal(hf__controller_set_copy(controllers, 2, "ns/lead", &set, NULL), 0);
         a[0] = b[0] = before[0] = 'x';
@@ -64,7 +67,7 @@ static void test_after_must_name_controllers_of_the_set_once(void **state) {
         refused((struct hf_controller[]){{.name = "a", .run = run},
                                          {.name = "b", .run = run, .after = AFTER("a", "a")}},
                 2, HF_E_INVALID, "elector ns/lead: controller \"b\" is after \"a\" twice");
-        refused((struct hf_controller[]){{.name = "a", .run = run, .class = HF_EVERY_INSTANCE},
+        refused((struct hf_controller[]){{.name = "a", .run = run, .runs = HF_EVERY_INSTANCE},
                                          {.name = "b", .run = run, .after = AFTER("a")}},
                 2, HF_E_INVALID,
                 "elector ns/lead: controller \"b\" is after \"a\", which is of the other class: "

@@ -454,12 +454,12 @@ static void test_our_hooks_drive_it(void **state) {
         struct hf_hooks *hooks = NULL;
         struct hf_status status = {0};
         bool own = false;
-        static const char *const after[] = {"own", NULL};
+        static const char *const after[] = {"own"};
         const struct hf_hook hook = {.name = "own", .start = own_start, .ctx = &own};
 
         assert_int_equal(hf_hooks_new(&g->host, NULL, &hooks), 0);
         assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), 0);
-        assert_int_equal(hf_controllers_install(hooks, g->electors, after, &status), 0);
+        assert_int_equal(hf_controllers_install(hooks, g->electors, after, 1, &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         assert_true(own);
         await_leading(g);
@@ -543,6 +543,30 @@ static void test_smaller_and_larger_configurations_work(void **state) {
         guest_free(g);
 }
 
+/* Electors for one Lease name in two clusters both lead, each with a controller of one name. */
+static void test_two_clusters_may_have_the_same_lease(void **state) {
+        struct embedder *g = guest_new(), *other = guest_new();
+        const struct hf_controller same = {.name = "worker", .run = controller, .ctx = other};
+        struct hf_elector_config west = config_of(other, &same);
+        struct hf_elector *in_west;
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_electors_add(g->electors, &west, NULL, &status), HF_E_EXISTS);
+        west.cluster = "west side";
+        assert_int_equal(hf_electors_add(g->electors, &west, NULL, &status), HF_E_INVALID);
+        west.cluster = "west";
+        if (hf_electors_add(g->electors, &west, &in_west, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_int_equal(hf_electors_add(g->electors, &west, NULL, &status), HF_E_EXISTS);
+        assert_int_equal(hf_electors_start(g->electors, &status), 0);
+        await_leading(g);
+        await_leading(other);
+        assert_true(hf_elector_may_act(g->elector) && hf_elector_may_act(in_west));
+        assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
+        guest_free(other);
+        guest_free(g);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_threads_are_named_and_block_all_signals),
@@ -555,6 +579,7 @@ int main(void) {
                 cmocka_unit_test(test_our_hooks_drive_it),
                 cmocka_unit_test(test_health_and_metrics_are_enumerated),
                 cmocka_unit_test(test_smaller_and_larger_configurations_work),
+                cmocka_unit_test(test_two_clusters_may_have_the_same_lease),
         };
         (void)signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

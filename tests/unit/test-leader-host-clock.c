@@ -148,7 +148,7 @@ static void test_the_hook_has_the_time_of_electors_that_were_added_later(void **
 
         setup(0);
         assert_int_equal(hf_hooks_new(&f.api->host, &f.client->base, &hooks), 0);
-        assert_int_equal(hf_controllers_install(hooks, f.electors, NULL, NULL), 0);
+        assert_int_equal(hf_controllers_install(hooks, f.electors, NULL, 0, NULL), 0);
         add_elector(60 * HF_NSEC_PER_SEC);
         atomic_store(&f.jumps_at_drain, true);
         assert_int_equal(hf_hooks_start(hooks, NULL), 0);

@@ -255,7 +255,8 @@ static struct fixture *fixture_new(void) {
         struct hf_elector_config config = {.ns = "kube-system",
                                            .name = "lead",
                                            .client = &f->client->base,
-                                           .labels = labels};
+                                           .labels = labels,
+                                           .n_labels = 1};
         assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
         pthread_mutex_init(&f->recorded.mu, NULL);
         hf_cond_init(&f->recorded.changed);

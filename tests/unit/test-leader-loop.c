@@ -430,6 +430,7 @@ static void test_bad_configurations_are_refused_with_a_message(void **state) {
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
         bad = good;
         bad.labels = labels;
+        bad.n_labels = 1;
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
         bad = good;
         bad.timing = (struct hf_leader_timing){.lease_duration = 10 * HF_NSEC_PER_SEC,
@@ -450,8 +451,8 @@ static void test_the_hook_pair_starts_and_stops_everything(void **state) {
         assert_int_equal(hf_metrics_new(&api->host.metrics), 0);
         struct elector_fixture *a = elector_fixture_new(api, "a", ELECTOR_WRITES, false);
         assert_int_equal(hf_hooks_new(&api->host, &a->client->base, &hooks), 0);
-        assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, &status), 0);
-        assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, &status), HF_E_EXISTS);
+        assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, 0, &status), 0);
+        assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, 0, &status), HF_E_EXISTS);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         ELECTOR_AWAIT(a, elector_fixture_leads);
         struct hf_metric *master =

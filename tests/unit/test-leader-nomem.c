@@ -68,12 +68,13 @@ static int run_instance(struct hf_term *term, void *ctx) {
 static int elector_begin(struct fixture *f, struct fake_api_client *client,
                          struct hf_electors **ret_electors) {
         const struct hf_controller controllers[] = {
-                {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = f},
+                {.name = "worker", .runs = HF_LEADER_ONLY, .run = run, .ctx = f},
                 {.name = "other",
-                 .class = HF_LEADER_ONLY,
+                 .runs = HF_LEADER_ONLY,
                  .run = run_instance,
-                 .after = (const char *const[]){"worker", NULL}},
-                {.name = "local", .class = HF_EVERY_INSTANCE, .run = run_instance},
+                 .after = (const char *const[]){"worker"},
+                 .n_after = 1},
+                {.name = "local", .runs = HF_EVERY_INSTANCE, .run = run_instance},
         };
         const struct hf_elector_config config = {
                 .size = sizeof config,
@@ -87,7 +88,8 @@ static int elector_begin(struct fixture *f, struct fake_api_client *client,
                            .request_timeout = 200 * HF_NSEC_PER_MSEC},
                 .controllers = controllers,
                 .n_controllers = 3,
-                .labels = (const char *const[]){"a=b", NULL},
+                .labels = (const char *const[]){"a=b"},
+                .n_labels = 1,
         };
         struct hf_status status = {0};
         int r = hf_electors_new(&f->api->host, ret_electors);

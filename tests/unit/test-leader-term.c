@@ -50,7 +50,7 @@ static struct hf__term *start_on(const struct hf_host *on, struct joint *joint,
                                  const struct hf_controller *controllers, size_t n) {
         struct hf__term_config config = {.controllers = controllers,
                                          .n_controllers = n,
-                                         .class = HF_LEADER_ONLY,
+                                         .runs = HF_LEADER_ONLY,
                                          .label = "ns/name",
                                          .joined = on_joined,
                                          .ctx = joint};
@@ -117,7 +117,7 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
         sem_t runs;
         struct hf_controller controllers[] = {{.name = "obedient", .run = until_drain},
                                               {.name = "slow", .run = until_abort, .ctx = &runs},
-                                              {.name = "other", .class = HF_EVERY_INSTANCE}};
+                                              {.name = "other", .runs = HF_EVERY_INSTANCE}};
         assert_int_equal(sem_init(&runs, 0, 0), 0);
         /* the third belongs to another class and is not run */
         struct hf__term *work = start(&joint, controllers, 3);
@@ -246,7 +246,7 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
         struct hf__term_config config = {
                 .controllers = controllers,
                 .n_controllers = 1,
-                .class = HF_LEADER_ONLY,
+                .runs = HF_LEADER_ONLY,
                 .label = "ns/name",
                 .client = {.inner = &keeper.base,
                            .gate = &gate,

@@ -83,7 +83,7 @@ static int run_controller(struct hf_term *term, void *ctx) {
 static struct hf_electors *start(struct fake_api *api, struct fake_api_client *client, int *me,
                                  struct hf_elector **ret_elector) {
         const struct hf_controller controller = {.name = "terms",
-                                                 .class = HF_LEADER_ONLY,
+                                                 .runs = HF_LEADER_ONLY,
                                                  .run = run_controller,
                                                  .ctx = me};
         struct hf_electors *electors = NULL;

@@ -178,7 +178,7 @@ static void start(int (*run_term)(struct hf_term *term), bool unfenced,
                   const struct hf_leader_timing *timing) {
         static const struct hf_client_ops ops = {on_request, on_cancel, on_watch, on_watch_cancel,
                                                  on_free};
-        const struct hf_controller controller = {.name = "c", .class = HF_LEADER_ONLY, .run = run};
+        const struct hf_controller controller = {.name = "c", .runs = HF_LEADER_ONLY, .run = run};
 
         memset(&f, 0, sizeof f);
         f.api = fake_api_new();

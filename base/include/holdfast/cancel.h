@@ -18,7 +18,12 @@
  */
 #include <stdbool.h>
 
+#include <holdfast/api.h>
 #include <holdfast/clock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_cancel;
 
@@ -35,8 +40,8 @@ enum hf_cancel_reason {
  * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno. The
  * caller owns one reference.
  */
-int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
-                  struct hf_cancel **ret_token);
+HF_MUST_CHECK int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
+                                struct hf_cancel **ret_token);
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
 /* Drops a reference. All wakers must have been removed before the last reference is dropped.
  * Accepts NULL, returns NULL. */
@@ -88,3 +93,7 @@ void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
 /* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must
  * not be called by fn. Does nothing for a zeroed or removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);
+
+#ifdef __cplusplus
+}
+#endif

@@ -14,6 +14,12 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef int64_t hf_nsec; /* nanoseconds; int64 holds 292 years */
 
 #define HF_NSEC_PER_USEC INT64_C(1000)
@@ -42,7 +48,11 @@ const struct hf_clock *hf_clock_system(void);
  * Initialises a condition variable that waits on CLOCK_MONOTONIC, because hf_clock_system()
  * requires that for its `wait`. 0 or -errno. The caller destroys it with pthread_cond_destroy.
  */
-int hf_cond_init(pthread_cond_t *cond);
+HF_MUST_CHECK int hf_cond_init(pthread_cond_t *cond);
 
 /* The current boot time, as clock reports it. */
 static inline hf_nsec hf_now(const struct hf_clock *clock) { return clock->boot(clock->ctx); }
+
+#ifdef __cplusplus
+}
+#endif

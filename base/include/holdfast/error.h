@@ -10,6 +10,10 @@
  *              Return it unchanged to your caller.
  *      > 0     an enum hf_error: part of the function's contract. The caller decides what to do.
  *
+ * The two signs let a function return both without a translation: numbers of errno differ between
+ * systems and would collide with ours. `r < 0` asks whether this process is in trouble, `r > 0`
+ * whether the request was answered with a no.
+ *
  * Unless a function's comment says otherwise, outputs named ret_x are valid on success only, and
  * outputs named reterr_x on failure only. The caller logs an error that the library returns, if it
  * wants to. The library does not end the process. Only a failed assert aborts: it means a bug in
@@ -17,6 +21,12 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum hf_error {
         HF_OK = 0,
@@ -87,5 +97,8 @@ const char *hf_strerror(int error);
  * function ends in `return hf_fail(reterr_status, HF_E_INVALID, "flag --%s ...", name);`. A message
  * that is longer than the buffer is cut. Thread: any.
  */
-int hf_fail(struct hf_status *reterr_status, int error, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
+int hf_fail(struct hf_status *reterr_status, int error, const char *format, ...) HF_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif

@@ -14,6 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Endpoints, as bits. */
 #define HF_HEALTHZ 1u
 #define HF_LIVEZ   2u
@@ -25,7 +31,7 @@ struct hf_health;
 typedef bool (*hf_health_fn)(void *ctx, char *reason, size_t max_reason);
 
 /* 0 or -errno. The caller owns the registry. */
-int hf_health_new(struct hf_health **ret_health);
+HF_MUST_CHECK int hf_health_new(struct hf_health **ret_health);
 /* Frees the registry. No other thread may be using it. Accepts NULL, returns NULL. */
 struct hf_health *hf_health_free(struct hf_health *health);
 
@@ -34,8 +40,8 @@ struct hf_health *hf_health_free(struct hf_health *health);
  * name is taken, -EINVAL or -ENOMEM. Blocks while checks run. If health is NULL, does nothing and
  * returns 0.
  */
-int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
-                  void *ctx);
+HF_MUST_CHECK int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints,
+                                hf_health_fn fn, void *ctx);
 /* Removes a check. Blocks while checks run. Once it has returned, fn is not called again. An
  * unknown name is ignored, and health may be NULL. */
 void hf_health_remove(struct hf_health *health, const char *name);
@@ -48,3 +54,7 @@ void hf_health_remove(struct hf_health *health, const char *name);
 size_t hf_health_each(struct hf_health *health, unsigned endpoint,
                       void (*each)(void *ctx, const char *name, bool healthy, const char *reason),
                       void *ctx);
+
+#ifdef __cplusplus
+}
+#endif

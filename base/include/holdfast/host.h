@@ -16,6 +16,10 @@
 #include <holdfast/clock.h>
 #include <holdfast/log.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct hf_metrics;
 struct hf_health;
 
@@ -32,3 +36,7 @@ struct hf_host {
 static inline const struct hf_clock *hf_host_clock(const struct hf_host *host) {
         return host->clock ? host->clock : hf_clock_system();
 }
+
+#ifdef __cplusplus
+}
+#endif

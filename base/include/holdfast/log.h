@@ -7,6 +7,11 @@
  * A line is one event: a level, a component ("elector", "etcd") and a message without newline or
  * other ASCII control characters.
  */
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* The values are those of syslog. */
 enum hf_log_level {
@@ -31,4 +36,8 @@ struct hf_log {
 
 /* Formats a line, cuts it after 1 KiB, and writes it to log, which may be NULL. Thread: any. */
 void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component,
-            const char *format, ...) __attribute__((format(printf, 4, 5)));
+            const char *format, ...) HF_PRINTF(4, 5);
+
+#ifdef __cplusplus
+}
+#endif

@@ -16,6 +16,12 @@
  */
 #include <stddef.h>
 
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define HF_METRICS_MAX 4096
 
 struct hf_metrics;
@@ -24,7 +30,7 @@ struct hf_metric;
 enum hf_metric_kind { HF_METRIC_COUNTER, HF_METRIC_GAUGE, HF_METRIC_HISTOGRAM };
 
 /* 0 or -errno. The caller owns the registry. */
-int hf_metrics_new(struct hf_metrics **ret_metrics);
+HF_MUST_CHECK int hf_metrics_new(struct hf_metrics **ret_metrics);
 /* Frees the registry and all its metrics. No other thread may be using them. Accepts NULL, returns
  * NULL. */
 struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics);
@@ -55,7 +61,12 @@ void hf_metrics_write(struct hf_metrics *metrics,
  * A collector computes gauges when they are read: hf_metrics_write calls it, on the thread of its
  * caller, before it writes. It must not block. 0 or -ENOMEM.
  */
-int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);
+HF_MUST_CHECK int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx),
+                                           void *ctx);
 /* Blocks while collect runs, so do not call it from a collector. Once it has returned, collect is
  * not called again. An unknown collector is ignored. */
 void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);
+
+#ifdef __cplusplus
+}
+#endif

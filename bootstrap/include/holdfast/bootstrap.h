@@ -28,10 +28,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/error.h>
 #include <holdfast/hooks.h>
 #include <holdfast/host.h>
 #include <holdfast/leader.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define HF_BOOTSTRAP_PHASES_MAX 8
 #define HF_BOOTSTRAP_STEPS_MAX  1000 /* manifests in all phases together */
@@ -60,11 +65,12 @@ struct hf_bootstrap_phase {
         const struct hf_bootstrap_manifest *manifests;
         size_t n_manifests;
         /*
-         * Directories, NULL-terminated; NULL = none. The regular files *.yaml, *.yml and *.json of
+         * Directories, n_directories of them. The regular files *.yaml, *.yml and *.json of
          * each are read in the order of their names, through symbolic links too. Files whose names
          * begin with a dot are skipped. A file may have up to 1 MiB, a directory 1000 such files.
          */
         const char *const *directories;
+        size_t n_directories;
         /*
          * How long the phase's hook waits until the ledger shows the phase as complete. 0 = no
          * limit: the instance becomes ready only when the phase is complete. Otherwise the hook
@@ -132,8 +138,10 @@ struct hf_bootstrap_config {
  * name, or occurs twice. The message is one line; for an invalid manifest it names the file, the
  * document, and the line or field.
  */
-int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *config,
-                     struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_bootstrap_new(const struct hf_host *host,
+                                   const struct hf_bootstrap_config *config,
+                                   struct hf_bootstrap **ret_bootstrap,
+                                   struct hf_status *reterr_status);
 /* Call it after the electors and hooks are freed. Accepts NULL; returns NULL. */
 struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap);
 
@@ -144,13 +152,14 @@ const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootst
  * elector is started. Without an elector, a failing phase keeps the Lease and tries again. */
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector);
 /*
- * Registers a post-start hook bootstrap-<phase> per phase. The first one runs after the hooks named
- * in `after` (NULL-terminated, copied; may be NULL), each further one after the previous one. The
+ * Registers a post-start hook bootstrap-<phase> per phase. The first one runs after the n_after
+ * hooks named in `after` (copied), each further one after the previous one. The
  * election must not wait for these hooks, so the hook start-controllers must run before them. 0, or
  * an error of hf_hooks_add or of registering the health checks.
  */
-int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
-                         const char *const *after, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
+                                       const char *const *after, size_t n_after,
+                                       struct hf_status *reterr_status);
 
 /* Thread: any. */
 size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap);
@@ -158,3 +167,7 @@ size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap);
  * long. */
 void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
                        struct hf_bootstrap_info *ret_info);
+
+#ifdef __cplusplus
+}
+#endif

@@ -20,10 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 #include <holdfast/fence.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_loop; /* <holdfast/loop.h> */
 
 /* Opaque. Created by a constructor of an implementation, freed by hf_client_free. */
 struct hf_client;
@@ -44,7 +51,19 @@ enum hf_verb {
         /* Deletes the objects that hf_request.query selects; hf_request.name is ignored. The
          * response body is the list of the deleted objects, or a Status. After any failure some of
          * them may have been deleted. */
-        HF_VERB_DELETE_COLLECTION
+        HF_VERB_DELETE_COLLECTION,
+        /* Changes the object by the patch in hf_request.body, whose kind is hf_request.patch. */
+        HF_VERB_PATCH
+};
+
+/* The kinds of patches, as in Kubernetes. */
+enum hf_patch {
+        HF_PATCH_MERGE = 0, /* JSON merge patch, RFC 7396 */
+        HF_PATCH_JSON,      /* a list of operations, RFC 6902 */
+        HF_PATCH_STRATEGIC, /* strategic merge patch, for the built-in kinds */
+        /* Server-side apply: creates the object if it does not exist. hf_request.query needs
+         * fieldManager=NAME. holdfastd refuses it. */
+        HF_PATCH_APPLY
 };
 
 /* Requests of different lanes never share a connection of the REST client, so that the renewal of a
@@ -62,13 +81,14 @@ struct hf_request {
         struct hf_resource resource;
         /* NULL or "" = cluster scope; for a list, all namespaces */
         const char *ns;
-        /* the object's name: required for get, update and delete */
+        /* the object's name: required for get, update, patch and delete */
         const char *name;
         /* for get and update: "status", "finalize"; NULL = the object itself */
         const char *subresource;
         /* further query parameters, already encoded: "labelSelector=a%3Db"; NULL = none */
         const char *query;
-        /* create and update: the object, required. delete: DeleteOptions, or NULL */
+        /* create and update: the object; patch: the patch; required. delete: DeleteOptions, or NULL
+         */
         const void *body;
         size_t n_body; /* bytes */
         /* the leader's fence, for writes; NULL = unfenced */
@@ -76,6 +96,7 @@ struct hf_request {
         /* on the boot-time clock; 0 = now plus the client's default timeout */
         hf_nsec deadline;
         enum hf_lane lane;
+        enum hf_patch patch; /* for HF_VERB_PATCH */
 };
 
 /* A response. The struct and everything it points to are borrowed until the callback returns. */
@@ -104,8 +125,8 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
  * *ret_id (may be NULL) is for hf_client_cancel. It is written before this function returns, but
  * possibly after `done` was called. It must therefore not be in memory that `done` frees.
  */
-int hf_client_request(struct hf_client *client, const struct hf_request *request,
-                      hf_response_fn done, void *ctx, uint64_t *ret_id);
+HF_MUST_CHECK int hf_client_request(struct hf_client *client, const struct hf_request *request,
+                                    hf_response_fn done, void *ctx, uint64_t *ret_id);
 /* Cancels a request. Its `done` is called soon, with HF_E_CANCELED unless the request ends for
  * another reason first. A canceled write may have been applied, or may still be applied. Ignores
  * the id of a request that has ended. Never blocks. */
@@ -142,8 +163,9 @@ typedef void (*hf_watch_end_fn)(void *ctx, int error, const struct hf_status *st
 /* Starts a watch. Never blocks. Returns 0 if on_end will be called. Errors and *ret_id (for
  * hf_client_watch_cancel) are as for hf_client_request. The events of a watch are delivered one at
  * a time, in the order in which the server sent them. */
-int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
-                    hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
+HF_MUST_CHECK int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
+                                  hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+                                  uint64_t *ret_id);
 /* Cancels a watch. on_end is called soon, with HF_E_CANCELED unless the watch ends for another
  * reason first. Ignores the id of a watch that has ended. Never blocks. */
 void hf_client_watch_cancel(struct hf_client *client, uint64_t id);
@@ -164,11 +186,23 @@ struct hf_client *hf_client_free(struct hf_client *client);
  * HF_E_CANCELED, or -EINVAL, -ENOMEM or HF_E_CLOSED when no request could be started. reterr_status
  * (may be NULL) is set on every failure.
  */
-int hf_client_do(struct hf_client *client, const struct hf_request *request,
-                 struct hf_cancel *token, char **ret_body, size_t *ret_n,
-                 struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request *request,
+                               struct hf_cancel *token, char **ret_body, size_t *ret_n,
+                               struct hf_status *reterr_status);
+
+/*
+ * Creates a client whose callbacks run in `loop`. It passes its requests on to `inner`. Both are
+ * borrowed. When a watch's events wait for the loop with more than 64 MiB, it ends with
+ * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread; it waits
+ * until `inner` has canceled the requests, which does not take long, and calls the callbacks. Do
+ * not use it for functions that block the loop's thread, such as hf_client_do. 0, -EINVAL, -ENOMEM.
+ */
+HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
+                                     struct hf_client **ret_client);
 
 /* ---- the REST client: any Kubernetes API server over HTTP ---- */
+
+#define HF_REST_SERVERS_MAX 16 /* servers of one client */
 
 /*
  * Configuration of the REST client. Zero is the default of every member except size and server. All
@@ -203,6 +237,16 @@ struct hf_rest_config {
          * reads it again after a 401 (at most once a second), and when a request finds that the
          * last reading is a minute old. */
         const char *token_file;
+        /*
+         * Further instances of the same API server: n_other_servers URLs, which like `server` are
+         * all https or all http. Each may answer any request. A request begins at the server that
+         * answered last. If that one cannot be reached, refuses the connection, or breaks it before
+         * the request was sent, the request goes to the next server at once, within its deadline. A
+         * read does so also after 502 and 503, and when its connection breaks later. A write that
+         * may have been processed is not sent to a second server.
+         */
+        const char *const *other_servers;
+        size_t n_other_servers; /* less than HF_REST_SERVERS_MAX */
 };
 /*
  * Creates a client with one thread ("hf-rest"), which runs all callbacks; hf_client_free joins it.
@@ -210,11 +254,14 @@ struct hf_rest_config {
  * because it does not connect yet. Returns 0, -errno, or HF_E_INVALID with the reason in
  * reterr_status (may be NULL).
  */
-int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *config,
-                       struct hf_client **ret_client, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_rest_client_new(const struct hf_host *host,
+                                     const struct hf_rest_config *config,
+                                     struct hf_client **ret_client,
+                                     struct hf_status *reterr_status);
 /*
  * Creates a REST client from the current context of a kubeconfig file (YAML or JSON; certificates
- * and tokens inline or as files). Refuses settings that it does not support, such as exec and
+ * and tokens inline or as files). The cluster's extension holdfast.dev/servers, {"servers": [URL,
+ * ...]}, names the other servers. Refuses settings that it does not support, such as exec and
  * auth-provider, with a message that names the setting.
  *
  * path NULL = the files of $KUBECONFIG, merged as kubectl merges them (the first file that defines
@@ -222,8 +269,9 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
  * file or setting; HF_E_UNAVAILABLE if a file is YAML and libyaml is missing; HF_E_TOO_LARGE;
  * otherwise as hf_rest_client_new. Blocks on the file system.
  */
-int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
-                                   struct hf_client **ret_client, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
+                                                 struct hf_client **ret_client,
+                                                 struct hf_status *reterr_status);
 
 /* Configuration of a client in a pod. Zero is the default of every member except size. */
 struct hf_in_cluster_config {
@@ -243,6 +291,11 @@ struct hf_in_cluster_config {
  * Returns HF_E_NOT_FOUND if the process does not run in a pod; otherwise as hf_rest_client_new.
  * Blocks on the file system.
  */
-int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_cluster_config *config,
-                              struct hf_client **ret_client, char *ret_ns,
-                              struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_rest_client_in_cluster(const struct hf_host *host,
+                                            const struct hf_in_cluster_config *config,
+                                            struct hf_client **ret_client, char *ret_ns,
+                                            struct hf_status *reterr_status);
+
+#ifdef __cplusplus
+}
+#endif

@@ -12,6 +12,10 @@
  */
 #include <holdfast/client.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct hf_client_ops {
         /* As hf_client_request; request is complete and valid for its verb, done is not NULL. */
         int (*request)(struct hf_client *self, const struct hf_request *request,
@@ -32,3 +36,7 @@ struct hf_client {
         const struct hf_client_ops *ops; /* borrowed; usually static */
         const struct hf_host *host;      /* borrowed; hf_client_do takes its clock from here */
 };
+
+#ifdef __cplusplus
+}
+#endif

@@ -16,6 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define HF_FENCE_HEADER "Holdfast-Fence"
 /* Bytes of a holder identity that this library creates or uses in a fence. */
 #define HF_IDENTITY_MAX 255
@@ -38,8 +44,12 @@ struct hf_fence {
 /* Writes the value of the header and a NUL into `text`, a buffer of max_text bytes. Returns the
  * length without the NUL. -ENOSPC: the buffer is too small. -EINVAL: the term is 0, or a text is
  * empty or contains characters that header values or this format do not allow. */
-int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text);
+HF_MUST_CHECK int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text);
 /* Parses a header value of n bytes (a NUL is not needed). Returns 0, or -EINVAL if it is not a
  * fence. Accepts only the spelling that hf_fence_format writes, so that equal fences have equal
  * texts. *ret_fence is set only on success. */
-int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence);
+HF_MUST_CHECK int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence);
+
+#ifdef __cplusplus
+}
+#endif

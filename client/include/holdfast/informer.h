@@ -16,6 +16,12 @@
  * differs. If an object was deleted and created again under its name (it has a new uid), handlers
  * get DELETED and then ADDED. A handler that is added later first gets every object as ADDED.
  *
+ * Order of calls: hf_informer_new; hf_informer_add_index for each index; hf_informer_start once;
+ * then any function, in any order; hf_informer_free. Before the start, reads find nothing, waits
+ * block, and handlers may be added, which are called after the start. An informer that was never
+ * started may be freed at once. Remove handlers, or let the functions that they call outlive the
+ * informer.
+ *
  * Thread: any, except where a function states otherwise. Handlers and index functions run on the
  * reflector's thread. They must be quick: put a key into a queue and return. They must not add or
  * remove handlers, call hf_informer_wait, or free the informer.
@@ -23,7 +29,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_informer;
 struct hf_informer_handler; /* a registration, from add_handler to remove_handler */
@@ -54,11 +65,12 @@ struct hf_informer_config {
 
 /* Creates an informer; `host` is borrowed. Returns 0, -ENOMEM, or -EINVAL: the configuration lacks
  * a required member, or its size is wrong. */
-int hf_informer_new(const struct hf_host *host, const struct hf_informer_config *config,
-                    struct hf_informer **ret_informer);
+HF_MUST_CHECK int hf_informer_new(const struct hf_host *host,
+                                  const struct hf_informer_config *config,
+                                  struct hf_informer **ret_informer);
 /* Starts the informer's thread ("hf-informer") and returns at once, before the first list. Returns
  * 0, -errno, or -EINVAL: it has already been started. */
-int hf_informer_start(struct hf_informer *informer);
+HF_MUST_CHECK int hf_informer_start(struct hf_informer *informer);
 /* Cancels the current list and watch, joins the thread, and frees the informer with its
  * handlers and indexes. No other thread may be in a function with this informer. Accepts NULL;
  * returns NULL. */
@@ -79,12 +91,12 @@ bool hf_informer_synced(struct hf_informer *informer);
  * current revision. Without one_revision, a consistent list that began after this call ends the
  * wait too, because it contains everything that was written before.
  */
-int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
-                     struct hf_cancel *token);
+HF_MUST_CHECK int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
+                                   struct hf_cancel *token);
 /* The same for several informers. All of them start to catch up before this function waits for the
  * first, so that they do so in parallel. Returns -ENOMEM in addition. */
-int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informers,
-                         const char *resource_version, struct hf_cancel *token);
+HF_MUST_CHECK int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informers,
+                                       const char *resource_version, struct hf_cancel *token);
 /*
  * The barrier at the beginning of a leader's term: blocks until each informer has everything that
  * was written before the Lease was acquired. hf_reconciler_run calls it. acquired_at: from
@@ -95,16 +107,16 @@ int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informer
  * With one_revision it must be one (-EINVAL), and the watch gets a moment to deliver the revision
  * before a list is requested.
  */
-int hf_informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
-                          const char *acquired_at, struct hf_cancel *token);
+HF_MUST_CHECK int hf_informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
+                                        const char *acquired_at, struct hf_cancel *token);
 
 /* ---- reading; object is JSON of n bytes ---- */
 
 /* Copies an object. *ret_object is malloc'ed and NUL-terminated, and the caller frees it;
  * *ret_n (may be NULL) is its length. ns may be NULL or "". Returns 0, HF_E_NOT_FOUND, -ENOMEM
  * or -EINVAL. */
-int hf_informer_get(struct hf_informer *informer, const char *ns, const char *name,
-                    char **ret_object, size_t *ret_n);
+HF_MUST_CHECK int hf_informer_get(struct hf_informer *informer, const char *ns, const char *name,
+                                  char **ret_object, size_t *ret_n);
 /* The current number of objects. */
 size_t hf_informer_count(struct hf_informer *informer);
 /* Calls `each` for every object, in the order of their keys. The informer's lock is held, so `each`
@@ -126,17 +138,18 @@ typedef void (*hf_informer_index_fn)(void *ctx, const char *ns, const char *name
 /* Adds an index; only before hf_informer_start. The name `index` is copied; ctx is borrowed until
  * hf_informer_free. Returns 0, -ENOMEM, -EINVAL (after start), or HF_E_EXISTS: the name is already
  * used. */
-int hf_informer_add_index(struct hf_informer *informer, const char *index, hf_informer_index_fn fn,
-                          void *ctx);
+HF_MUST_CHECK int hf_informer_add_index(struct hf_informer *informer, const char *index,
+                                        hf_informer_index_fn fn, void *ctx);
 /* For index functions only: adds a value (copied). Ignores a value that was already added. Returns
  * 0, or -ENOMEM, which the index function may ignore, because the informer notices it and lists
  * again. */
 int hf_informer_value(struct hf_informer_values *values, const char *value);
 /* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: no such index. */
-int hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
-                         void (*each)(void *ctx, const char *ns, const char *name,
-                                      const char *object, size_t n),
-                         void *ctx);
+HF_MUST_CHECK int hf_informer_by_index(struct hf_informer *informer, const char *index,
+                                       const char *value,
+                                       void (*each)(void *ctx, const char *ns, const char *name,
+                                                    const char *object, size_t n),
+                                       void *ctx);
 
 /* ---- handlers ---- */
 
@@ -147,10 +160,14 @@ typedef void (*hf_informer_handler_fn)(void *ctx, enum hf_event_type type, const
                                        const char *name, const char *object, size_t n);
 /* Adds a handler, before or after start. The handler soon gets every known object as ADDED. ctx is
  * borrowed until the handler is removed or the informer is freed. Returns 0, -ENOMEM or -EINVAL. */
-int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn, void *ctx,
-                            struct hf_informer_handler **ret_handler);
+HF_MUST_CHECK int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn,
+                                          void *ctx, struct hf_informer_handler **ret_handler);
 /* Removes a handler and frees its registration. Blocks while the handler runs; afterwards the
  * handler is never called again. Must not be called from a handler. Accepts a NULL handler. */
 void hf_informer_remove_handler(struct hf_informer *informer, struct hf_informer_handler *handler);
 /* The number of handlers. Lets a test detect a handler that a term left behind. */
 size_t hf_informer_n_handlers(struct hf_informer *informer);
+
+#ifdef __cplusplus
+}
+#endif

@@ -15,9 +15,14 @@
  */
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/fence.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_workqueue;
 
@@ -29,7 +34,8 @@ struct hf_workqueue;
  *
  * Returns 0, -EINVAL (an argument is NULL) or -ENOMEM.
  */
-int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_workqueue **ret_queue);
+HF_MUST_CHECK int hf_workqueue_new(const struct hf_host *host, const char *name,
+                                   struct hf_workqueue **ret_queue);
 /* Frees the queue and its keys, including those that workers still have. No other thread may be in
  * a function of this queue. Accepts NULL; returns NULL. */
 struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue);
@@ -37,12 +43,13 @@ struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue);
 /* ---- adding; keys are copied; after drain or drop, keys are ignored and the result is 0 ---- */
 
 /* Adds the key now. 0 or -ENOMEM. */
-int hf_workqueue_add(struct hf_workqueue *queue, const char *key);
+HF_MUST_CHECK int hf_workqueue_add(struct hf_workqueue *queue, const char *key);
 /* Adds the key after `delay` nanoseconds (<= 0: now). If the key is already delayed, the earlier
  * time counts. 0 or -ENOMEM. */
-int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key, hf_nsec delay);
+HF_MUST_CHECK int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key,
+                                         hf_nsec delay);
 /* Adds the key after the delay of this key, which doubles with each retry. 0 or -ENOMEM. */
-int hf_workqueue_retry(struct hf_workqueue *queue, const char *key);
+HF_MUST_CHECK int hf_workqueue_retry(struct hf_workqueue *queue, const char *key);
 /* Resets the delay of the key to its first value. Ignores a key that the queue does not know. */
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key);
 /* Limits the retries of all keys together to per_s per second, after an initial burst of `burst`
@@ -60,7 +67,8 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
  * Returns 0; HF_E_CANCELED: `abort` fired, or the queue was dropped; HF_E_CLOSED: the queue is
  * draining and empty. *ret_key is owned by the queue and valid until hf_workqueue_done.
  */
-int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const char **ret_key);
+HF_MUST_CHECK int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort,
+                                    const char **ret_key);
 /* Gives back a key that hf_workqueue_take handed out. If the key was added in the meantime, it goes
  * to the end of the queue. */
 void hf_workqueue_done(struct hf_workqueue *queue, const char *key);
@@ -82,7 +90,12 @@ size_t hf_workqueue_depth(struct hf_workqueue *queue);
 
 /* Writes "namespace/name" into key, or "name" when ns is NULL or "". 0, or -EINVAL: namespace or
  * name is longer than HF_NAME_MAX. */
-int hf_key_make(char key[HF_KEY_MAX], const char *ns, const char *name);
+HF_MUST_CHECK int hf_key_make(char key[HF_KEY_MAX], const char *ns, const char *name);
 /* Splits a key; ns becomes "" when the key has none. 0, or -EINVAL: a part is too long, or the name
  * is empty. On failure ns and name are unchanged. */
-int hf_key_split(const char *key, char ns[HF_NAME_MAX + 1], char name[HF_NAME_MAX + 1]);
+HF_MUST_CHECK int hf_key_split(const char *key, char ns[HF_NAME_MAX + 1],
+                               char name[HF_NAME_MAX + 1]);
+
+#ifdef __cplusplus
+}
+#endif

@@ -15,15 +15,28 @@
  * hf_hooks_start and hf_hooks_stop close the registration. A hook can use two tokens of the
  * registry: *shutting down* (stop working; the API still responds) and *stopped* (the API is gone).
  *
+ * Order of calls: hf_hooks_new; hf_hooks_add for each hook; hf_hooks_start once; hf_hooks_shut_down
+ * if the start must end early; hf_hooks_stop, also after a start that failed; hf_hooks_stopped;
+ * hf_hooks_free. A registry that was never started may be freed at once.
+ *
+ * Starts, stops and spawned functions run on threads of the registry, and stops of independent
+ * hooks run concurrently. They must not call hf_hooks_start, hf_hooks_stop or hf_hooks_free, which
+ * wait for them. No lock is held while they run.
+ *
  * Thread: any for hf_hooks_add, hf_hooks_shut_down and hf_hooks_stop; the last may be called while
  * another thread is in hf_hooks_start. The other functions of the registry: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_hooks;
 struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_stop has returned */
@@ -45,7 +58,8 @@ struct hf_hook {
 };
 
 /* host and client (may be NULL) are borrowed until hf_hooks_free. 0 or -errno. */
-int hf_hooks_new(const struct hf_host *host, struct hf_client *client, struct hf_hooks **ret_hooks);
+HF_MUST_CHECK int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
+                               struct hf_hooks **ret_hooks);
 /* Frees the registry after hf_hooks_stop, or when it was never started. If threads of a hook may
  * still be running, it leaks the memory on purpose, because they use it. Accepts NULL, returns
  * NULL. */
@@ -58,8 +72,8 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
  * function; HF_E_CLOSED: the hooks were started or stopped already; or -errno. reterr_status names
  * the hook, and for a duplicate the first caller.
  */
-int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char *caller,
-                 struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook,
+                               const char *caller, struct hf_status *reterr_status);
 #define HF_HOOKS_STRING_(x) #x
 #define HF_HOOKS_STRING(x)  HF_HOOKS_STRING_(x)
 #define HF_HOOKS_HERE       __FILE__ ":" HF_HOOKS_STRING(__LINE__)
@@ -71,7 +85,7 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char 
  * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these. HF_E_CLOSED
  * if the hooks were started or stopped before; -ENOMEM.
  */
-int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent,
  * never blocks. Thread: any. */
 void hf_hooks_shut_down(struct hf_hooks *hooks);
@@ -86,7 +100,7 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * and return the same. A hook must not call it, because its stop would wait for itself until the
  * deadline.
  */
-int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
  * hf_hooks_free. */
 void hf_hooks_stopped(struct hf_hooks *hooks);
@@ -103,5 +117,9 @@ void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline
  * registry joins the thread. 0 or -errno; HF_E_CLOSED when the hook is being stopped or the
  * shutdown has begun.
  */
-int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
-                  void (*fn)(void *ctx, struct hf_cancel *token), void *ctx);
+HF_MUST_CHECK int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
+                                void (*fn)(void *ctx, struct hf_cancel *token), void *ctx);
+
+#ifdef __cplusplus
+}
+#endif

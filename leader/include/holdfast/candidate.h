@@ -18,7 +18,12 @@
  */
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hf_candidate;
 
@@ -38,12 +43,18 @@ struct hf_candidate_config {
 /* Checks and copies config; starts nothing. host is borrowed until hf_candidate_free. 0 or -errno.
  * HF_E_INVALID: a member is missing or invalid, and reterr_status names it. -EINVAL: config->size
  * is wrong. */
-int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
-                     struct hf_candidate **ret_candidate, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_candidate_new(const struct hf_host *host,
+                                   const struct hf_candidate_config *config,
+                                   struct hf_candidate **ret_candidate,
+                                   struct hf_status *reterr_status);
 /* Starts the thread and returns at once. 0 or -errno. HF_E_CLOSED: already started or stopped. */
-int hf_candidate_start(struct hf_candidate *candidate);
+HF_MUST_CHECK int hf_candidate_start(struct hf_candidate *candidate);
 /* Cancels the requests under way and blocks until the thread has ended. A second call returns at
  * once. */
 void hf_candidate_stop(struct hf_candidate *candidate);
 /* Stops the candidate if necessary, then frees it. Accepts NULL, returns NULL. */
 struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate);
+
+#ifdef __cplusplus
+}
+#endif

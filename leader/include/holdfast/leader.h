@@ -22,10 +22,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <holdfast/api.h>
 #include <holdfast/cancel.h>
 #include <holdfast/client.h>
 #include <holdfast/hooks.h>
 #include <holdfast/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- timing ---- */
 
@@ -50,7 +55,8 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
  * lease_duration in whole seconds; everything positive. HF_E_INVALID: reterr_status names the
  * broken rule and the numbers. Pure.
  */
-int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_leader_timing_check(const struct hf_leader_timing *timing,
+                                         struct hf_status *reterr_status);
 /*
  * An upper bound of the time from a leader's death until the next leader acts. The timing must have
  * passed hf_leader_timing_check. Pure. While the watch works and the server is quick, a take-over
@@ -78,8 +84,8 @@ enum hf_controller_class {
 };
 
 struct hf_controller {
-        const char *name; /* required; unique among all electors of the process; copied */
-        enum hf_controller_class class;
+        const char *name; /* required; unique among the electors of a cluster; copied */
+        enum hf_controller_class runs;
         /*
          * Called on a separate thread when a term begins, with fresh state (HF_EVERY_INSTANCE: when
          * the electors start). After drain has fired it must finish its work and return; after
@@ -90,7 +96,7 @@ struct hf_controller {
         void *ctx; /* passed to run and is_settled; borrowed */
         /*
          * The controllers that must have started before this one begins: names from the same set
-         * and class; NULL-terminated; copied; NULL = none. A controller has started when it has
+         * and class; n_after; copied. A controller has started when it has
          * called hf_term_started or has returned 0. A planned stop goes in the opposite order: the
          * named controllers are drained only after this one has returned. An abort reaches all
          * controllers at once. If a controller fails before it has started, those after it wait
@@ -98,6 +104,7 @@ struct hf_controller {
          * controllers of a term share one drain_deadline.
          */
         const char *const *after;
+        size_t n_after;
         /*
          * Optional. Called when a term begins. True: this controller counts as started in this
          * term, so the controllers after it need not wait for it. Called on the elector loop's
@@ -116,9 +123,12 @@ struct hf_cancel *hf_term_drain(struct hf_term *term);
  * any. */
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
- * the term's fence with each write. From the abort on it refuses everything. For HF_EVERY_INSTANCE:
- * the embedder's own client. Borrowed. Thread: any, as for the next four functions. */
+ * the term's fence with each write. From the abort on it refuses everything. Borrowed; NULL for
+ * HF_EVERY_INSTANCE. Thread: any, as for the next five functions. */
 struct hf_client *hf_term_client(struct hf_term *term);
+/* The embedder's own client, for HF_EVERY_INSTANCE: no gate and no fence protect its writes, and
+ * the other instances write at the same time. Borrowed; NULL for HF_LEADER_ONLY. */
+struct hf_client *hf_term_ungated_client(struct hf_term *term);
 /* The fence that identifies the term to the server; hf_term_client sends it already. Borrowed; NULL
  * for HF_EVERY_INSTANCE. */
 const struct hf_fence *hf_term_fence(struct hf_term *term);
@@ -138,10 +148,11 @@ const struct hf_host *hf_term_host(struct hf_term *term); /* borrowed */
  * client-go has removed (endpoints, configmaps, endpointsleases, configmapsleases) and unknown
  * names are refused: HF_E_INVALID, and reterr_status recommends leases. Pure.
  */
-int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
 
 /* ---- electors ---- */
 
+struct hf_loop;     /* <holdfast/loop.h> */
 struct hf_electors; /* all electors of a process, on one loop thread */
 struct hf_elector;  /* one Lease, and the controllers that run while it is held */
 
@@ -174,6 +185,8 @@ struct hf_leader_info {
                             holds or is the named successor for; 0 = it is free, or our own */
 };
 
+#define HF_CLUSTER_MAX 63 /* bytes of hf_elector_config.cluster */
+
 struct hf_elector_config {
         size_t size;              /* sizeof(struct hf_elector_config) */
         const char *ns, *name;    /* the Lease's; required; copied */
@@ -185,14 +198,14 @@ struct hf_elector_config {
         struct hf_leader_timing timing;          /* zero fields = defaults */
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
-        const char *const *labels; /* "key=value", set on the Lease; NULL-terminated; NULL = none */
+        const char *const *labels; /* "key=value", set on the Lease; n_labels; copied */
+        size_t n_labels;
         bool events;   /* write LeaderElection Events on the Lease, as client-go does, when a term
                           begins or ends. Best effort: nothing waits for the responses, which use
                           the host until the client is freed */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
-        bool unsafe_gate_off; /* only to test the fence: send writes although the gate is shut */
-        /* Called on the loop thread when the state or the holder has changed, or identity_taken
-         * has become true; must not block. Optional. */
+        /* Called when the state or the holder has changed, or identity_taken has become true; must
+         * not block. Optional. Thread: see `loop`. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
         const char *lock_type; /* see hf_leader_lock_type_check; NULL = leases */
@@ -211,25 +224,36 @@ struct hf_elector_config {
          * migrate_from.
          */
         bool coordinated;
+        /*
+         * The name of the cluster of `client`, for a process with electors in several clusters. It
+         * distinguishes Leases and controllers of the same name, in messages and as the label
+         * `cluster` of the metrics. Letters, digits, '-', '_' and '.', up to HF_CLUSTER_MAX bytes.
+         * NULL = no name; copied.
+         */
+        const char *cluster;
+        /* on_change runs in this loop, and may be called once for several changes; borrowed until
+         * hf_electors_free. NULL = it runs on the elector loop's thread */
+        struct hf_loop *loop;
 };
 
 /* 0 or -errno. host is borrowed until hf_electors_free. */
-int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
+HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
  * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
- * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector has
- * the same Lease, or another controller the same name. HF_E_CLOSED: already started. -EINVAL:
- * config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be NULL) is owned by
- * electors.
+ * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector of
+ * this cluster has the same Lease, or another controller the same name. HF_E_CLOSED: already
+ * started. -EINVAL: config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be
+ * NULL) is owned by electors.
  */
-int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config,
-                    struct hf_elector **ret_elector, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
+                                  const struct hf_elector_config *config,
+                                  struct hf_elector **ret_elector, struct hf_status *reterr_status);
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
  * hosts with separate healths. HF_E_CLOSED: already started or stopped.
  */
-int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
  * Drains, joins and releases every elector, then joins the loop. Blocks up to drain_deadline +
  * stop_grace + request_timeout x 2 (of the slowest elector), 2 s for a busy machine, and another
@@ -240,16 +264,30 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
  * during the stop or later, wait for its end and return the same. Must not be called from on_change
  * or from a controller's run: it would wait for itself.
  */
-int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
+HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
+/*
+ * The same for an event loop, which must not block. Begins the stop and returns at once. A thread
+ * ("hf-stop") runs hf_electors_stop; when it has ended, done (NULL = none) is called with its
+ * result: in `loop`, or on that thread if loop is NULL. status is borrowed for the call. 0;
+ * HF_E_CLOSED: a stop was begun already; -errno: there is no thread, so nothing has begun.
+ */
+HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
+                                         void (*done)(void *ctx, int result,
+                                                      const struct hf_status *status),
+                                         void *ctx);
+/* The result of the stop that was begun, as of hf_electors_stop; HF_E_BUSY while it goes on;
+ * -EINVAL if none was begun. Never blocks. Thread: any. */
+HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
+                                        struct hf_status *reterr_status);
 /* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
  * stuck, because it may still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
 /* Registers one pair of hooks, start-controllers and stop-controllers, for all electors, also those
- * that are added later. after: names of the hooks that must start first; NULL-terminated; NULL =
- * none. */
-int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
-                           const char *const *after, struct hf_status *reterr_status);
+ * that are added later. after: n_after names of the hooks that must start first; copied. */
+HF_MUST_CHECK int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
+                                         const char *const *after, size_t n_after,
+                                         struct hf_status *reterr_status);
 
 void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info); /* Thread: any */
 /* Whether this process may act under the elector's Lease at this moment. Cheap, takes no lock.
@@ -260,14 +298,14 @@ bool hf_elector_may_act(struct hf_elector *elector);
  * elector drains and joins its controllers, then releases the Lease with the annotation
  * holdfast.dev/successor. HF_E_NOT_LEADER; -EINVAL: not an identity; -ENOMEM. Thread: any.
  */
-int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
+HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
  * The same without a named successor: any standby may lead at once. This process contends again
  * after two retry periods, or when another process holds the Lease. For a leader that cannot do its
  * work while another process might. HF_E_NOT_LEADER; -ENOMEM. Returns at once. Thread: any, also a
  * controller's.
  */
-int hf_elector_step_down(struct hf_elector *elector);
+HF_MUST_CHECK int hf_elector_step_down(struct hf_elector *elector);
 /*
  * Ends the term as if the Lease had been lost, because what this process knows of the Lease may be
  * wrong. For an embedder whose store was replaced by a backup. On a standby it only forces a read
@@ -277,3 +315,7 @@ void hf_elector_end_term(struct hf_elector *elector);
 /* Counts the iterations of the loop: at least one per second unless a callback blocks it. A
  * watchdog can check that it rises. Thread: any. */
 uint64_t hf_electors_iterations(struct hf_electors *electors);
+
+#ifdef __cplusplus
+}
+#endif

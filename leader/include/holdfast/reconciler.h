@@ -24,9 +24,14 @@
  */
 #include <stddef.h>
 
+#include <holdfast/api.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/workqueue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define HF_RECONCILER_WORKERS_MAX 64
 
@@ -72,4 +77,8 @@ struct hf_reconciler {
  * controller's run() should return it, and is then called again with backoff. -EINVAL: a required
  * member is missing, or n_workers is too large. Thread: the controller's own.
  */
-int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
+HF_MUST_CHECK int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
+
+#ifdef __cplusplus
+}
+#endif

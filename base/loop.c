@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue between the library's threads and the event loop of the host.
+ *
+ * Invariants: whenever the mutex is free and the queue is not empty, the eventfd is readable. No
+ * lock is held while a task runs, and its struct is not used after its function was called, because
+ * the function may free it.
+ */
+#include "base/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+struct hf_loop {
+        int fd; /* immutable */
+        pthread_mutex_t mu;
+        /* guarded by mu; *tail is the NULL at the end of the list */
+        struct hf__loop_task *head, **tail;
+        size_t n;
+};
+
+/* A task of hf_loop_post; owned by the queue. */
+struct posted {
+        struct hf__loop_task task;
+        void (*fn)(void *ctx);
+        void *ctx;
+};
+
+int hf_loop_new(struct hf_loop **ret_loop) {
+        struct hf_loop *loop = calloc(1, sizeof *loop);
+
+        if (!loop)
+                return -ENOMEM;
+        loop->tail = &loop->head;
+        loop->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        int r = loop->fd < 0 ? -errno : hf__mutex_init(&loop->mu);
+        if (r < 0) {
+                if (loop->fd >= 0)
+                        close(loop->fd);
+                free(loop);
+                return r;
+        }
+        *ret_loop = loop;
+        return 0;
+}
+
+struct hf_loop *hf_loop_free(struct hf_loop *loop) {
+        if (!loop)
+                return NULL;
+        while (hf_loop_dispatch(loop) > 0)
+                ;
+        pthread_mutex_destroy(&loop->mu);
+        close(loop->fd);
+        free(loop);
+        return NULL;
+}
+
+int hf_loop_fd(struct hf_loop *loop) { return loop->fd; }
+
+void hf__loop_queue(struct hf_loop *loop, struct hf__loop_task *task) {
+        uint64_t one = 1;
+
+        pthread_mutex_lock(&loop->mu);
+        if (!task->queued) {
+                task->queued = true;
+                task->next = NULL;
+                *loop->tail = task;
+                loop->tail = &task->next;
+                if (loop->n++ == 0) {
+                        ssize_t n = write(loop->fd, &one, sizeof one);
+                        (void)n; /* EAGAIN: it is readable */
+                }
+        }
+        pthread_mutex_unlock(&loop->mu);
+}
+
+void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task) {
+        struct hf__loop_task **at;
+
+        pthread_mutex_lock(&loop->mu);
+        if (task->queued) {
+                for (at = &loop->head; *at != task; at = &(*at)->next)
+                        assert(*at);
+                *at = task->next;
+                if (!*at)
+                        loop->tail = at;
+                loop->n--;
+                task->queued = false;
+        }
+        pthread_mutex_unlock(&loop->mu);
+}
+
+/* Removes the first task. False: there is none, and the descriptor is no longer readable. */
+static bool pop(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
+        uint64_t count;
+
+        pthread_mutex_lock(&loop->mu);
+        struct hf__loop_task *task = loop->head;
+        if (task) {
+                *ret_copy = *task;
+                loop->head = task->next;
+                if (!loop->head)
+                        loop->tail = &loop->head;
+                loop->n--;
+                task->queued = false;
+        }
+        if (!loop->head) {
+                ssize_t n = read(loop->fd, &count, sizeof count);
+                (void)n; /* EAGAIN: it was not readable */
+        }
+        pthread_mutex_unlock(&loop->mu);
+        return task != NULL;
+}
+
+size_t hf_loop_dispatch(struct hf_loop *loop) {
+        struct hf__loop_task task;
+        size_t n_called = 0;
+
+        pthread_mutex_lock(&loop->mu);
+        size_t n = loop->n;
+        pthread_mutex_unlock(&loop->mu);
+        while (n_called < n && pop(loop, &task)) {
+                task.fn(task.ctx);
+                n_called++;
+        }
+        return n_called;
+}
+
+static void run_posted(void *ctx) {
+        struct posted *posted = ctx;
+        void (*fn)(void *ctx) = posted->fn;
+        void *fn_ctx = posted->ctx;
+
+        free(posted);
+        fn(fn_ctx);
+}
+
+int hf_loop_post(struct hf_loop *loop, void (*fn)(void *ctx), void *ctx) {
+        struct posted *posted = calloc(1, sizeof *posted);
+
+        if (!posted)
+                return -ENOMEM;
+        *posted = (struct posted){.task = {.fn = run_posted, .ctx = posted}, .fn = fn, .ctx = ctx};
+        hf__loop_queue(loop, &posted->task);
+        return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Tasks of a loop that need no allocation: each is a member of its sender's struct. */
+#include <stdbool.h>
+
+#include <holdfast/loop.h>
+
+struct hf__loop_task {
+        void (*fn)(void *ctx);
+        void *ctx;
+        /* guarded by the loop's mutex */
+        struct hf__loop_task *next;
+        bool queued;
+};
+
+/* Queues a task whose fn and ctx are set. Does nothing if it is queued already. Thread: any. */
+void hf__loop_queue(struct hf_loop *loop, struct hf__loop_task *task);
+/* Removes a task from the queue, if it is there. It may still run on the loop's thread if the
+ * caller is another thread. */
+void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task);

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client whose callbacks run in the host's event loop. It passes requests on to another client,
+ * copies what that client's callbacks get, and queues it for the loop.
+ *
+ * Invariants: every operation is on the list, and its final task is queued exactly once, when the
+ * inner client has ended it. Its task needs no memory that is not there from the start: if an event
+ * cannot be copied, or too many bytes wait, the watch ends with an error. No lock is held while the
+ * inner client or a callback is called.
+ */
+#include <holdfast/client_port.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/loop.h"
+#include "base/thread.h"
+
+/* Events that wait in the loop, of one watch. */
+#define MAX_QUEUED_BYTES ((size_t)64 << 20)
+
+struct loop_client {
+        struct hf_client base;   /* first */
+        struct hf_client *inner; /* immutable; borrowed */
+        struct hf_loop *loop;    /* immutable; borrowed */
+        pthread_mutex_t mu;
+        pthread_cond_t ended; /* an operation of the inner client has ended */
+        /* guarded by mu */
+        struct op *ops;
+        size_t n_inner; /* operations that the inner client has not ended */
+};
+
+struct op {
+        /* immutable once it is started */
+        struct loop_client *client;
+        bool is_watch;
+        hf_response_fn done;
+        hf_event_fn on_event;
+        hf_watch_end_fn on_end;
+        void *ctx;
+
+        /* guarded by client->mu */
+        struct op *next, **at; /* the list; at: the pointer that points here */
+        uint64_t inner_id;     /* 0 = not known yet */
+        bool cancel_wanted;
+        int lost;        /* not 0: why an event could not be queued */
+        size_t n_queued; /* bytes of events that wait */
+        int refs;        /* one for the start, one for the end */
+
+        /* set when the inner client ends it */
+        struct hf_response response;
+        char *body; /* owned */
+        struct hf__loop_task end;
+};
+
+struct event {
+        struct hf__loop_task task;
+        struct op *op;
+        struct hf_event event; /* its texts follow this struct */
+        char text[];
+};
+
+static void op_unref(struct op *op) {
+        struct loop_client *client = op->client;
+
+        pthread_mutex_lock(&client->mu);
+        bool is_last = --op->refs == 0;
+        if (is_last) {
+                *op->at = op->next;
+                if (op->next)
+                        op->next->at = op->at;
+        }
+        pthread_mutex_unlock(&client->mu);
+        if (is_last) {
+                free(op->body);
+                free(op);
+        }
+}
+
+static void cancel_inner(const struct op *op, uint64_t id) {
+        if (op->is_watch)
+                hf_client_watch_cancel(op->client->inner, id);
+        else
+                hf_client_cancel(op->client->inner, id);
+}
+
+/* ---- in the loop ---- */
+
+static void run_end(void *ctx) {
+        struct op *op = ctx;
+
+        if (op->is_watch)
+                op->on_end(op->ctx, op->response.error, &op->response.status);
+        else
+                op->done(op->ctx, &op->response);
+        op_unref(op);
+}
+
+static void run_event(void *ctx) {
+        struct event *event = ctx;
+        struct op *op = event->op;
+
+        pthread_mutex_lock(&op->client->mu);
+        op->n_queued -= event->event.n_object;
+        pthread_mutex_unlock(&op->client->mu);
+        op->on_event(op->ctx, &event->event);
+        free(event);
+}
+
+/* ---- on a thread of the inner client ---- */
+
+/* Queues the end. The client may be freed as soon as n_inner is 0, so this is the last use of it
+ * here, and both happen under the lock. (The loop's mutex is taken last.) */
+static void end_op(struct op *op) {
+        struct loop_client *client = op->client;
+
+        op->end = (struct hf__loop_task){.fn = run_end, .ctx = op};
+        pthread_mutex_lock(&client->mu);
+        hf__loop_queue(client->loop, &op->end);
+        client->n_inner--;
+        pthread_cond_broadcast(&client->ended);
+        pthread_mutex_unlock(&client->mu);
+}
+
+static void on_response(void *ctx, const struct hf_response *response) {
+        struct op *op = ctx;
+
+        op->response = *response;
+        op->response.body = NULL;
+        if (response->body) {
+                op->body = malloc(response->n_body + 1);
+                if (op->body) {
+                        memcpy(op->body, response->body, response->n_body);
+                        op->body[response->n_body] = '\0';
+                        op->response.body = op->body;
+                } else if (response->error == 0) {
+                        op->response.error = hf_fail(&op->response.status, -ENOMEM,
+                                                     "out of memory for a response of %zu bytes",
+                                                     response->n_body);
+                }
+        }
+        if (!op->response.body)
+                op->response.n_body = 0;
+        end_op(op);
+}
+
+static struct event *copy_event(struct op *op, const struct hf_event *from) {
+        const char *version = from->resource_version ? from->resource_version : "";
+        size_t n_version = strlen(version) + 1;
+        struct event *event = malloc(sizeof *event + n_version + from->n_object + 1);
+
+        if (!event)
+                return NULL;
+        *event = (struct event){.task = {.fn = run_event, .ctx = event}, .op = op, .event = *from};
+        memcpy(event->text, version, n_version);
+        if (from->n_object > 0)
+                memcpy(event->text + n_version, from->object, from->n_object);
+        event->text[n_version + from->n_object] = '\0';
+        event->event.resource_version = event->text;
+        event->event.object = event->text + n_version;
+        return event;
+}
+
+static void on_event(void *ctx, const struct hf_event *from) {
+        struct op *op = ctx;
+        struct event *event = copy_event(op, from);
+
+        pthread_mutex_lock(&op->client->mu);
+        if (op->lost == 0 && !event)
+                op->lost = -ENOMEM;
+        else if (op->lost == 0 && op->n_queued > MAX_QUEUED_BYTES)
+                op->lost = HF_E_TOO_LARGE;
+        bool lost = op->lost != 0;
+        uint64_t id = op->inner_id;
+        op->cancel_wanted |= lost;
+        if (!lost) {
+                op->n_queued += from->n_object;
+                hf__loop_queue(op->client->loop, &event->task);
+        }
+        pthread_mutex_unlock(&op->client->mu);
+        if (!lost)
+                return;
+        free(event);
+        if (id)
+                cancel_inner(op, id);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct op *op = ctx;
+
+        op->response.error = error;
+        if (status)
+                op->response.status = *status;
+        pthread_mutex_lock(&op->client->mu);
+        int lost = op->lost;
+        pthread_mutex_unlock(&op->client->mu);
+        if (lost != 0)
+                op->response.error = hf_fail(&op->response.status, lost,
+                                             "events could not be queued: %s", hf_strerror(lost));
+        end_op(op);
+}
+
+/* ---- starting; any thread ---- */
+
+static struct op *op_new(struct loop_client *client) {
+        struct op *op = calloc(1, sizeof *op);
+
+        if (!op)
+                return NULL;
+        op->client = client;
+        op->refs = 2;
+        pthread_mutex_lock(&client->mu);
+        client->n_inner++;
+        op->next = client->ops;
+        op->at = &client->ops;
+        if (op->next)
+                op->next->at = &op->next;
+        client->ops = op;
+        pthread_mutex_unlock(&client->mu);
+        return op;
+}
+
+/* r: the result of starting it at the inner client. */
+static int op_started(struct op *op, int r, uint64_t id, uint64_t *ret_id) {
+        struct loop_client *client = op->client;
+
+        if (r == 0 && ret_id)
+                *ret_id = id;
+        pthread_mutex_lock(&client->mu);
+        op->inner_id = id;
+        bool cancel = r == 0 && op->cancel_wanted;
+        if (r != 0)
+                client->n_inner--;
+        pthread_mutex_unlock(&client->mu);
+        if (cancel)
+                cancel_inner(op, id);
+        if (r != 0)
+                op_unref(op); /* there will be no end */
+        op_unref(op);
+        return r;
+}
+
+static int loop_request(struct hf_client *self, const struct hf_request *request,
+                        hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        struct loop_client *client = (struct loop_client *)self;
+        uint64_t id = 0;
+        struct op *op = op_new(client);
+
+        if (!op)
+                return -ENOMEM;
+        op->done = done;
+        op->ctx = ctx;
+        int r = hf_client_request(client->inner, request, on_response, op, &id);
+        return op_started(op, r, id, ret_id);
+}
+
+static int loop_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn event,
+                      hf_watch_end_fn end, void *ctx, uint64_t *ret_id) {
+        struct loop_client *client = (struct loop_client *)self;
+        uint64_t id = 0;
+        struct op *op = op_new(client);
+
+        if (!op)
+                return -ENOMEM;
+        op->is_watch = true;
+        op->on_event = event;
+        op->on_end = end;
+        op->ctx = ctx;
+        int r = hf_client_watch(client->inner, spec, on_event, on_end, op, &id);
+        return op_started(op, r, id, ret_id);
+}
+
+static void loop_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_cancel(((struct loop_client *)self)->inner, id);
+}
+
+static void loop_watch_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_watch_cancel(((struct loop_client *)self)->inner, id);
+}
+
+/* Each pass cancels one operation, and unlocks before it calls the inner client. */
+static void cancel_all(struct loop_client *client) {
+        for (;;) {
+                pthread_mutex_lock(&client->mu);
+                struct op *op = client->ops;
+                while (op && op->cancel_wanted)
+                        op = op->next;
+                uint64_t id = op ? op->inner_id : 0;
+                if (op)
+                        op->cancel_wanted = true;
+                pthread_mutex_unlock(&client->mu);
+                if (!op)
+                        return;
+                if (id)
+                        cancel_inner(op, id);
+        }
+}
+
+/* Waits until the inner client has ended the canceled operations, then lets the loop deliver. */
+static void loop_free(struct hf_client *self) {
+        struct loop_client *client = (struct loop_client *)self;
+
+        cancel_all(client);
+        pthread_mutex_lock(&client->mu);
+        while (client->n_inner > 0)
+                pthread_cond_wait(&client->ended, &client->mu);
+        bool delivers = client->ops != NULL;
+        pthread_mutex_unlock(&client->mu);
+        while (delivers) {
+                (void)hf_loop_dispatch(client->loop);
+                pthread_mutex_lock(&client->mu);
+                delivers = client->ops != NULL;
+                pthread_mutex_unlock(&client->mu);
+        }
+        pthread_cond_destroy(&client->ended);
+        pthread_mutex_destroy(&client->mu);
+        free(client);
+}
+
+int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
+                       struct hf_client **ret_client) {
+        static const struct hf_client_ops ops = {
+                .request = loop_request,
+                .cancel = loop_cancel,
+                .watch = loop_watch,
+                .watch_cancel = loop_watch_cancel,
+                .free = loop_free,
+        };
+
+        if (!loop || !inner || !ret_client)
+                return -EINVAL;
+        struct loop_client *client = calloc(1, sizeof *client);
+        if (!client)
+                return -ENOMEM;
+        int r = hf__mutex_init(&client->mu);
+        if (r == 0) {
+                r = hf_cond_init(&client->ended);
+                if (r != 0)
+                        pthread_mutex_destroy(&client->mu);
+        }
+        if (r != 0) {
+                free(client);
+                return r;
+        }
+        client->base = (struct hf_client){.ops = &ops, .host = inner->host};
+        client->inner = inner;
+        client->loop = loop;
+        *ret_client = &client->base;
+        return 0;
+}

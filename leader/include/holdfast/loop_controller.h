@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A controller that runs in the host's event loop instead of on a thread of its own. In
+ * struct hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct
+ * hf_loop_controller.
+ *
+ * In each term the loop calls `begin`; later `drain`, on a planned stop; and `abort`, when the term
+ * was lost or its drain deadline has passed. The host answers with hf_loop_run_done, which may come
+ * at any time after `begin` was called: in `drain` or `abort` itself, or when its last request has
+ * ended. Until then the run is valid, and the Lease is not released. A loop that does not dispatch
+ * makes the controller stuck (HF_E_STUCK).
+ *
+ * Requests of the term go through a client that hf_loop_client_new makes in `begin` from
+ * hf_term_client(hf_loop_run_term(run)). Free it before hf_loop_run_done.
+ */
+#include <holdfast/api.h>
+#include <holdfast/leader.h>
+#include <holdfast/loop.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_loop_run; /* one term of the controller */
+
+struct hf_loop_controller {
+        size_t size;                                       /* sizeof(struct hf_loop_controller) */
+        struct hf_loop *loop;                              /* required; borrowed */
+        void (*begin)(void *ctx, struct hf_loop_run *run); /* required */
+        void (*drain)(void *ctx, struct hf_loop_run *run); /* required */
+        void (*abort)(void *ctx, struct hf_loop_run *run); /* required */
+        void *ctx;                                         /* passed to the three; borrowed */
+};
+
+/* For hf_controller.run; ctx is a const struct hf_loop_controller. Returns -EINVAL if a required
+ * member is missing. */
+HF_MUST_CHECK int hf_loop_controller_run(struct hf_term *term, void *ctx);
+/* Borrowed until hf_loop_run_done. Thread: the loop's. */
+struct hf_term *hf_loop_run_term(struct hf_loop_run *run);
+/* Ends the run; it must not be used afterwards, and none of the three functions is called any more.
+ * result is as for hf_controller.run: 0 = finished for this term; an error = begin again after a
+ * pause. Thread: the loop's. Never blocks. */
+void hf_loop_run_done(struct hf_loop_run *run, int result);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The thread that stops the electors of a host with an event loop. */
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <holdfast/leader.h>
+
+#include "base/loop.h"
+
+/* A member of the electors, zero at first. Guarded by their mu, except for what `over` publishes.
+ */
+struct hf__stop_thread {
+        bool begun, over;
+        pthread_t thread;
+        /* immutable once begun */
+        struct hf_loop *loop; /* borrowed; NULL = done is called on the thread */
+        void (*done)(void *ctx, int result, const struct hf_status *status);
+        void *ctx;
+        /* set before `over` */
+        int result;
+        struct hf_status status;
+        struct hf__loop_task task; /* calls done in the loop */
+};
+
+/* Joins the thread if there is one, and forgets the call of `done` if it still waits in the loop.
+ * Blocks until the stop has ended. */
+void hf__stop_thread_join(struct hf_electors *electors);
