@@ -154,12 +154,13 @@ static void test_directories_come_after_the_built_in_manifests(void **state) {
         static const struct hf_bootstrap_manifest built_in = {"built-in.json", NAMESPACE("a"),
                                                               sizeof NAMESPACE("a") - 1};
         char directory[] = "/tmp/holdfast-config-XXXXXX", path[64];
-        const char *const directories[] = {directory, NULL},
-                          *const missing[] = {"/nonexistent/manifests", NULL};
+        const char *const directories[] = {directory}, *const missing[] = {
+                                                               "/nonexistent/manifests"};
         struct hf_bootstrap_phase phase = {.name = "a",
                                            .manifests = &built_in,
                                            .n_manifests = 1,
-                                           .directories = directories};
+                                           .directories = directories,
+                                           .n_directories = 1};
         struct hf_bootstrap_config config = config_of(&phase, 1);
         struct hf_bootstrap *bootstrap;
         struct hf_bootstrap_info info;
@@ -199,7 +200,7 @@ static void test_a_health_check_that_is_taken_is_named(void **state) {
         assert_int_equal(hf_health_add(host.health, "bootstrap-b", HF_LIVEZ, healthy, NULL), 0);
         assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), 0);
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
-        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, &status), HF_E_EXISTS);
+        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, &status), HF_E_EXISTS);
         assert_non_null(strstr(status.message, "health check bootstrap-b: "));
         hf_hooks_free(hooks);
         /* A hook's name may be taken, too. */
@@ -210,7 +211,7 @@ static void test_a_health_check_that_is_taken_is_named(void **state) {
         assert_int_equal(hf_health_add(host.health, "poststarthook/bootstrap-a", HF_LIVEZ, healthy,
                                        NULL),
                          0);
-        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, &status), HF_E_EXISTS);
+        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, &status), HF_E_EXISTS);
         assert_int_equal(hf_health_each(host.health, HF_READYZ, NULL, NULL), 0);
         hf_hooks_free(hooks);
         hf_bootstrap_free(bootstrap);
@@ -237,7 +238,7 @@ static void test_readiness_depends_only_on_phases_without_patience(void **state)
         assert_int_equal(hf_health_new(&host.health), 0);
         assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, NULL), 0);
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
-        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, NULL), 0);
+        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, NULL), 0);
         /* two hooks, and phase a */
         assert_int_equal(hf_health_each(host.health, HF_READYZ, note_reason, reason), 3);
         assert_string_equal(reason, "not complete: the leader does it");
