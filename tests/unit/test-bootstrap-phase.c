@@ -57,7 +57,9 @@ struct fixture {
         int error;
         unsigned n_pass, n_fault;
         unsigned retry_after_s;
-        bool faults_reads; /* of the ledger, in place of writes */
+        bool faults_reads; /* in place of writes */
+        bool faults_all;   /* reads and writes */
+        hf_nsec epoch;     /* added to the time of day */
 
         /* the drain fires before this request; 0 = never */
         unsigned drain_at_request;
@@ -76,6 +78,9 @@ struct fixture {
         struct hf_bootstrap_info last_info;
         char log[32768];
         char reason[512]; /* of the failing health check when the phase last failed */
+        char ready[512];  /* of the readiness check at the last report */
+        char first_ready[512];
+        struct hf_hooks *hooks;
 };
 
 static struct fixture *in_term; /* the term of the only phase that runs */
@@ -110,7 +115,8 @@ int __wrap_hf_elector_step_down(struct hf_elector *elector) {
 static hf_nsec clock_now(void *ctx) { return ((struct fixture *)ctx)->now; }
 /* 2026-01-02T03:04:05Z, and the time since the test began */
 static hf_nsec clock_real(void *ctx) {
-        return 1767323045 * SECOND + ((struct fixture *)ctx)->now - BEGIN;
+        return 1767323045 * SECOND + ((struct fixture *)ctx)->now - BEGIN +
+               ((struct fixture *)ctx)->epoch;
 }
 static int clock_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
         struct fixture *f = ctx;
@@ -189,7 +195,7 @@ static int apply(struct fixture *f, const struct hf_request *request, const stru
 }
 
 static bool meets_fault(struct fixture *f, bool is_read) {
-        if (is_read != f->faults_reads || f->fault == NONE)
+        if ((is_read != f->faults_reads && !f->faults_all) || f->fault == NONE)
                 return false;
         if (f->n_pass > 0) {
                 f->n_pass--;
@@ -240,8 +246,10 @@ static int do_read(struct fixture *f, const struct hf_request *request, hf_respo
                 hf_cancel_fire(f->drain, HF_CANCEL_STOPPING);
         if (is_check && f->ledger_at_check)
                 text = f->ledger_at_check[0] ? f->ledger_at_check : NULL;
-        if (is_ledger && meets_fault(f, true))
-                return reply(done, ctx, f, f->error, NULL);
+        if (!is_check && strcmp(request->resource.plural, "configmaps") == 0 &&
+            meets_fault(f, true))
+                return f->fault == GARBLED ? reply(done, ctx, f, 0, "{")
+                                           : reply(done, ctx, f, f->error, NULL);
         return reply(done, ctx, f, text ? 0 : HF_E_NOT_FOUND, text);
 }
 
@@ -251,6 +259,8 @@ static int client_request(struct hf_client *self, const struct hf_request *reque
 
         *ret_id = 1;
         note_request(f, request);
+        if (strcmp(request->resource.plural, "events") == 0)
+                assert(request->deadline == f->now + 2 * SECOND);
         if (f->n_requests == f->drain_at_request)
                 hf_cancel_fire(f->drain, HF_CANCEL_STOPPING);
         assert(f->n_requests < 5000);
@@ -265,9 +275,13 @@ static const struct hf_client_ops ops = {.request = client_request, .cancel = cl
 static void keep_reason(void *ctx, const char *name, bool healthy, const char *reason) {
         struct fixture *f = ctx;
 
+        if (strcmp(name, "bootstrap-zero") == 0)
+                (void)snprintf(f->ready, sizeof f->ready, "%s", healthy ? "healthy" : reason);
         if (strcmp(name, "bootstrap") == 0)
                 (void)snprintf(f->reason, sizeof f->reason, "%s", healthy ? "healthy" : reason);
 }
+
+static void assert_metric(struct fixture *f, const char *line);
 
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
@@ -282,6 +296,10 @@ static void on_progress(void *ctx, enum hf_bootstrap_point point,
                        info->complete ? " complete" : "");
         f->last_info = *info;
         (void)hf_health_each(f->host.health, HF_HEALTHZ, keep_reason, f);
+        if (!f->first_ready[0])
+                (void)snprintf(f->first_ready, sizeof f->first_ready, "%s", f->ready);
+        assert_metric(f, info->failing ? "holdfast_bootstrap_failing{phase=\"zero\"} 1"
+                                       : "holdfast_bootstrap_failing{phase=\"zero\"} 0");
         if (f->drain_at && f->now - BEGIN >= f->drain_at)
                 hf_cancel_fire(f->drain, HF_CANCEL_STOPPING);
 }
@@ -306,8 +324,11 @@ static void load(struct fixture *f, const char *version, const char *a, const ch
                                                    .on_progress = on_progress,
                                                    .ctx = f};
 
+        hf_hooks_free(f->hooks);
         hf_bootstrap_free(f->bootstrap);
         assert_int_equal(hf_bootstrap_new(&f->host, &config, &f->bootstrap, NULL), 0);
+        assert_int_equal(hf_hooks_new(&f->host, NULL, &f->hooks), 0);
+        assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, 0, NULL), 0);
 }
 
 static struct fixture *fixture_new(void) {
@@ -330,6 +351,7 @@ static struct fixture *fixture_new(void) {
 }
 
 static void fixture_free(struct fixture *f) {
+        hf_hooks_free(f->hooks);
         hf_bootstrap_free(f->bootstrap);
         fake_store_deinit(&f->store);
         hf_health_free(f->host.health);
@@ -443,6 +465,8 @@ static void test_each_step_is_written_then_recorded(void **state) {
                                          "recorded ConfigMap/default/b 2/2\n"
                                          "complete - 2/2 complete\n");
         assert_int_equal(f->n_started, 1);
+        assert_string_equal(f->first_ready, "not complete: 0 of 2 steps are done");
+        assert_string_equal(f->ready, "healthy");
         assert_true(is_settled(f));
         assert_metric(f, "holdfast_bootstrap_complete{phase=\"zero\"} 1");
         assert_metric(f, "holdfast_bootstrap_steps_total{phase=\"zero\",outcome=\"created\"} 2");
@@ -600,6 +624,8 @@ static void test_the_pause_after_a_failure_doubles_up_to_ten_seconds(void **stat
         assert_writes_at(f, times, sizeof times / sizeof times[0]);
         assert_metric(f, "holdfast_bootstrap_step_failures_total{phase=\"zero\"} 10");
         assert_metric(f, "holdfast_bootstrap_failing{phase=\"zero\"} 0");
+        assert_int_equal(f->last_info.n_failures, 0);
+        assert_string_equal(f->last_info.message, "");
         hf_bootstrap_info(f->bootstrap, 0, &info);
         assert_int_equal(info.n_failures, 0);
         assert_string_equal(info.message, "");
@@ -623,6 +649,8 @@ static void test_a_failure_names_the_manifest_the_step_and_the_reason(void **sta
         assert_int_equal(f->last_info.n_failures, 5);
         assert_true(f->last_info.failing && f->last_info.running);
         assert_in(f->reason, "zero fails at ConfigMap/default/a: dir/a.json");
+        assert_in(f->ready, "not complete, it fails at ConfigMap/default/a: dir/a.json");
+        assert_metric(f, "holdfast_bootstrap_failing{phase=\"zero\"} 0"); /* the term is over */
         /* The log has the first, second, fourth failure ... */
         assert_in(f->log, "4 bootstrap: zero fails, try 1: dir/a.json: document 1, line 1 "
                           "(ConfigMap/default/a): the test says: forbidden\n");
@@ -654,6 +682,37 @@ static void test_a_failure_of_the_ledger_names_it(void **state) {
         fixture_free(f);
 }
 
+static void test_a_failure_of_the_ledger_after_one_of_a_step_names_the_ledger(void **state) {
+        struct fixture *f = fixture_new();
+
+        f->faults_all = true;
+        fail_with(f, REFUSED, HF_E_UNAVAILABLE, 1, 2); /* the create, then the next read */
+        assert_int_equal(lead(f), 0);
+        assert_in(f->log, "try 1: dir/a.json");
+        assert_in(f->log, "try 2: ledger kube-system/holdfast-bootstrap: ");
+        assert_in(f->progress, "failing ConfigMap/default/a 0/2 failing\nfailing - 0/2 failing\n");
+        fixture_free(f);
+}
+
+static void test_any_read_may_be_refused_or_garbled(void **state) {
+        for (unsigned n = 0; n < 3; n++)
+                for (unsigned i = 0; i < 2; i++) {
+                        struct fixture *f = fixture_new();
+                        assert_int_equal(lead(f), 0);
+                        load(f, "2.0.0", CONFIGMAP("a", "2"), CONFIGMAP("b", "2"));
+                        f->faults_reads = true;
+                        fail_with(f, i == 0 ? REFUSED : GARBLED, HF_E_UNAVAILABLE, n, 1);
+                        assert_int_equal(lead(f), 0);
+                        assert_int_equal(f->n_fault, 0);
+                        assert_in(f->progress, " failing\n");
+                        assert_in(text_of(f, "configmaps/default/a"), "\"k\":\"2\"");
+                        assert_in(text_of(f, "configmaps/default/b"), "\"k\":\"2\"");
+                        assert_int_equal(n_commits(f, "configmaps/default/a"), 2);
+                        assert_int_equal(n_commits(f, LEDGER), 6);
+                        fixture_free(f);
+                }
+}
+
 static void test_an_event_counts_the_failures_that_are_logged(void **state) {
         struct fixture *f = fixture_new();
         const char *key = NULL;
@@ -679,10 +738,13 @@ static void test_an_event_counts_the_failures_that_are_logged(void **state) {
         assert_in(text, "\"involvedObject\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
                         "\"namespace\":\"kube-system\",\"name\":\"holdfast-bootstrap\"}");
         /* Under another leader, much later, the count continues. */
+        f->epoch = 3600 * SECOND;
         load(f, "2.0.0", CONFIGMAP("a", "2"), NULL);
         fail_with(f, REFUSED, HF_E_FORBIDDEN, 0, 1);
         assert_int_equal(lead(f), 0);
         assert_in(text_of(f, key), "\"count\":4");
+        assert_in(text_of(f, key), "\"firstTimestamp\":\"2026-01-02T03:04:05");
+        assert_in(text_of(f, key), "\"lastTimestamp\":\"2026-01-02T04:04:05");
         fixture_free(f);
 }
 
@@ -869,6 +931,10 @@ static void test_a_phase_that_keeps_failing_releases_the_lease_ever_more_rarely(
                 if (i == 7) /* past the longest time, each failure releases */
                         assert_true(f->step_downs[i] < f->step_downs[i - 1] + 40 * SECOND);
         }
+        /* Ten seconds for the drain, and then the pause of ten. */
+        for (unsigned i = 0; i < f->n_writes; i++)
+                assert_true(f->write_times[i] <= f->step_downs[0] ||
+                            f->write_times[i] >= f->step_downs[0] + 20 * SECOND);
         char line[120];
         (void)snprintf(line, sizeof line, "holdfast_bootstrap_gave_way_total{phase=\"zero\"} %u",
                        f->n_step_downs);
@@ -1052,6 +1118,8 @@ static void test_a_ledger_that_cannot_be_read_is_a_failure(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_any_read_may_be_refused_or_garbled),
+                cmocka_unit_test(test_a_failure_of_the_ledger_after_one_of_a_step_names_the_ledger),
                 cmocka_unit_test(test_each_step_is_written_then_recorded),
                 cmocka_unit_test(test_the_ledger_says_what_was_done_and_when),
                 cmocka_unit_test(test_a_phase_that_is_complete_only_reads),
