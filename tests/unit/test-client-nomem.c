@@ -250,6 +250,21 @@ static void test_a_request_that_waits_reports_a_shortage(void **state) {
         failing_memory_try_all(do_life, 1);
 }
 
+static int refuse_request(struct hf_client *self, const struct hf_request *request,
+                          hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        return HF_E_CLOSED;
+}
+static void test_a_request_that_never_begins_leaves_nothing(void **state) {
+        static const struct hf_client_ops ops = {.request = refuse_request};
+        struct hf_client client = {.ops = &ops, .host = &silent};
+        const struct hf_request request = {.verb = HF_VERB_LIST, .resource = {"", "v1", "things"}};
+        size_t before = failing_memory_n_live();
+
+        assert_int_equal(hf_client_do(&client, &request, hf_cancel_never(), NULL, NULL, NULL),
+                         HF_E_CLOSED);
+        assert_int_equal(failing_memory_n_live(), before);
+}
+
 static void kubeconfig_life(int n) {
         static const char text[] =
                 "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n"
@@ -285,6 +300,7 @@ int main(void) {
                 cmocka_unit_test(test_an_informer_reports_or_repeats_what_fails),
                 cmocka_unit_test(test_a_wait_for_many_informers_reports_a_shortage),
                 cmocka_unit_test(test_a_request_that_waits_reports_a_shortage),
+                cmocka_unit_test(test_a_request_that_never_begins_leaves_nothing),
                 cmocka_unit_test(test_a_kubeconfig_is_read_whole_or_not_at_all),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,
