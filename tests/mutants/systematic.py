@@ -87,6 +87,8 @@ def compile_tree(directory, scope, wanted):
         if not build.exists():
             subprocess.run(["meson", "setup", build, directory / "tree", "-Dwerror=false", "-Dwarning_level=0", f"-Dc_args=-include {HERE}/hf_mutant.h -w"],
                            check=True, stdout=subprocess.DEVNULL)
+        # The tree may have tests that the build directory does not know yet.
+        subprocess.run(["ninja", "-C", build, "build.ninja"], check=True, stdout=subprocess.DEVNULL)
         targets = {os.path.relpath(test["argv"][0], build) for test in tests_of(build, wanted)}
         done = subprocess.run(["ninja", "-k", "0", "-C", build, *targets], capture_output=True, text=True)
         if done.returncode == 0:

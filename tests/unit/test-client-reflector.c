@@ -5,6 +5,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -49,6 +50,7 @@ struct fixture {
         hf_watch_end_fn on_end;
         void *watch_ctx;
         bool watch_canceled, list_canceled;
+        bool refuses; /* the client starts nothing */
         char log[8192];
         char events[4096]; /* of a handler */
 };
@@ -89,6 +91,8 @@ static int client_request(struct hf_client *self, const struct hf_request *reque
         struct fixture *f = (struct fixture *)self;
 
         assert(request->verb == HF_VERB_LIST);
+        if (f->refuses)
+                return -ENOMEM;
         pthread_mutex_lock(&f->mu);
         assert(!f->list_done);
         (void)snprintf(f->last, sizeof f->last, "list %s", request->query);
@@ -104,6 +108,8 @@ static int client_watch(struct hf_client *self, const struct hf_watch_spec *spec
                         hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct fixture *f = (struct fixture *)self;
 
+        if (f->refuses)
+                return -ENOMEM;
         pthread_mutex_lock(&f->mu);
         assert(!f->on_end);
         (void)snprintf(f->last, sizeof f->last, "watch %s", spec->resource_version);
@@ -484,9 +490,56 @@ static void test_an_event_that_cannot_be_applied_makes_a_new_list(void **state) 
                 struct fixture *f = watching(false);
                 step_event(f, HF_EVENT_ADDED, bad[i], "8", NULL, 100);
                 assert_non_null(strstr(f->log, "4 watch of things failed: "));
+                assert_true(f->watch_canceled);
                 step_time(f, "list limit=500", NEVER);
                 fixture_free(f);
         }
+}
+
+static void test_a_request_that_does_not_begin_is_a_failure(void **state) {
+        struct fixture *f = watching(false);
+
+        f->refuses = true;
+        step_watch_end(f, 0, NULL, NULL, 100);
+        step_time(f, NULL, 200);
+        step_time(f, NULL, 400);
+        f->refuses = false;
+        step_time(f, "watch 7", NEVER);
+        f->refuses = true;
+        step_watch_end(f, HF_E_GONE, NULL, NULL, 800); /* a failure, after three */
+        step_time(f, NULL, 100);
+        step_time(f, NULL, 200);
+        f->refuses = false;
+        step_time(f, "list limit=500", NEVER);
+        fixture_free(f);
+}
+
+/* The server lists a higher revision than the event had, and other contents for a known one. */
+static void test_an_older_event_makes_the_next_list_count_whatever_its_revision(void **state) {
+        struct fixture *f = watching(false);
+
+        for (hf_nsec pause = 100; pause < 1000; pause *= 2) {
+                step_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, pause);
+                step_time(f, "watch 7", NEVER);
+        }
+        step_event(f, HF_EVENT_ADDED, THING("b", "6", "1"), "6", "list limit=500", NEVER);
+        assert_true(f->watch_canceled);
+        step_list(f, 0, 0, LIST("9", THING("a", "5", "2")), "watch 9", NEVER);
+        assert_string_equal(f->events, "added a;modified a;");
+        /* The event has shown that watches work: the row of failures has ended. */
+        step_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, 100);
+        fixture_free(f);
+}
+
+static void test_a_version_has_up_to_31_bytes(void **state) {
+        struct fixture *f = fixture_new(false, 0);
+
+        assert_step(f, 0, "list limit=500", NEVER);
+        step_list(f, 0, 0, LIST("12345678901234567890123456789012", ""), NULL, 100);
+        step_time(f, "list limit=500", NEVER);
+        step_list(f, 0, 0, LIST("1234567890123456789012345678901", ""),
+                  "watch 1234567890123456789012345678901", NEVER);
+        fixture_free(f);
 }
 
 /* ---- resyncs ---- */
@@ -581,8 +634,16 @@ static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(vo
                 step_list(f, 0, 0, LIST("7", THING("a", "5", "1")), NULL, pauses[i]);
                 step_time(f, "list limit=500", NEVER);
         }
+        /* An older answer changes nothing. */
+        step_list(f, 0, 0, LIST("5", ""), NULL, 800);
+        assert_int_equal(hf_informer_count(f->informer), 1);
+        step_time(f, "list limit=500", NEVER);
         step_list(f, 0, 0, LIST("20", THING("a", "5", "1")), NULL, NEVER);
         assert_waited(&waiter, 0);
+        /* A watch that begins later has nothing to skip: an older event is a sign again. */
+        step_event(f, HF_EVENT_MODIFIED, THING("a", "21", "1"), "21", NULL, NEVER);
+        step_watch_end(f, 0, NULL, "watch 21", NEVER);
+        step_event(f, HF_EVENT_MODIFIED, THING("a", "19", "1"), "19", "list limit=500", NEVER);
         fixture_free(f);
 }
 
@@ -633,6 +694,10 @@ static void test_a_probe_in_pages_replaces_the_watch(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_version_has_up_to_31_bytes),
+                cmocka_unit_test(
+                        test_an_older_event_makes_the_next_list_count_whatever_its_revision),
+                cmocka_unit_test(test_a_request_that_does_not_begin_is_a_failure),
                 cmocka_unit_test(test_a_list_that_fails_is_repeated_ever_more_slowly),
                 cmocka_unit_test(test_retry_after_counts_up_to_five_minutes),
                 cmocka_unit_test(test_a_list_without_a_version_is_a_failure),
