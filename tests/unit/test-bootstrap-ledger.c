@@ -291,7 +291,8 @@ static void test_a_hash_covers_the_content_only(void **state) {
 static void test_hashes_are_the_same_in_each_version(void **state) {
         static const char *const cases[][2] = {
                 {"{}", "44136fa355b3678a1146ad16f7e8649e"},
-                {"{\"b\":[1,\"x\",{\"d\":null,\"c\":true}],\"a\":{\"e\":1.5}}", "10a9cfd8887ba98893768a7f25b0221e"},
+                {"{\"b\":[1,\"x\",{\"d\":null,\"c\":true}],\"a\":{\"e\":1.5}}",
+                 "10a9cfd8887ba98893768a7f25b0221e"},
                 {"{\"a\":[],\"b\":[[1],[2,3]],\"c\":{}}", "448bca1bb78cc2519a34bdbffb4fa06a"},
         };
 
