@@ -25,9 +25,14 @@
 #include <cmocka.h>
 
 #include <holdfast/bootstrap.h>
+#include <holdfast/condition.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
+#include <holdfast/owner.h>
 #include <holdfast/reconciler.h>
+#include <holdfast/recorder.h>
+#include <holdfast/selector.h>
+#include <holdfast/upsert.h>
 #include <holdfast/workqueue.h>
 
 #include "base/json.h"
@@ -388,6 +393,69 @@ static void test_a_retry_needs_no_memory(void **state) {
         hf_workqueue_free(queue);
 }
 
+/* ---- helpers of controllers ---- */
+
+static void helpers_life(int n) {
+        static const char
+                owner[] = "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":"
+                          "\"o\",\"namespace\":\"a\",\"uid\":\"u\"}}",
+                body[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\"},\"w\":{\"b\":1}}";
+        struct fake_api *api = fake_api_new();
+        struct hf_client *client = &fake_api_client_new(api)->base;
+        const struct hf_condition condition = {.size = sizeof condition,
+                                               .type = "Ready",
+                                               .status = "True",
+                                               .reason = "Done"};
+        const char *const values[] = {"a", "b"};
+        const struct hf_selector_term term = {.key = "k",
+                                              .op = HF_SELECTOR_IN,
+                                              .values = values,
+                                              .n_values = 2};
+        const struct hf_selector selector = {.size = sizeof selector,
+                                             .labels = &term,
+                                             .n_labels = 1};
+        const struct hf_recorder_config config = {.size = sizeof config,
+                                                  .client = client,
+                                                  .component = "c",
+                                                  .instance = "i"};
+        const struct hf_request request = {.resource = {"", "v1", "things"},
+                                           .ns = "a",
+                                           .name = "x",
+                                           .body = body,
+                                           .n_body = sizeof body - 1};
+        struct hf_recorder *recorder = NULL;
+        char *texts[4] = {NULL};
+        int r[5];
+
+        fake_api_put_thing(api, "a", "x", "1");
+        arm(n);
+        r[0] = hf_owner_set(body, sizeof body - 1, owner, sizeof owner - 1, &texts[0]);
+        r[1] = hf_condition_set(&api->host, body, sizeof body - 1, &condition, &texts[1], NULL);
+        r[2] = hf_selector_query(&selector, &texts[2], NULL);
+        r[3] = hf_upsert(client, &request, hf_cancel_never(), NULL, &texts[3], NULL);
+        r[4] = hf_recorder_new(&api->host, &config, &recorder);
+        if (r[4] == 0)
+                hf_recorder_event(recorder, owner, sizeof owner - 1, HF_RECORDER_NORMAL, "R", "m");
+        disarm();
+        for (size_t i = 0; i < 5; i++)
+                assert_true(r[i] == 0 || is_shortage(r[i]));
+        for (size_t i = 0; i < 4; i++) {
+                assert_true((r[i] == 0) == (texts[i] != NULL));
+                free(texts[i]);
+        }
+        hf_recorder_free(recorder);
+        hf_client_free(client);
+        fake_api_free(api);
+}
+
+static void test_helpers_do_their_work_or_report_the_failure(void **state) {
+        int n = 0;
+        do
+                helpers_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 15);
+}
+
 /* ---- requests over HTTP ---- */
 
 struct replies {
@@ -586,6 +654,7 @@ int main(void) {
                 cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
                 cmocka_unit_test(test_a_retry_needs_no_memory),
+                cmocka_unit_test(test_helpers_do_their_work_or_report_the_failure),
                 cmocka_unit_test(test_every_accepted_request_gets_a_reply),
                 cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
