@@ -9,8 +9,10 @@
  * processes. If the server does not create objects on PUT, it is written with POST.
  *
  * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY. The
- * entry then holds a reference, so the owner may free the recorder at any time. No lock is held
- * while a request is started, because its response may come on the same thread.
+ * entry then holds a reference, so the owner may free the recorder at any time. After that a
+ * response does not use the host, which may be freed already, and starts no request: it reads the
+ * clock under the lock, and leaves logging to the next hf_recorder_event. No lock is held while a
+ * request is started, because its response may come on the same thread.
  */
 #include <holdfast/recorder.h>
 
@@ -59,7 +61,9 @@ struct hf_recorder {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs; /* one for the owner, one for each entry under way */
+        int refs;      /* one for the owner, one for each entry under way */
+        bool freed;    /* by the owner */
+        int abandoned; /* why the last Event was given up, until that is logged; 0 = none */
         struct entry entries[MAX_ENTRIES];
 };
 
@@ -118,8 +122,12 @@ int hf_recorder_new(const struct hf_host *host, const struct hf_recorder_config 
 }
 
 struct hf_recorder *hf_recorder_free(struct hf_recorder *recorder) {
-        if (recorder)
-                unref_recorder(recorder);
+        if (!recorder)
+                return NULL;
+        (void)pthread_mutex_lock(&recorder->mu);
+        recorder->freed = true;
+        (void)pthread_mutex_unlock(&recorder->mu);
+        unref_recorder(recorder);
         return NULL;
 }
 
@@ -134,6 +142,13 @@ static void send_entry(struct entry *entry) {
         char last[HF__MICROTIME_MAX];
 
         (void)pthread_mutex_lock(&recorder->mu);
+        if (recorder->freed) {
+                entry->state = KEPT;
+                (void)pthread_mutex_unlock(&recorder->mu);
+                unref_recorder(recorder);
+                return;
+        }
+        hf_nsec deadline = hf_now(hf_host_clock(recorder->host)) + REQUEST_TIMEOUT;
         bool create = entry->create;
         hf__time_format(entry->last_s, last);
         hf__strbuf_add(&body, entry->text.data, entry->text.n);
@@ -146,8 +161,7 @@ static void send_entry(struct entry *entry) {
                                            .name = create ? NULL : entry->name,
                                            .body = body.data,
                                            .n_body = body.n,
-                                           .deadline = hf_now(hf_host_clock(recorder->host)) +
-                                                       REQUEST_TIMEOUT};
+                                           .deadline = deadline};
         int r = body.error;
         if (r == 0)
                 r = hf_client_request(recorder->client, &request, on_response, entry, NULL);
@@ -168,15 +182,13 @@ static void on_response(void *ctx, const struct hf_response *reply) {
                 entry->create = !entry->create;
         else
                 entry->state = KEPT;
+        if (!again && reply->error != 0)
+                recorder->abandoned = reply->error;
         (void)pthread_mutex_unlock(&recorder->mu);
-        if (again) {
+        if (again)
                 send_entry(entry);
-                return;
-        }
-        if (reply->error != 0)
-                hf_log(&recorder->host->log, HF_LOG_DEBUG, "recorder",
-                       "an Event was not written: %s", hf_strerror(reply->error));
-        unref_recorder(recorder);
+        else
+                unref_recorder(recorder);
 }
 
 /* ---- recording ---- */
@@ -317,6 +329,7 @@ void hf_recorder_event(struct hf_recorder *recorder, const char *object, size_t 
         struct record record = {.type = type};
         struct hf__json *json = NULL;
         struct entry *entry = NULL;
+        int abandoned = 0;
         va_list args;
 
         if (!recorder || !object || !reason || hf__json_parse(object, n, &json, NULL) != 0)
@@ -333,9 +346,14 @@ void hf_recorder_event(struct hf_recorder *recorder, const char *object, size_t 
         if (record.name && strlen(record.ns) <= HF_NAME_MAX && name_event(recorder, &record) == 0) {
                 (void)pthread_mutex_lock(&recorder->mu);
                 entry = record_locked(recorder, &record);
+                abandoned = recorder->abandoned;
+                recorder->abandoned = 0;
                 (void)pthread_mutex_unlock(&recorder->mu);
         }
         hf__json_free(json);
+        if (abandoned)
+                hf_log(&recorder->host->log, HF_LOG_DEBUG, "recorder",
+                       "an Event was not written: %s", hf_strerror(abandoned));
         if (entry)
                 send_entry(entry);
 }

@@ -164,6 +164,49 @@ static void test_a_failed_write_is_made_up_for_by_the_next(void **state) {
         await_commits(1);
 }
 
+static _Atomic int n_uses;
+
+static hf_nsec counted_now(void *ctx) {
+        n_uses++;
+        return hf_now(hf_clock_system());
+}
+
+static void counted_write(void *ctx, enum hf_log_level level, const char *component,
+                          const char *message) {
+        n_uses++;
+}
+
+/* The owner may free its host after the recorder, and a response may arrive even later. */
+static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
+        static const int errors[] = {HF_E_NOT_FOUND, HF_E_CANCELED};
+
+        for (size_t i = 0; i < 2; i++) {
+                fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
+                fake_api_client_hold_requests(f.client, true);
+                record(1); /* a PUT that finds nothing, or that the end of the client cancels */
+                f.recorder = hf_recorder_free(f.recorder);
+                f.clock.boot = counted_now;
+                f.host.log = (struct hf_log){.write = counted_write, .max_level = HF_LOG_DEBUG};
+                n_uses = 0;
+                if (errors[i] == HF_E_NOT_FOUND) {
+                        fake_api_client_hold_requests(f.client, false);
+                        await_idle();
+                } else {
+                        hf_client_free(&f.client->base);
+                        f.client = fake_api_client_new(f.api);
+                }
+                assert_int_equal(n_uses, 0);
+                assert_int_equal(fake_api_n_requests(f.api), i + 1);
+                assert_int_equal(f.api->store.n_commits, 0);
+                f.clock.boot = boot;
+                const struct hf_recorder_config config = {.size = sizeof config,
+                                                          .client = &f.client->base,
+                                                          .component = "copies",
+                                                          .instance = "r-1"};
+                assert_int_equal(hf_recorder_new(&f.host, &config, &f.recorder), 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_an_event_names_the_object_and_the_reason,
@@ -176,6 +219,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_without_a_server_a_recorder_is_bounded_and_does_not_wait, setup,
                         teardown),
+                cmocka_unit_test_setup_teardown(test_a_late_response_uses_no_host_and_sends_nothing,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_failed_write_is_made_up_for_by_the_next,
                                                 setup, teardown),
         };

@@ -33,9 +33,9 @@ struct hf_recorder_config {
         const char *instance;  /* required: this process, such as the elector's identity; copied */
 };
 
-/* `host` is borrowed; it and the client must outlive the responses to the recorder's requests,
- * which hf_client_free waits for. A term's client ends them with the term. Returns 0, -ENOMEM or
- * -EINVAL. */
+/* `host` is borrowed until hf_recorder_free. The client is borrowed until the last response to the
+ * recorder's requests, which hf_client_free waits for; a term's client ends them with the term.
+ * Returns 0, -ENOMEM or -EINVAL. */
 HF_MUST_CHECK int hf_recorder_new(const struct hf_host *host,
                                   const struct hf_recorder_config *config,
                                   struct hf_recorder **ret_recorder);
