@@ -60,9 +60,8 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         for (;;) {
                 int r = run_to_completion(&run);
                 if (r == 0) {
-                        atomic_store(&phase->settled, true);
                         phase->give_way_after = phase->bootstrap->give_way_after;
-                        hf__report_complete(phase, true);
+                        hf__report_settled(phase);
                 }
                 hf__phase_run_forget(&run);
                 hf__report_idle(phase);
