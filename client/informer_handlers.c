@@ -112,7 +112,8 @@ void hf_informer_remove_handler(struct hf_informer *informer, struct hf_informer
                 return;
         (void)pthread_mutex_lock(&informer->mu);
         handler->removed = true;
-        /* Handlers do not block, so this wait ends. */
+        /* A handler returns soon, so this wait ends. The reconciler's handlers may wait for memory,
+         * but are told to return before they are removed. */
         while (informer->running == handler)
                 (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,
                                             HF_NSEC_NEVER);

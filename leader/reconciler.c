@@ -2,8 +2,10 @@
 /*
  * The reconcile loop of one controller in one term.
  *
- * Threads: an informer's thread only adds keys to the queue. Workers remove keys and reconcile
- * them. The wakers of drain and abort only close the queue.
+ * Threads: an informer's thread adds keys to the queue. If there is no memory for a key, the thread
+ * waits and tries again: it is the only one that has the event, and for a deleted object there is
+ * no other. Later events wait behind it. Workers remove keys and reconcile them. The wakers of
+ * drain and abort only close the queue.
  *
  * The number of workers depends on the load. The calling thread is a worker from beginning to end.
  * A worker that takes a key while no other worker waits starts a new one, up to the configured
@@ -13,8 +15,9 @@
  * Invariants:
  *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
  *    are removed (then none runs any more), all workers are joined and both wakers are removed.
- *  - While the term lasts, a key is lost only if memory runs out: a key that failed returns after
- *    the queue's delay. Keys left at the term's end are replayed by the next leader's informers.
+ *  - While the term lasts, no key is lost: a handler returns only when the event's keys are in the
+ *    queue, and a key that failed returns after the queue's delay, which needs no memory. Keys left
+ * at the term's end are replayed by the next leader's informers.
  */
 #include <holdfast/reconciler.h>
 
@@ -25,7 +28,8 @@
 #include "base/sized_config.h"
 #include "base/thread.h"
 
-#define LINGER (2 * HF_NSEC_PER_SEC) /* an idle worker leaves after this time */
+#define LINGER      (2 * HF_NSEC_PER_SEC)    /* an idle worker leaves after this time */
+#define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC) /* before an event is mapped again */
 
 struct worker {
         struct run *run;
@@ -38,6 +42,7 @@ struct run {
         struct hf_reconciler reconciler; /* a copy, with all members of this version */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
+        struct hf_cancel *feeding;       /* owned; ends the waits of handlers; a child of drain */
         struct feed *feeds;              /* owned, one per source */
 
         pthread_mutex_t mu;
@@ -58,16 +63,30 @@ struct feed {
 
 /* ---- enqueueing keys ---- */
 
+static int map_own_key(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                       const char *ns, const char *name, const char *object, size_t n) {
+        char key[HF_KEY_MAX];
+        int r = hf_key_make(key, ns, name);
+
+        return r != 0 ? r : hf_workqueue_add(queue, key);
+}
+
 static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                       const char *object, size_t n) {
-        struct feed *feed = ctx;
-        char key[HF_KEY_MAX];
+        const struct feed *feed = ctx;
+        const struct run *run = feed->run;
+        const struct hf_host *host = hf_term_host(run->term);
+        bool has_warned = false;
 
-        if (feed->map)
-                feed->map(feed->run->reconciler.ctx, feed->run->queue, type, ns, name, object, n);
-        else if (hf_key_make(key, ns, name) == 0)
-                /* If memory runs out, the next event or the next leader adds the key. */
-                (void)hf_workqueue_add(feed->run->queue, key);
+        while (feed->map(run->reconciler.ctx, run->queue, type, ns, name, object, n) == -ENOMEM) {
+                if (!has_warned)
+                        hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name,
+                               "out of memory: the event of %s waits", name);
+                has_warned = true;
+                hf_nsec until = hf_now(hf_host_clock(host)) + NOMEM_PAUSE;
+                if (hf_cancel_wait(run->feeding, until) == HF_E_CANCELED)
+                        return;
+        }
 }
 
 static int add_handlers(struct run *run) {
@@ -81,6 +100,7 @@ static int add_handlers(struct run *run) {
 }
 
 static void remove_handlers(struct run *run) {
+        hf_cancel_fire(run->feeding, HF_CANCEL_STOPPING); /* a handler may wait for memory */
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 hf_informer_remove_handler(run->feeds[i].informer, run->feeds[i].handler);
 }
@@ -108,7 +128,8 @@ static void reconcile_key(struct run *run, const char *key) {
         int r = reconciler->reconcile(reconciler->ctx, run->term, key, &requeue_after);
         if (r == 0) {
                 hf_workqueue_forget(run->queue, key);
-                if (requeue_after > 0)
+                if (requeue_after >
+                    0) /* as the retry below, it cannot fail: the queue has the key */
                         (void)hf_workqueue_add_after(run->queue, key, requeue_after);
         } else {
                 /* A conflict is normal: another process wrote first. The other three errors are
@@ -269,8 +290,13 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given) {
                 run->feeds[i] = (struct feed){.run = run,
                                               .map = reconciler->sources[i].map,
                                               .informer = reconciler->sources[i].informer};
+                if (!run->feeds[i].map)
+                        run->feeds[i].map = map_own_key;
         }
-        int r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
+        int r = hf_cancel_new(hf_term_drain(run->term), hf_host_clock(hf_term_host(run->term)),
+                              &run->feeding);
+        if (r == 0)
+                r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
         if (r == 0 && reconciler->retries_per_s > 0)
                 hf_workqueue_limit_retries(run->queue, reconciler->retries_per_s,
                                            reconciler->retry_burst);
@@ -289,6 +315,7 @@ int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *te
         if (r == 0)
                 r = run_term(&run);
         hf_workqueue_free(run.queue);
+        hf_cancel_unref(run.feeding);
         free(run.feeds);
         (void)pthread_mutex_destroy(&run.mu);
         return r;

@@ -336,20 +336,20 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 }
 
 /* Ignores modified objects: they neither add to the content of a namespace nor remove from it. */
-static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
-                        const char *ns, const char *name, const char *object, size_t n) {
+static int map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                       const char *ns, const char *name, const char *object, size_t n) {
         char key[HF_NAME_MAX + 2];
 
         if (!ns || !*ns || type == HF_EVENT_MODIFIED)
-                return;
+                return 0;
         (void)snprintf(key, sizeof key, "%c%s", CONTENT_KEY, ns);
-        (void)hf_workqueue_add(queue, type == HF_EVENT_DELETED ? ns : key);
+        return hf_workqueue_add(queue, type == HF_EVENT_DELETED ? ns : key);
 }
 
 /* If an informer has an object of a namespace that was deleted, a worker must check that namespace.
  * An object that no informer has received yet enqueues the key by its own event. */
-static void map_deleted_namespace(struct hfd_controller_context *context,
-                                  struct hf_workqueue *queue, const char *name) {
+static int map_deleted_namespace(struct hfd_controller_context *context, struct hf_workqueue *queue,
+                                 const char *name) {
         char key[HF_NAME_MAX + 2];
         bool has_content = false;
 
@@ -357,18 +357,18 @@ static void map_deleted_namespace(struct hfd_controller_context *context,
                 has_content = context->kinds.kinds[i].row.namespaced &&
                               hf__informer_has_in(context->kinds.kinds[i].informer, name);
         (void)snprintf(key, sizeof key, "%c%s", CONTENT_KEY, name);
-        if (has_content)
-                (void)hf_workqueue_add(queue, key);
+        return has_content ? hf_workqueue_add(queue, key) : 0;
 }
 
-static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
-                          const char *ns, const char *name, const char *object, size_t n) {
+static int map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                         const char *ns, const char *name, const char *object, size_t n) {
         static const char mark[] = "\"deletionTimestamp\"";
 
         if (type == HF_EVENT_DELETED)
-                map_deleted_namespace(ctx, queue, name);
-        else if (memmem(object, n, mark, sizeof mark - 1))
-                (void)hf_workqueue_add(queue, name);
+                return map_deleted_namespace(ctx, queue, name);
+        if (memmem(object, n, mark, sizeof mark - 1))
+                return hf_workqueue_add(queue, name);
+        return 0;
 }
 
 int hfd_namespace_lifecycle_run(struct hf_term *term, void *ctx) {

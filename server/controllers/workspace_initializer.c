@@ -307,11 +307,12 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 }
 
 /* A workspace may be waiting for the deletion of a namespace. */
-static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
-                          const char *ns, const char *name, const char *object, size_t n) {
-        if (type == HF_EVENT_DELETED &&
-            strncmp(name, NAMESPACE_PREFIX, sizeof NAMESPACE_PREFIX - 1) == 0)
-                (void)hf_workqueue_add(queue, name + sizeof NAMESPACE_PREFIX - 1);
+static int map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                         const char *ns, const char *name, const char *object, size_t n) {
+        if (type != HF_EVENT_DELETED ||
+            strncmp(name, NAMESPACE_PREFIX, sizeof NAMESPACE_PREFIX - 1) != 0)
+                return 0;
+        return hf_workqueue_add(queue, name + sizeof NAMESPACE_PREFIX - 1);
 }
 
 int hfd_workspace_initializer_run(struct hf_term *term, void *ctx) {

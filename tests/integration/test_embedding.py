@@ -202,11 +202,29 @@ def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed,
 
     def original(name):
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"copy": "yes"}}}
+
+    def read(path):
+        return json.loads(server.get(path)[1])
     assert server.request("POST", path, original("early"))[0] == 201
     process = cluster.add(Process([program, "r-1", server.kubeconfig], cluster.directory / "reconciler.log", env=installed.run_env))
     wait_until("a copy of what was there", lambda: server.get(f"{path}/early-copy")[0] == 200)
     assert server.request("POST", path, original("late"))[0] == 201
     wait_until("a copy of what came later", lambda: server.get(f"{path}/late-copy")[0] == 200)
+    owner = read(f"{path}/late-copy")["metadata"]["ownerReferences"][0]
+    late = read(f"{path}/late")
+    assert (owner["uid"], owner["controller"]) == (late["metadata"]["uid"], True)
+
+    # What another writer adds stays, what it breaks is repaired, and nothing is written when nothing differs.
+    changed = read(f"{path}/late-copy")
+    changed["data"] = {"of": "broken", "more": "kept"}
+    assert server.request("PUT", f"{path}/late-copy", changed)[0] == 200
+    late["data"] = {"a": "b"}
+    assert server.request("PUT", f"{path}/late", late)[0] == 200
+    wait_until("the repair", lambda: read(f"{path}/late-copy")["data"] == {"of": "late", "more": "kept"})
+    events = wait_until("an Event", lambda: [e for e in read("/api/v1/namespaces/default/events")["items"]
+                                             if e["involvedObject"]["name"] == "late"])
+    assert [(e["reason"], e["involvedObject"]["uid"], e["reportingInstance"]) for e in events] == [("Copied", late["metadata"]["uid"], "r-1")]
+
     assert server.request("DELETE", f"{path}/early")[0] == 200
     wait_until("the copy to be deleted", lambda: server.get(f"{path}/early-copy")[0] == 404)
     process.send(signal.SIGTERM)

@@ -124,13 +124,14 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return mirrored == HF_E_NOT_FOUND ? 0 : mirrored;
 }
 
-static void map_copy(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
-                     const char *name, const char *object, size_t n) {
+static int map_copy(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                    const char *name, const char *object, size_t n) {
         char key[HF_KEY_MAX];
 
-        if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0 &&
-            hf_key_make(key, ns, name + sizeof PREFIX - 1) == 0)
-                (void)hf_workqueue_add(queue, key);
+        if (strncmp(name, PREFIX, sizeof PREFIX - 1) != 0 ||
+            hf_key_make(key, ns, name + sizeof PREFIX - 1) != 0)
+                return 0;
+        return hf_workqueue_add(queue, key);
 }
 
 static int run_mirror(struct hf_term *term, void *ctx) {

@@ -23,8 +23,14 @@
 #include <cmocka.h>
 
 #include <holdfast/bootstrap.h>
+#include <holdfast/condition.h>
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
+#include <holdfast/owner.h>
+#include <holdfast/reconciler.h>
+#include <holdfast/recorder.h>
+#include <holdfast/selector.h>
+#include <holdfast/upsert.h>
 #include <holdfast/workqueue.h>
 
 #include "base/json.h"
@@ -35,6 +41,7 @@
 #include "bootstrap/step_body.h"
 #include "failing_memory.h"
 #include "fake_api_client.h"
+#include "leader/term.h"
 
 #define GUARD (20 * HF_NSEC_PER_SEC)
 
@@ -176,6 +183,212 @@ static void queue_life(int n) {
 
 static void test_a_queue_keeps_the_keys_it_accepted(void **state) {
         failing_memory_try_all(queue_life, 50);
+}
+
+/* ---- a reconciler ---- */
+
+/* Counts how often the key "a/new" was reconciled. */
+struct watched {
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        unsigned n_seen;
+        bool joined;
+};
+
+static int count_key(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct watched *watched = ctx;
+        pthread_mutex_lock(&watched->mu);
+        watched->n_seen += strcmp(key, "a/new") == 0;
+        pthread_cond_broadcast(&watched->changed);
+        pthread_mutex_unlock(&watched->mu);
+        return 0;
+}
+
+static void on_joined(void *ctx) {
+        struct watched *watched = ctx;
+        pthread_mutex_lock(&watched->mu);
+        watched->joined = true;
+        pthread_cond_broadcast(&watched->changed);
+        pthread_mutex_unlock(&watched->mu);
+}
+
+/* Waits until the key was reconciled more than n times, or the term's work was joined. */
+static void await_watched(struct watched *watched, unsigned n, int allocation) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = hf_now(clock) + GUARD;
+        pthread_mutex_lock(&watched->mu);
+        while (watched->n_seen <= n && !watched->joined && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &watched->changed, &watched->mu, until);
+        bool seen = watched->n_seen > n || watched->joined;
+        watched->n_seen = 0;
+        pthread_mutex_unlock(&watched->mu);
+        if (!seen)
+                fail_msg("allocation %d: a key was lost", allocation);
+}
+
+static int map_key(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                   const char *name, const char *object, size_t n) {
+        char key[HF_KEY_MAX], *copy = malloc(n);
+        int r = copy ? hf_key_make(key, ns, name) : -ENOMEM;
+        free(copy);
+        return r != 0 ? r : hf_workqueue_add(queue, key);
+}
+
+static struct hf_reconciler the_reconciler;
+static int run_reconciler(struct hf_term *term, void *ctx) {
+        return hf_reconciler_run(&the_reconciler, term);
+}
+
+/* The object appears and disappears; its key is reconciled after each. */
+static void reconciler_life(int n, hf_reconciler_map_fn map) {
+        static const struct hf_host host = {.size = sizeof host};
+        struct fake_api *api = fake_api_new();
+        struct hf_client *client = &fake_api_client_new(api)->base;
+        struct watched watched = {.n_seen = 0};
+        struct hf_informer *informer = NULL;
+        struct hf__term *term = NULL;
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = client,
+                                                  .resource = {"", "v1", "things"}};
+        const struct hf_controller controller = {.name = "keys", .run = run_reconciler};
+        const struct hf__term_config term_config = {.controllers = &controller,
+                                                    .n_controllers = 1,
+                                                    .label = "ns/name",
+                                                    .acquired_at = "",
+                                                    .joined = on_joined,
+                                                    .ctx = &watched};
+
+        pthread_mutex_init(&watched.mu, NULL);
+        hf_cond_init(&watched.changed);
+        assert_int_equal(hf_informer_new(&host, &config, &informer), 0);
+        assert_int_equal(hf_informer_start(informer), 0);
+        const struct hf_reconciler_source source = {.informer = informer, .map = map};
+        the_reconciler = (struct hf_reconciler){.size = sizeof the_reconciler,
+                                                .name = "keys",
+                                                .sources = &source,
+                                                .n_sources = 1,
+                                                .reconcile = count_key,
+                                                .ctx = &watched};
+        fake_api_put_thing(api, "a", "new", "1");
+        assert_int_equal(hf__term_new(&host, &term_config, &term), 0);
+        await_watched(&watched, 0, -1);
+        fake_api_delete_thing(api, "a", "new");
+        await_watched(&watched, 0, -1);
+        arm(n);
+        fake_api_put_thing(api, "a", "new", "2");
+        await_watched(&watched, 0, n);
+        disarm();
+        bool was_hit = atomic_load(&hit);
+        arm(n);
+        fake_api_delete_thing(api, "a", "new");
+        await_watched(&watched, 0, n);
+        disarm();
+        atomic_store(&hit, was_hit || atomic_load(&hit));
+        hf__term_fire_drain(term);
+        await_watched(&watched, UINT32_MAX, n);
+        hf__term_free(term);
+        hf_informer_free(informer);
+        hf_client_free(client);
+        fake_api_free(api);
+        pthread_cond_destroy(&watched.changed);
+        pthread_mutex_destroy(&watched.mu);
+}
+
+static void test_a_reconciler_loses_no_key(void **state) {
+        static const hf_reconciler_map_fn maps[] = {NULL, map_key};
+        for (size_t i = 0; i < 2; i++) {
+                int n = 0;
+                do
+                        reconciler_life(n++, maps[i]);
+                while (atomic_load(&hit));
+                assert_true(n > 3);
+        }
+}
+
+/* A worker's key needs no memory to come again. */
+static void test_a_retry_needs_no_memory(void **state) {
+        static const struct hf_host host = {.size = sizeof host};
+        struct hf_workqueue *queue = NULL;
+        const char *key = NULL;
+        assert_int_equal(hf_workqueue_new(&host, "q", &queue), 0);
+        assert_int_equal(hf_workqueue_add(queue, "a/b"), 0);
+        assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &key), 0);
+        for (int i = 0; i < 3; i++) {
+                arm(0);
+                int r = 0;
+                switch (i) {
+                case 0: r = hf_workqueue_add(queue, key); break;
+                case 1: r = hf_workqueue_add_after(queue, key, 1); break;
+                default: r = hf_workqueue_retry(queue, key); break;
+                }
+                disarm();
+                assert_int_equal(r, 0);
+                assert_false(atomic_load(&hit));
+        }
+        hf_workqueue_free(queue);
+}
+
+/* ---- helpers of controllers ---- */
+
+static void helpers_life(int n) {
+        static const char
+                owner[] = "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":"
+                          "\"o\",\"namespace\":\"a\",\"uid\":\"u\"}}",
+                body[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\"},\"w\":{\"b\":1}}";
+        struct fake_api *api = fake_api_new();
+        struct hf_client *client = &fake_api_client_new(api)->base;
+        const struct hf_condition condition = {.size = sizeof condition,
+                                               .type = "Ready",
+                                               .status = "True",
+                                               .reason = "Done"};
+        const char *const values[] = {"a", "b"};
+        const struct hf_selector_term term = {.key = "k",
+                                              .op = HF_SELECTOR_IN,
+                                              .values = values,
+                                              .n_values = 2};
+        const struct hf_selector selector = {.size = sizeof selector,
+                                             .labels = &term,
+                                             .n_labels = 1};
+        const struct hf_recorder_config config = {.size = sizeof config,
+                                                  .client = client,
+                                                  .component = "c",
+                                                  .instance = "i"};
+        const struct hf_request request = {.resource = {"", "v1", "things"},
+                                           .ns = "a",
+                                           .name = "x",
+                                           .body = body,
+                                           .n_body = sizeof body - 1};
+        struct hf_recorder *recorder = NULL;
+        char *texts[4] = {NULL};
+        int r[5];
+
+        fake_api_put_thing(api, "a", "x", "1");
+        arm(n);
+        r[0] = hf_owner_set(body, sizeof body - 1, owner, sizeof owner - 1, &texts[0]);
+        r[1] = hf_condition_set(&api->host, body, sizeof body - 1, &condition, &texts[1], NULL);
+        r[2] = hf_selector_query(&selector, &texts[2], NULL);
+        r[3] = hf_upsert(client, &request, hf_cancel_never(), NULL, &texts[3], NULL);
+        r[4] = hf_recorder_new(&api->host, &config, &recorder);
+        if (r[4] == 0)
+                hf_recorder_event(recorder, owner, sizeof owner - 1, HF_RECORDER_NORMAL, "R", "m");
+        disarm();
+        for (size_t i = 0; i < 5; i++)
+                assert_true(r[i] == 0 || is_shortage(r[i]));
+        for (size_t i = 0; i < 4; i++) {
+                assert_true((r[i] == 0) == (texts[i] != NULL));
+                free(texts[i]);
+        }
+        hf_recorder_free(recorder);
+        hf_client_free(client);
+        fake_api_free(api);
+}
+
+static void test_helpers_do_their_work_or_report_the_failure(void **state) {
+        int n = 0;
+        do
+                helpers_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 15);
 }
 
 /* ---- requests over HTTP ---- */
@@ -358,6 +571,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
+                cmocka_unit_test(test_a_reconciler_loses_no_key),
+                cmocka_unit_test(test_a_retry_needs_no_memory),
+                cmocka_unit_test(test_helpers_do_their_work_or_report_the_failure),
                 cmocka_unit_test(test_every_accepted_request_gets_a_reply),
                 cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),

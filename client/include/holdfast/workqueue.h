@@ -10,6 +10,11 @@
  * (success) or hf_workqueue_retry (failure), and then always hf_workqueue_done. Two workers never
  * have the same key at the same time.
  *
+ * Memory: a key that the queue has already, in any state, needs none to be added or retried. So a
+ * worker's hf_workqueue_retry and hf_workqueue_add_after of the key that it has return 0. The first
+ * add of a key may return -ENOMEM; the key is then not in the queue, and the caller must add it
+ * again. hf_reconciler_run does so for the events of its informers.
+ *
  * Thread: any, for every function except new and free. Only hf_workqueue_take waits for keys; the
  * others wait for short mutexes at most, and free also for a reader of the metrics. A queue
  * belongs to one term of a leader; create a new one for the next term.

@@ -12,6 +12,7 @@
  *   2. It adds a handler to each informer. The handler enqueues a key for every object in the
  *      cache, and then for every change. So a change made while no process led reaches the next
  *      leader. The controller now counts as started (hf_term_started).
+ *      While memory is short, the informer's thread waits until the event's keys are in the queue.
  *   3. Workers take the keys. Two workers never work on the same key at a time.
  *   4. On drain, the workers finish the queued keys. Keys that wait for a delay are dropped; the
  *      next leader's replay enqueues them again.
@@ -39,10 +40,13 @@ extern "C" {
  * Calls hf_workqueue_add for each key that an informer's event affects. For example, an event of a
  * namespace enqueues the workspace that owns it. Called on the informer's thread; must not block.
  * The object (n bytes of JSON) is borrowed for the call.
+ *
+ * Returns 0, or -ENOMEM: an add failed with it, or the function's own work did. It is then called
+ * again with the same event after a pause, until it returns something else or the term ends, so
+ * that no key is lost. Adding a key twice does no harm. Any other result counts as 0.
  */
-typedef void (*hf_reconciler_map_fn)(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
-                                     const char *ns, const char *name, const char *object,
-                                     size_t n);
+typedef int (*hf_reconciler_map_fn)(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                                    const char *ns, const char *name, const char *object, size_t n);
 
 struct hf_reconciler_source {
         struct hf_informer *informer; /* required, started; borrowed */

@@ -335,15 +335,17 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 }
 
 /* Enqueues the keys according to the table at the top of this file. */
-static void map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
-                      const char *ns, const char *name, const char *object, size_t n) {
+static int map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                     const char *name, const char *object, size_t n) {
         const struct hfd_gc_graph *graph = &((struct collector *)ctx)->graph;
         struct hf__json *json;
         char key[HFD_GC_KEY_MAX];
 
-        if ((type != HF_EVENT_DELETED && !hfd_gc_may_concern(object, n)) ||
-            hf__json_parse(object, n, &json, NULL) != 0)
-                return;
+        if (type != HF_EVENT_DELETED && !hfd_gc_may_concern(object, n))
+                return 0;
+        int r = hf__json_parse(object, n, &json, NULL);
+        if (r != 0)
+                return r;
         const struct hfd_kind *kind =
                 hfd_kinds_find_by_name(graph->kinds, hf__json_string(json, "apiVersion"),
                                        hf__json_string(json, "kind"));
@@ -351,13 +353,14 @@ static void map_event(void *ctx, struct hf_workqueue *queue, enum hf_event_type 
         if (kind && uid) {
                 hfd_gc_graph_key(graph, kind, ns, name, key);
                 if (type == HF_EVENT_DELETED)
-                        hfd_gc_graph_enqueue_owners(graph, json, ns, queue);
+                        r = hfd_gc_graph_enqueue_owners(graph, json, ns, queue);
                 else
-                        (void)hf_workqueue_add(queue, key);
-                if (type == HF_EVENT_DELETED || hfd_gc_waits(json))
-                        hfd_gc_graph_enqueue_dependents(graph, uid, queue);
+                        r = hf_workqueue_add(queue, key);
+                if (r == 0 && (type == HF_EVENT_DELETED || hfd_gc_waits(json)))
+                        r = hfd_gc_graph_enqueue_dependents(graph, uid, queue);
         }
         hf__json_free(json);
+        return r;
 }
 
 int hfd_garbage_collector_run(struct hf_term *term, void *ctx) {

@@ -141,6 +141,7 @@ void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct
 struct enqueue {
         const struct hfd_gc_graph *graph;
         struct hf_workqueue *queue;
+        int error; /* of the first add that failed */
 };
 
 static void enqueue_object(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
@@ -149,22 +150,26 @@ static void enqueue_object(void *ctx, const struct hfd_kind *kind, const char *n
         char key[HFD_GC_KEY_MAX];
 
         hfd_gc_graph_key(enqueue->graph, kind, ns, name, key);
-        (void)hf_workqueue_add(enqueue->queue, key);
+        int r = hf_workqueue_add(enqueue->queue, key);
+        if (enqueue->error == 0)
+                enqueue->error = r;
 }
 
-void hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
-                                     struct hf_workqueue *queue) {
+int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
+                                    struct hf_workqueue *queue) {
         struct enqueue enqueue = {.graph = graph, .queue = queue};
         hfd_gc_graph_each(graph, uid, enqueue_object, &enqueue);
+        return enqueue.error;
 }
 
-void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
-                                 const char *ns, struct hf_workqueue *queue) {
+int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
+                                const char *ns, struct hf_workqueue *queue) {
         char key[HFD_GC_KEY_MAX];
+        int r = 0;
 
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
-             m; m = hf__json_next(m)) {
+             m && r == 0; m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, "name");
                 const struct hfd_kind *kind =
                         hfd_kinds_find_by_name(graph->kinds, hf__json_string(m, "apiVersion"),
@@ -172,6 +177,7 @@ void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct 
                 if (!kind || !name || strlen(name) > HF_NAME_MAX)
                         continue;
                 hfd_gc_graph_key(graph, kind, kind->row.namespaced ? ns : NULL, name, key);
-                (void)hf_workqueue_add(queue, key);
+                r = hf_workqueue_add(queue, key);
         }
+        return r;
 }

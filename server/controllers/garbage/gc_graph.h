@@ -71,10 +71,11 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
 void hfd_gc_graph_find_dependents(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
                                   struct hfd_gc_dependents *ret_dependents);
 
-/* Adds the keys of all objects that name uid as an owner. */
-void hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
-                                     struct hf_workqueue *queue);
+/* Adds the keys of all objects that name uid as an owner. 0 or -ENOMEM: some are missing. */
+int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
+                                    struct hf_workqueue *queue);
 
-/* Adds the keys of the owners that `object` names. ns: the namespace of `object`. */
-void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
-                                 const char *ns, struct hf_workqueue *queue);
+/* Adds the keys of the owners that `object` names. ns: the namespace of `object`. 0 or
+ * -ENOMEM: some are missing. */
+int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
+                                const char *ns, struct hf_workqueue *queue);

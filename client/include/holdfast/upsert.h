@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Creates an object, or brings an existing one to a desired state: what most controllers do at the
+ * end of a reconcile. Blocks; made for controllers.
+ *
+ * This and the other helpers (condition.h, owner.h, recorder.h) take and return objects as JSON
+ * text, because that is what informers and the client deliver and send, and because a JSON
+ * library's types in this interface would bind each host to that library and its version. A helper
+ * parses a text once, changes it, and leaves everything else in it as it was.
+ */
+#include <stddef.h>
+
+#include <holdfast/api.h>
+#include <holdfast/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UPDATED };
+
+/*
+ * Reads the object that `desired` names, and writes it if a member differs.
+ *
+ * desired: a request with resource, ns, name and body, and perhaps subresource, query, fence,
+ * deadline and lane; verb and patch are ignored. The body has those members of the object that the
+ * caller wants to determine, with apiVersion, kind and metadata.name for the case that it must be
+ * created. Into an existing object it is merged like a JSON merge patch (RFC 7396): objects member
+ * by member, lists and other values replaced, null removes. So a member that the server or another
+ * writer has set, and that the body does not name, stays. If nothing differs, nothing is written.
+ *
+ * An update has the resourceVersion that was read. After a conflict, or if another writer creates
+ * the object first, everything begins again, up to 5 times. If the body has a
+ * metadata.resourceVersion or metadata.uid, it must be that of the object, or nothing is written.
+ * The deadline, if it is given, holds for each request; `token` ends the whole.
+ *
+ * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
+ * malloc'ed and NUL-terminated, and the caller frees it. Returns 0 or an error of hf_client_do;
+ * HF_E_CONFLICT: 5 attempts failed, or the object is another one than the body names; HF_E_INVALID:
+ * the body is not a JSON object; HF_E_NOT_FOUND: `desired` has a subresource, and the object does
+ * not exist. reterr_status may be NULL.
+ */
+HF_MUST_CHECK int hf_upsert(struct hf_client *client, const struct hf_request *desired,
+                            struct hf_cancel *token, enum hf_upsert_result *ret_result,
+                            char **ret_object, struct hf_status *reterr_status);
+
+#ifdef __cplusplus
+}
+#endif

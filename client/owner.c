@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds and finds the controller among an object's owner references. */
+#include <holdfast/owner.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+#define REFERENCES "metadata.ownerReferences"
+
+static bool is_text(const struct hf__json *object, const char *path, const char *text) {
+        const char *found = hf__json_string(object, path);
+        return found && strcmp(found, text) == 0;
+}
+
+/* The reference to the controller, or NULL. */
+static struct hf__json *controller_of(const struct hf__json *object) {
+        struct hf__json *m = hf__json_first(hf__json_path(object, REFERENCES));
+
+        while (m && !hf__json_bool(m, "controller", false))
+                m = hf__json_next(m);
+        return m;
+}
+
+/* The reference with this uid; a new one is appended if there is none. NULL: out of memory. */
+static struct hf__json *reference_for(struct hf__json *object, const char *uid) {
+        struct hf__json *list = hf__json_path(object, REFERENCES), *m;
+
+        if (!hf__json_is_array(list) && hf__json_set(object, REFERENCES, hf__json_array()) != 0)
+                return NULL;
+        list = hf__json_path(object, REFERENCES);
+        for (m = hf__json_first(list); m; m = hf__json_next(m))
+                if (is_text(m, "uid", uid))
+                        return m;
+        m = hf__json_object();
+        return hf__json_append(list, m) == 0 ? m : NULL;
+}
+
+static int set_controller(struct hf__json *object, const struct hf__json *owner) {
+        static const char *const members[][2] = {{"apiVersion", "apiVersion"},
+                                                 {"kind", "kind"},
+                                                 {"name", "metadata.name"},
+                                                 {"uid", "metadata.uid"}};
+        const char *ns = hf__json_string(owner, "metadata.namespace");
+        const struct hf__json *controller = controller_of(object);
+
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+                if (!hf__json_string(owner, members[i][1]))
+                        return HF_E_INVALID;
+        if (!hf__json_is_object(object) ||
+            (ns && ns[0] && !is_text(object, "metadata.namespace", ns)))
+                return HF_E_INVALID;
+        const char *uid = hf__json_string(owner, "metadata.uid");
+        if (controller && !is_text(controller, "uid", uid))
+                return HF_E_CONFLICT;
+        struct hf__json *reference = reference_for(object, uid);
+        int r = reference ? 0 : -ENOMEM;
+        for (size_t i = 0; r == 0 && i < sizeof members / sizeof *members; i++)
+                r = hf__json_put_string(reference, members[i][0],
+                                        hf__json_string(owner, members[i][1]));
+        if (r == 0)
+                r = hf__json_set_bool(reference, "controller", true);
+        return r != 0 ? r : hf__json_set_bool(reference, "blockOwnerDeletion", true);
+}
+
+int hf_owner_set(const char *object, size_t n, const char *owner, size_t n_owner,
+                 char **ret_object) {
+        struct hf__json *json = NULL, *owner_json = NULL;
+        struct hf__strbuf text = {0};
+
+        if (!object || !owner || !ret_object)
+                return -EINVAL;
+        int r = hf__json_parse(object, n, &json, NULL);
+        if (r == 0)
+                r = hf__json_parse(owner, n_owner, &owner_json, NULL);
+        if (r == 0)
+                r = set_controller(json, owner_json);
+        if (r == 0)
+                hf__json_print(json, &text);
+        r = r != 0 ? r : text.error;
+        hf__json_free(json);
+        hf__json_free(owner_json);
+        if (r == 0)
+                *ret_object = text.data;
+        else
+                hf__strbuf_done(&text);
+        return r > 0 && r != HF_E_CONFLICT ? HF_E_INVALID : r;
+}
+
+int hf_owner_check(const char *object, size_t n, const char *uid, bool *ret_is_controller) {
+        struct hf__json *json;
+
+        if (!object || !uid || !ret_is_controller)
+                return -EINVAL;
+        int r = hf__json_parse(object, n, &json, NULL);
+        if (r != 0)
+                return r < 0 ? r : HF_E_INVALID;
+        *ret_is_controller = is_text(controller_of(json), "uid", uid);
+        hf__json_free(json);
+        return 0;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes Events, without a thread of its own.
+ *
+ *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again--> UNDER_WAY
+ *
+ * An entry holds one Event. It is written with PUT, under a name that is a hash of what makes the
+ * Event the same, so that the number of objects does not grow with repetitions, also of other
+ * processes. If the server does not create objects on PUT, it is written with POST.
+ *
+ * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY. The
+ * entry then holds a reference, so the owner may free the recorder at any time. After that a
+ * response does not use the host, which may be freed already, and starts no request: it reads the
+ * clock under the lock, and leaves logging to the next hf_recorder_event. No lock is held while a
+ * request is started, because its response may come on the same thread.
+ */
+#include <holdfast/recorder.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/sized_config.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "base/time_format.h"
+
+#define MAX_ENTRIES     64
+#define MAX_ATTEMPTS    3 /* PUT, POST, and PUT again if another process was first */
+#define WRITE_EVERY     (10 * HF_NSEC_PER_SEC)
+#define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
+#define N_HASH          16 /* digits in an Event's name */
+#define MAX_REASON      129
+#define MAX_MESSAGE     1025
+
+enum entry_state { FREE = 0, KEPT, UNDER_WAY };
+
+struct entry {
+        struct hf_recorder *recorder; /* borrowed; while UNDER_WAY a reference is held */
+        /* guarded by recorder->mu */
+        enum entry_state state;
+        unsigned n_attempts;
+        bool create; /* send a POST */
+        uint64_t count;
+        hf_nsec seen_at, written_at; /* boot time */
+        int64_t last_s;              /* since 1970 */
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
+        struct hf__strbuf text; /* the Event up to the members that change with each repetition */
+};
+
+struct hf_recorder {
+        /* immutable */
+        const struct hf_host *host; /* borrowed */
+        struct hf_client *client;   /* borrowed */
+        char *component, *instance; /* owned */
+
+        pthread_mutex_t mu;
+        /* guarded by mu */
+        int refs;      /* one for the owner, one for each entry under way */
+        bool freed;    /* by the owner */
+        int abandoned; /* why the last Event was given up, until that is logged; 0 = none */
+        struct entry entries[MAX_ENTRIES];
+};
+
+/* ---- creating and freeing ---- */
+
+static void free_recorder(struct hf_recorder *recorder) {
+        for (size_t i = 0; i < MAX_ENTRIES; i++)
+                hf__strbuf_done(&recorder->entries[i].text);
+        (void)pthread_mutex_destroy(&recorder->mu);
+        free(recorder->component);
+        free(recorder->instance);
+        free(recorder);
+}
+
+static void unref_recorder(struct hf_recorder *recorder) {
+        (void)pthread_mutex_lock(&recorder->mu);
+        assert(recorder->refs > 0);
+        bool is_last_ref = --recorder->refs == 0;
+        (void)pthread_mutex_unlock(&recorder->mu);
+        if (is_last_ref)
+                free_recorder(recorder);
+}
+
+int hf_recorder_new(const struct hf_host *host, const struct hf_recorder_config *given,
+                    struct hf_recorder **ret_recorder) {
+        struct hf_recorder_config config;
+
+        if (!host || !given || !ret_recorder ||
+            hf__sized_config_copy(&config, sizeof config,
+                                  HF__SIZED_CONFIG_MIN(struct hf_recorder_config, instance),
+                                  given) != 0)
+                return -EINVAL;
+        if (!config.client || !config.component || !config.instance)
+                return -EINVAL;
+        struct hf_recorder *recorder = calloc(1, sizeof *recorder);
+        if (!recorder)
+                return -ENOMEM;
+        int r = hf__mutex_init(&recorder->mu);
+        if (r != 0) {
+                free(recorder);
+                return r;
+        }
+        recorder->host = host;
+        recorder->client = config.client;
+        recorder->component = strdup(config.component);
+        recorder->instance = strdup(config.instance);
+        for (size_t i = 0; i < MAX_ENTRIES; i++)
+                recorder->entries[i].recorder = recorder;
+        if (!recorder->component || !recorder->instance) {
+                free_recorder(recorder);
+                return -ENOMEM;
+        }
+        recorder->refs = 1;
+        *ret_recorder = recorder;
+        return 0;
+}
+
+struct hf_recorder *hf_recorder_free(struct hf_recorder *recorder) {
+        if (!recorder)
+                return NULL;
+        (void)pthread_mutex_lock(&recorder->mu);
+        recorder->freed = true;
+        (void)pthread_mutex_unlock(&recorder->mu);
+        unref_recorder(recorder);
+        return NULL;
+}
+
+/* ---- writing ---- */
+
+static void on_response(void *ctx, const struct hf_response *reply);
+
+/* Prints the Event and starts its request. Requires UNDER_WAY. A failure to start is a response. */
+static void send_entry(struct entry *entry) {
+        struct hf_recorder *recorder = entry->recorder;
+        struct hf__strbuf body = {0};
+        char last[HF__MICROTIME_MAX];
+
+        (void)pthread_mutex_lock(&recorder->mu);
+        if (recorder->freed) {
+                entry->state = KEPT;
+                (void)pthread_mutex_unlock(&recorder->mu);
+                unref_recorder(recorder);
+                return;
+        }
+        hf_nsec deadline = hf_now(hf_host_clock(recorder->host)) + REQUEST_TIMEOUT;
+        bool create = entry->create;
+        hf__time_format(entry->last_s, last);
+        hf__strbuf_add(&body, entry->text.data, entry->text.n);
+        hf__strbuf_printf(&body, ",\"lastTimestamp\":\"%s\",\"count\":%llu}", last,
+                          (unsigned long long)entry->count);
+        (void)pthread_mutex_unlock(&recorder->mu);
+        const struct hf_request request = {.verb = create ? HF_VERB_CREATE : HF_VERB_UPDATE,
+                                           .resource = {"", "v1", "events"},
+                                           .ns = entry->ns,
+                                           .name = create ? NULL : entry->name,
+                                           .body = body.data,
+                                           .n_body = body.n,
+                                           .deadline = deadline};
+        int r = body.error;
+        if (r == 0)
+                r = hf_client_request(recorder->client, &request, on_response, entry, NULL);
+        hf__strbuf_done(&body);
+        if (r != 0)
+                on_response(entry, &(struct hf_response){.error = r});
+}
+
+static void on_response(void *ctx, const struct hf_response *reply) {
+        struct entry *entry = ctx;
+        struct hf_recorder *recorder = entry->recorder;
+
+        (void)pthread_mutex_lock(&recorder->mu);
+        assert(entry->state == UNDER_WAY);
+        bool again = reply->error == (entry->create ? HF_E_EXISTS : HF_E_NOT_FOUND) &&
+                     ++entry->n_attempts < MAX_ATTEMPTS;
+        if (again)
+                entry->create = !entry->create;
+        else
+                entry->state = KEPT;
+        if (!again && reply->error != 0)
+                recorder->abandoned = reply->error;
+        (void)pthread_mutex_unlock(&recorder->mu);
+        if (again)
+                send_entry(entry);
+        else
+                unref_recorder(recorder);
+}
+
+/* ---- recording ---- */
+
+/* What is recorded: the arguments of hf_recorder_event, and what is read from the object. */
+struct record {
+        const struct hf__json *object;
+        const char *ns, *name; /* of the object; ns "" = none */
+        enum hf_recorder_type type;
+        char reason[MAX_REASON], message[MAX_MESSAGE];
+        char event_name[HF_NAME_MAX + 1];
+};
+
+static void put_member(struct hf__strbuf *out, const char *key, const char *value) {
+        hf__strbuf_printf(out, ",\"%s\":", key);
+        hf__strbuf_json(out, value, strlen(value));
+}
+
+static void put_object_member(struct hf__strbuf *out, const char *key, const struct record *record,
+                              const char *path) {
+        const char *value = hf__json_string(record->object, path);
+        if (value && value[0])
+                put_member(out, key, value);
+}
+
+static const char *type_name(enum hf_recorder_type type) {
+        return type == HF_RECORDER_WARNING ? "Warning" : "Normal";
+}
+
+static const char *event_ns(const struct record *record) {
+        return record->ns[0] ? record->ns : "default";
+}
+
+static void print_event(const struct hf_recorder *recorder, const struct record *record,
+                        int64_t now_s, struct hf__strbuf *out) {
+        char at[HF__MICROTIME_MAX];
+
+        hf__time_format(now_s, at);
+        hf__strbuf_puts(out, "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
+        hf__strbuf_json(out, record->event_name, strlen(record->event_name));
+        put_member(out, "namespace", event_ns(record));
+        hf__strbuf_puts(out, "},\"involvedObject\":{\"name\":");
+        hf__strbuf_json(out, record->name, strlen(record->name));
+        put_object_member(out, "kind", record, "kind");
+        put_object_member(out, "apiVersion", record, "apiVersion");
+        put_object_member(out, "namespace", record, "metadata.namespace");
+        put_object_member(out, "uid", record, "metadata.uid");
+        put_object_member(out, "resourceVersion", record, "metadata.resourceVersion");
+        hf__strbuf_puts(out, "},\"source\":{\"component\":");
+        hf__strbuf_json(out, recorder->component, strlen(recorder->component));
+        hf__strbuf_puts(out, "}");
+        put_member(out, "type", type_name(record->type));
+        put_member(out, "reason", record->reason);
+        put_member(out, "message", record->message);
+        put_member(out, "reportingComponent", recorder->component);
+        put_member(out, "reportingInstance", recorder->instance);
+        put_member(out, "firstTimestamp", at);
+}
+
+/* The Event's name: the object's, and a hash of all that makes two Events the same. 0 or -ENOMEM.
+ */
+static int name_event(const struct hf_recorder *recorder, struct record *record) {
+        const char *uid = hf__json_string(record->object, "metadata.uid");
+        const char *kind = hf__json_string(record->object, "kind");
+        const char *const parts[] = {recorder->component, kind ? kind : "", record->ns,
+                                     record->name,        uid ? uid : "",   type_name(record->type),
+                                     record->reason,      record->message};
+        struct hf__strbuf all = {0};
+        char hash[N_HASH + 1];
+
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                hf__strbuf_add(&all, parts[i], strlen(parts[i]) + 1);
+        int r = all.error;
+        if (r == 0) {
+                hf__sha256_text(all.data, all.n, N_HASH, hash);
+                (void)snprintf(record->event_name, sizeof record->event_name, "%.200s.%s",
+                               record->name, hash);
+        }
+        hf__strbuf_done(&all);
+        return r;
+}
+
+/* The entry of this Event; else a free one, or the one not seen for longest. NULL: none. */
+static struct entry *find_entry_locked(struct hf_recorder *recorder, const struct record *record) {
+        hf__mutex_assert_held(&recorder->mu);
+        struct entry *found = NULL;
+
+        for (struct entry *entry = recorder->entries; entry < recorder->entries + MAX_ENTRIES;
+             entry++) {
+                if (entry->state != FREE && strcmp(entry->name, record->event_name) == 0 &&
+                    strcmp(entry->ns, event_ns(record)) == 0)
+                        return entry;
+                if (entry->state != UNDER_WAY && (!found || entry->seen_at < found->seen_at))
+                        found = entry; /* a free one was seen at 0 */
+        }
+        return found;
+}
+
+/* Counts the Event. Returns its entry if it must be written now. */
+static struct entry *record_locked(struct hf_recorder *recorder, const struct record *record) {
+        hf__mutex_assert_held(&recorder->mu);
+        const struct hf_clock *clock = hf_host_clock(recorder->host);
+        struct entry *entry = find_entry_locked(recorder, record);
+        hf_nsec now = hf_now(clock);
+        int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
+
+        if (!entry)
+                return NULL;
+        if (entry->state == FREE || strcmp(entry->name, record->event_name) != 0 ||
+            strcmp(entry->ns, event_ns(record)) != 0) {
+                struct hf__strbuf text = {0};
+                print_event(recorder, record, now_s, &text);
+                if (text.error != 0) {
+                        hf__strbuf_done(&text);
+                        return NULL;
+                }
+                hf__strbuf_done(&entry->text);
+                *entry = (struct entry){.recorder = recorder, .state = KEPT, .text = text};
+                (void)snprintf(entry->ns, sizeof entry->ns, "%s", event_ns(record));
+                (void)snprintf(entry->name, sizeof entry->name, "%s", record->event_name);
+        }
+        bool is_due = entry->count == 0 || now - entry->written_at >= WRITE_EVERY;
+        entry->count++;
+        entry->seen_at = now;
+        entry->last_s = now_s;
+        if (entry->state == UNDER_WAY || !is_due)
+                return NULL;
+        entry->state = UNDER_WAY;
+        entry->written_at = now;
+        entry->n_attempts = 0;
+        entry->create = false;
+        recorder->refs++;
+        return entry;
+}
+
+void hf_recorder_event(struct hf_recorder *recorder, const char *object, size_t n,
+                       enum hf_recorder_type type, const char *reason, const char *format, ...) {
+        struct record record = {.type = type};
+        struct hf__json *json = NULL;
+        struct entry *entry = NULL;
+        int abandoned = 0;
+        va_list args;
+
+        if (!recorder || !object || !reason || hf__json_parse(object, n, &json, NULL) != 0)
+                return;
+        va_start(args, format);
+        (void)vsnprintf(record.message, sizeof record.message, format, args);
+        va_end(args);
+        (void)snprintf(record.reason, sizeof record.reason, "%s", reason);
+        record.object = json;
+        record.name = hf__json_string(json, "metadata.name");
+        record.ns = hf__json_string(json, "metadata.namespace");
+        if (!record.ns)
+                record.ns = "";
+        if (record.name && strlen(record.ns) <= HF_NAME_MAX && name_event(recorder, &record) == 0) {
+                (void)pthread_mutex_lock(&recorder->mu);
+                entry = record_locked(recorder, &record);
+                abandoned = recorder->abandoned;
+                recorder->abandoned = 0;
+                (void)pthread_mutex_unlock(&recorder->mu);
+        }
+        hf__json_free(json);
+        if (abandoned)
+                hf_log(&recorder->host->log, HF_LOG_DEBUG, "recorder",
+                       "an Event was not written: %s", hf_strerror(abandoned));
+        if (entry)
+                send_entry(entry);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Create or update: read, merge, write.
+ *
+ * Invariant: an update carries the resourceVersion of the object that was merged, so that a change
+ * made in between is a conflict and is merged in the next attempt. A write of unknown outcome is
+ * not repeated; its error is returned.
+ */
+#include <holdfast/upsert.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+#define MAX_ATTEMPTS 5
+
+struct upsert {
+        struct hf_client *client;
+        struct hf_request request; /* the caller's, with the verb and the body of this attempt */
+        const struct hf_request *desired;
+        const struct hf__json *body; /* desired->body */
+        struct hf_cancel *token;
+        enum hf_upsert_result result;
+        char *object; /* owned; as the server returned it */
+        struct hf_status *reterr_status;
+};
+
+/* Merges `patch` into `object`. 0 or -ENOMEM. The depth is bounded by that of a parsed value. */
+static int merge(struct hf__json *object, const struct hf__json *patch) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m)) {
+                const char *key = hf__json_key(m);
+                struct hf__json *old = hf__json_get(object, key);
+
+                if (hf__json_is_null(m)) {
+                        hf__json_drop(object, key);
+                } else if (!hf__json_is_object(m)) {
+                        r = hf__json_put(object, key, hf__json_dup(m));
+                } else {
+                        if (!hf__json_is_object(old)) {
+                                r = hf__json_put(object, key, hf__json_object());
+                                old = hf__json_get(object, key);
+                        }
+                        if (r == 0)
+                                r = merge(old, m);
+                }
+        }
+        return r;
+}
+
+/* Sends one request and keeps the object of its response. */
+static int send(struct upsert *upsert, enum hf_verb verb, const char *body, size_t n) {
+        upsert->request.verb = verb;
+        upsert->request.body = body;
+        upsert->request.n_body = n;
+        free(upsert->object);
+        upsert->object = NULL;
+        return hf_client_do(upsert->client, &upsert->request, upsert->token, &upsert->object, NULL,
+                            upsert->reterr_status);
+}
+
+static int create(struct upsert *upsert) {
+        if (upsert->desired->subresource && upsert->desired->subresource[0])
+                return HF_E_NOT_FOUND;
+        upsert->request.name = NULL;
+        int r = send(upsert, HF_VERB_CREATE, upsert->desired->body, upsert->desired->n_body);
+        upsert->request.name = upsert->desired->name;
+        upsert->result = HF_UPSERT_CREATED;
+        /* Another writer was first: begin again, with its object. */
+        return r == HF_E_EXISTS ? HF_E_CONFLICT : r;
+}
+
+/* The caller may insist on one version or one incarnation of the object. */
+static bool is_other(const struct upsert *upsert, const struct hf__json *object) {
+        static const char *const paths[] = {"metadata.resourceVersion", "metadata.uid"};
+
+        for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+                const char *wanted = hf__json_string(upsert->body, paths[i]);
+                const char *found = hf__json_string(object, paths[i]);
+                if (wanted && wanted[0] && (!found || strcmp(wanted, found) != 0))
+                        return true;
+        }
+        return false;
+}
+
+static int update(struct upsert *upsert, bool *ret_again) {
+        struct hf__json *object, *before;
+        struct hf__strbuf text = {0};
+
+        int r = hf__json_parse(upsert->object, strlen(upsert->object), &object, NULL);
+        if (r != 0)
+                return r;
+        if (is_other(upsert, object)) {
+                hf__json_free(object);
+                return hf_fail(upsert->reterr_status, HF_E_CONFLICT,
+                               "%s: the object is not the one that was named",
+                               upsert->desired->name);
+        }
+        before = hf__json_dup(object);
+        r = before ? merge(object, upsert->body) : -ENOMEM;
+        /* The body may have an empty one, which would overwrite changes made since the read. */
+        const char *version = hf__json_string(before, "metadata.resourceVersion");
+        if (r == 0 && version)
+                r = hf__json_set_string(object, "metadata.resourceVersion", version);
+        if (r == 0 && hf__json_equal(before, object)) {
+                upsert->result = HF_UPSERT_UNCHANGED;
+        } else if (r == 0) {
+                hf__json_print(object, &text);
+                r = text.error;
+                if (r == 0)
+                        r = send(upsert, HF_VERB_UPDATE, text.data, text.n);
+                upsert->result = HF_UPSERT_UPDATED;
+                *ret_again = r == HF_E_CONFLICT || r == HF_E_NOT_FOUND;
+        }
+        hf__strbuf_done(&text);
+        hf__json_free(before);
+        hf__json_free(object);
+        return r;
+}
+
+static int attempt(struct upsert *upsert, bool *ret_again) {
+        *ret_again = false;
+        int r = send(upsert, HF_VERB_GET, NULL, 0);
+        if (r == 0)
+                return update(upsert, ret_again);
+        if (r == HF_E_NOT_FOUND) {
+                r = create(upsert);
+                *ret_again = r == HF_E_CONFLICT;
+        }
+        return r;
+}
+
+static int run_attempts(struct upsert *upsert) {
+        bool again = true;
+        int r = 0;
+
+        for (int i = 0; again && i < MAX_ATTEMPTS; i++)
+                r = attempt(upsert, &again);
+        return r == HF_E_NOT_FOUND && again ? HF_E_CONFLICT : r;
+}
+
+int hf_upsert(struct hf_client *client, const struct hf_request *desired, struct hf_cancel *token,
+              enum hf_upsert_result *ret_result, char **ret_object,
+              struct hf_status *reterr_status) {
+        struct hf_status status = {0};
+        struct hf__json *body = NULL;
+
+        if (!client || !desired || !token || !desired->name || !desired->body)
+                return hf_fail(reterr_status, -EINVAL, "an upsert needs a name and a body");
+        int r = hf__json_parse(desired->body, desired->n_body, &body, NULL);
+        if (r == 0 && !hf__json_is_object(body))
+                r = HF_E_INVALID;
+        if (r != 0) {
+                hf__json_free(body);
+                return hf_fail(reterr_status, r, "%s: the body is no JSON object: %s",
+                               desired->name, hf_strerror(r));
+        }
+        struct upsert upsert = {.client = client,
+                                .request = *desired,
+                                .desired = desired,
+                                .body = body,
+                                .token = token,
+                                .reterr_status = &status};
+        r = run_attempts(&upsert);
+        hf__json_free(body);
+        if (r == 0 && ret_result)
+                *ret_result = upsert.result;
+        if (r == 0 && ret_object) {
+                *ret_object = upsert.object;
+                upsert.object = NULL;
+        }
+        free(upsert.object);
+        if (r != 0 && reterr_status) {
+                *reterr_status = status;
+                if (status.error != r)
+                        (void)hf_fail(reterr_status, r, "%s: %s", desired->name, hf_strerror(r));
+        }
+        return r;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The helpers for controllers: selectors, upserts, owner references, conditions. */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/client_port.h>
+#include <holdfast/condition.h>
+#include <holdfast/owner.h>
+#include <holdfast/selector.h>
+#include <holdfast/upsert.h>
+
+#include "base/json.h"
+#include "fake_api_client.h"
+
+/* ---- selectors ---- */
+
+static char *query_of(const struct hf_selector *selector) {
+        struct hf_status status = {0};
+        char *query = NULL;
+        int r = hf_selector_query(selector, &query, &status);
+        if (r != 0)
+                fail_msg("%d: %s", r, status.message);
+        return query;
+}
+
+static void test_a_selector_is_written_and_escaped(void **state) {
+        const char *const one[] = {"yes"}, *const two[] = {"a", "b.c"}, *const odd[] = {"x,y=z\\"};
+        const struct hf_selector_term labels[] =
+                {{.key = "copy", .values = one, .n_values = 1},
+                 {.key = "x.io/tier", .op = HF_SELECTOR_IN, .values = two, .n_values = 2},
+                 {.key = "t", .op = HF_SELECTOR_NOT_IN, .values = one, .n_values = 1},
+                 {.key = "u", .op = HF_SELECTOR_NOT_EQUALS, .values = one, .n_values = 1},
+                 {.key = "v", .op = HF_SELECTOR_EXISTS},
+                 {.key = "w", .op = HF_SELECTOR_NOT_EXISTS}};
+        const struct hf_selector_term fields[] = {
+                {.key = "metadata.name", .values = odd, .n_values = 1}};
+        const struct hf_selector both = {.size = sizeof both,
+                                         .labels = labels,
+                                         .n_labels = 6,
+                                         .fields = fields,
+                                         .n_fields = 1};
+        const struct hf_selector fields_only = {.size = sizeof both,
+                                                .fields = fields,
+                                                .n_fields = 1};
+        const struct hf_selector none = {.size = sizeof none};
+
+        char *query = query_of(&both);
+        assert_string_equal(query, "labelSelector=copy%3Dyes%2Cx.io%2Ftier%20in%20%28a%2Cb.c%29%2C"
+                                   "t%20notin%20%28yes%29%2Cu%21%3Dyes%2Cv%2C%21w"
+                                   "&fieldSelector=metadata.name%3Dx%5C%2Cy%5C%3Dz%5C%5C");
+        free(query);
+        query = query_of(&fields_only);
+        assert_string_equal(query, "fieldSelector=metadata.name%3Dx%5C%2Cy%5C%3Dz%5C%5C");
+        free(query);
+        query = query_of(&none);
+        assert_string_equal(query, "");
+        free(query);
+}
+
+static void test_a_selector_refuses_what_would_change_its_meaning(void **state) {
+        const char *const comma[] = {"a,b"}, *const one[] = {"a"};
+        const struct hf_selector_term wrong[] =
+                {{.key = "k", .values = comma, .n_values = 1},
+                 {.key = "k=v,l", .values = one, .n_values = 1},
+                 {.key = "", .values = one, .n_values = 1},
+                 {.key = "k"},
+                 {.key = "k", .op = HF_SELECTOR_IN},
+                 {.key = "k", .op = HF_SELECTOR_EXISTS, .values = one, .n_values = 1},
+                 {.key = "k", .op = (enum hf_selector_op)9, .values = one, .n_values = 1}};
+        const struct hf_selector_term field = {.key = "k",
+                                               .op = HF_SELECTOR_IN,
+                                               .values = one,
+                                               .n_values = 1};
+        struct hf_selector selector = {.size = sizeof selector};
+        struct hf_status status;
+        char *query;
+
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+                selector.labels = &wrong[i];
+                selector.n_labels = 1;
+                status = (struct hf_status){0};
+                assert_int_equal(hf_selector_query(&selector, &query, &status), HF_E_INVALID);
+                assert_true(status.message[0]);
+        }
+        selector = (struct hf_selector){.size = sizeof selector, .fields = &field, .n_fields = 1};
+        assert_int_equal(hf_selector_query(&selector, &query, &status), HF_E_INVALID);
+        selector.size = 1;
+        assert_int_equal(hf_selector_query(&selector, &query, NULL), -EINVAL);
+}
+
+/* ---- upserts ---- */
+
+static struct {
+        struct fake_api *api;
+        struct fake_api_client *client;
+} f;
+
+static int setup(void **state) {
+        f.api = fake_api_new();
+        f.client = fake_api_client_new(f.api);
+        return 0;
+}
+static int teardown(void **state) {
+        hf_client_free(&f.client->base);
+        fake_api_free(f.api);
+        return 0;
+}
+
+static int upsert(const char *body, enum hf_upsert_result *ret_result) {
+        const struct hf_request request = {.resource = {"", "v1", "things"},
+                                           .ns = "a",
+                                           .name = "x",
+                                           .body = body,
+                                           .n_body = strlen(body)};
+        struct hf_status status = {0};
+        int r = hf_upsert(&f.client->base, &request, hf_cancel_never(), ret_result, NULL, &status);
+        assert_int_equal(r, status.error);
+        return r;
+}
+
+static void assert_stored(const char *path, const char *value) {
+        char *text = fake_api_get(f.api, "things/a/x");
+        struct hf__json *json = NULL;
+        assert_non_null(text);
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        const char *found = hf__json_string(json, path);
+        if (value)
+                assert_string_equal(found, value);
+        else
+                assert_null(hf__json_path(json, path));
+        hf__json_free(json);
+        free(text);
+}
+
+#define THING(members)                                                                             \
+        "{\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"namespace\":\"a\"}," members "}"
+
+static void test_an_upsert_creates_then_changes_only_what_differs(void **state) {
+        enum hf_upsert_result result = HF_UPSERT_UNCHANGED;
+
+        assert_int_equal(upsert(THING("\"v\":\"1\",\"w\":{\"p\":\"q\",\"r\":\"s\"}"), &result), 0);
+        assert_int_equal(result, HF_UPSERT_CREATED);
+        assert_int_equal(f.api->store.n_commits, 1);
+        assert_int_equal(upsert(THING("\"v\":\"1\",\"w\":{\"r\":\"s\"}"), &result), 0);
+        assert_int_equal(result, HF_UPSERT_UNCHANGED);
+        assert_int_equal(f.api->store.n_commits, 1);
+        assert_int_equal(upsert(THING("\"v\":null,\"w\":{\"r\":\"t\"}"), &result), 0);
+        assert_int_equal(result, HF_UPSERT_UPDATED);
+        assert_int_equal(f.api->store.n_commits, 2);
+        assert_stored("w.p", "q");
+        assert_stored("w.r", "t");
+        assert_stored("v", NULL);
+}
+
+static void test_an_upsert_begins_again_after_a_conflict(void **state) {
+        enum hf_upsert_result result;
+
+        fake_api_put_thing(f.api, "a", "x", "1");
+        fake_api_client_refuse_writes(f.client, HF_E_CONFLICT, 4);
+        assert_int_equal(upsert(THING("\"v\":\"2\""), &result), 0);
+        assert_stored("v", "2");
+        fake_api_client_refuse_writes(f.client, HF_E_CONFLICT, 5);
+        assert_int_equal(upsert(THING("\"v\":\"3\""), &result), HF_E_CONFLICT);
+        assert_stored("v", "2");
+        fake_api_delete(f.api, "things/a/x");
+        fake_api_client_refuse_writes(f.client, HF_E_EXISTS, 1);
+        assert_int_equal(upsert(THING("\"v\":\"4\""), &result), 0);
+        assert_int_equal(result, HF_UPSERT_CREATED);
+}
+
+static void test_an_upsert_sends_no_unknown_write_again(void **state) {
+        fake_api_put_thing(f.api, "a", "x", "1");
+        fake_api_client_refuse_writes(f.client, HF_E_TIMEOUT, 1);
+        unsigned n = fake_api_n_requests(f.api);
+        assert_int_equal(upsert(THING("\"v\":\"2\""), NULL), HF_E_TIMEOUT);
+        assert_true(fake_api_n_requests(f.api) <= n + 2);
+        assert_stored("v", "1");
+}
+
+static void test_an_upsert_leaves_another_object_alone(void **state) {
+        fake_api_put_thing(f.api, "a", "x", "1");
+        assert_int_equal(upsert("{\"metadata\":{\"uid\":\"other\"},\"v\":\"2\"}", NULL),
+                         HF_E_CONFLICT);
+        assert_int_equal(upsert("{\"metadata\":{\"resourceVersion\":\"9999\"},\"v\":\"2\"}", NULL),
+                         HF_E_CONFLICT);
+        assert_stored("v", "1");
+        assert_int_equal(upsert("[]", NULL), HF_E_INVALID);
+}
+
+/* A client before whose first update another writer changes the object. */
+struct race {
+        struct hf_client base; /* first */
+        bool raced;
+};
+
+static int race_request(struct hf_client *client, const struct hf_request *request,
+                        hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        struct race *race = (struct race *)client;
+        if (request->verb == HF_VERB_UPDATE && !race->raced) {
+                race->raced = true;
+                (void)fake_api_put(f.api, "things/a/x", THING("\"v\":\"1\",\"w\":\"kept\""));
+        }
+        return hf_client_request(&f.client->base, request, done, ctx, ret_id);
+}
+static void race_cancel(struct hf_client *client, uint64_t id) {
+        hf_client_cancel(&f.client->base, id);
+}
+static const struct hf_client_ops race_ops = {.request = race_request, .cancel = race_cancel};
+
+/* Also if the body has an empty version, which a server takes for "overwrite". */
+static void test_an_upsert_overwrites_no_concurrent_change(void **state) {
+        static const char *const bodies[] =
+                {"{\"v\":\"2\"}", "{\"metadata\":{\"resourceVersion\":\"\"},\"v\":\"2\"}",
+                 "{\"metadata\":{\"resourceVersion\":null},\"v\":\"2\"}"};
+
+        for (size_t i = 0; i < 3; i++) {
+                struct race race = {.base = {.ops = &race_ops, .host = &f.api->host}};
+                const struct hf_request request = {.resource = {"", "v1", "things"},
+                                                   .ns = "a",
+                                                   .name = "x",
+                                                   .body = bodies[i],
+                                                   .n_body = strlen(bodies[i])};
+                fake_api_put_thing(f.api, "a", "x", "1");
+                assert_int_equal(hf_upsert(&race.base, &request, hf_cancel_never(), NULL, NULL,
+                                           NULL),
+                                 0);
+                assert_true(race.raced);
+                assert_stored("v", "2");
+                assert_stored("w", "kept");
+        }
+}
+
+/* ---- owner references ---- */
+
+#define OWNER(uid)                                                                                 \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"o\","              \
+        "\"namespace\":\"a\",\"uid\":\"" uid "\"}}"
+#define OWNED "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\"}}"
+
+static void test_an_object_has_one_controller(void **state) {
+        char *once, *twice, *none = NULL;
+        bool is = false;
+
+        assert_int_equal(hf_owner_set(OWNED, strlen(OWNED), OWNER("u"), strlen(OWNER("u")), &once),
+                         0);
+        assert_string_equal(once, "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\","
+                                  "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                                  "\"ConfigMap\",\"name\":\"o\",\"uid\":\"u\",\"controller\":true,"
+                                  "\"blockOwnerDeletion\":true}]}}");
+        assert_int_equal(hf_owner_set(once, strlen(once), OWNER("u"), strlen(OWNER("u")), &twice),
+                         0);
+        assert_string_equal(once, twice);
+        assert_int_equal(hf_owner_set(once, strlen(once), OWNER("w"), strlen(OWNER("w")), &none),
+                         HF_E_CONFLICT);
+        assert_null(none);
+        assert_int_equal(hf_owner_check(once, strlen(once), "u", &is), 0);
+        assert_true(is);
+        assert_int_equal(hf_owner_check(once, strlen(once), "w", &is), 0);
+        assert_false(is);
+        assert_int_equal(hf_owner_check(OWNED, strlen(OWNED), "u", &is), 0);
+        assert_false(is);
+        free(once);
+        free(twice);
+}
+
+static void test_an_owner_must_be_one_that_the_collector_finds(void **state) {
+        static const char *const wrong[] = {"{\"metadata\":{\"name\":\"x\",\"namespace\":\"b\"}}",
+                                            "{\"metadata\":{\"name\":\"x\"}}", "[]", "{"};
+        char *object = NULL;
+
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(hf_owner_set(wrong[i], strlen(wrong[i]), OWNER("u"),
+                                              strlen(OWNER("u")), &object),
+                                 HF_E_INVALID);
+        assert_int_equal(hf_owner_set(OWNED, strlen(OWNED), OWNED, strlen(OWNED), &object),
+                         HF_E_INVALID); /* without a uid */
+        assert_null(object);
+}
+
+/* ---- conditions ---- */
+
+static int64_t real_s;
+static hf_nsec fake_real(void *ctx) { return real_s * HF_NSEC_PER_SEC; }
+
+static void test_the_time_of_a_condition_is_that_of_its_last_change(void **state) {
+        struct hf_clock clock = *hf_clock_system();
+        const struct hf_host host = {.size = sizeof host, .clock = &clock};
+        struct hf_condition condition = {.size = sizeof condition,
+                                         .type = "Ready",
+                                         .status = "True",
+                                         .reason = "Done"};
+        static const char first[] = "{\"status\":{\"conditions\":[{\"type\":\"Other\"}]}}";
+        char *objects[4];
+        bool changed;
+
+        clock.real = fake_real;
+        real_s = 1767225600; /* 2026-01-01 */
+        assert_int_equal(hf_condition_set(&host, first, strlen(first), &condition, &objects[0],
+                                          &changed),
+                         0);
+        assert_true(changed);
+        assert_string_equal(objects[0],
+                            "{\"status\":{\"conditions\":[{\"type\":\"Other\"},{"
+                            "\"lastTransitionTime\":\"2026-01-01T00:00:00Z\",\"type\":\"Ready\","
+                            "\"status\":\"True\",\"reason\":\"Done\",\"message\":\"\"}]}}");
+        real_s++;
+        assert_int_equal(hf_condition_set(&host, objects[0], strlen(objects[0]), &condition,
+                                          &objects[1], &changed),
+                         0);
+        assert_false(changed);
+        assert_string_equal(objects[0], objects[1]);
+        condition.reason = "StillDone";
+        condition.observed_generation = 4;
+        assert_int_equal(hf_condition_set(&host, objects[1], strlen(objects[1]), &condition,
+                                          &objects[2], &changed),
+                         0);
+        assert_true(changed);
+        assert_non_null(strstr(objects[2], "\"2026-01-01T00:00:00Z\""));
+        assert_non_null(strstr(objects[2], "\"observedGeneration\":4"));
+        condition.status = "False";
+        assert_int_equal(hf_condition_set(&host, objects[2], strlen(objects[2]), &condition,
+                                          &objects[3], NULL),
+                         0);
+        assert_non_null(strstr(objects[3], "\"2026-01-01T00:00:01Z\""));
+        assert_null(strstr(objects[3], "\"2026-01-01T00:00:00Z\""));
+        for (size_t i = 0; i < 4; i++)
+                free(objects[i]);
+        condition.status = "true";
+        assert_int_equal(hf_condition_set(&host, "{}", 2, &condition, &objects[0], NULL), -EINVAL);
+        condition.status = "True";
+        assert_int_equal(hf_condition_set(&host, "[]", 2, &condition, &objects[0], NULL),
+                         HF_E_INVALID);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_selector_is_written_and_escaped),
+                cmocka_unit_test(test_a_selector_refuses_what_would_change_its_meaning),
+                cmocka_unit_test_setup_teardown(
+                        test_an_upsert_creates_then_changes_only_what_differs, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_upsert_begins_again_after_a_conflict, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_upsert_sends_no_unknown_write_again, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_upsert_leaves_another_object_alone, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_upsert_overwrites_no_concurrent_change,
+                                                setup, teardown),
+                cmocka_unit_test(test_an_object_has_one_controller),
+                cmocka_unit_test(test_an_owner_must_be_one_that_the_collector_finds),
+                cmocka_unit_test(test_the_time_of_a_condition_is_that_of_its_last_change),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

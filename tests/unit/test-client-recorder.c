@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events: their content, their number, and that nothing waits for them. */
+#undef NDEBUG
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/recorder.h>
+
+#include "base/json.h"
+#include "fake_api_client.h"
+
+#define GUARD (20 * HF_NSEC_PER_SEC)
+#define OBJECT                                                                                     \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\","              \
+        "\"namespace\":\"a\",\"uid\":\"u-1\",\"resourceVersion\":\"7\"}}"
+
+/* Boot time is the system's plus an offset that the test sets. */
+static hf_nsec offset;
+static hf_nsec boot(void *ctx) { return hf_now(hf_clock_system()) + offset; }
+
+static struct {
+        struct fake_api *api;
+        struct fake_api_client *client;
+        struct hf_clock clock;
+        struct hf_host host;
+        struct hf_recorder *recorder;
+} f;
+
+static int setup(void **state) {
+        offset = 0;
+        f.api = fake_api_new();
+        f.client = fake_api_client_new(f.api);
+        f.clock = *hf_clock_system();
+        f.clock.boot = boot;
+        f.host = (struct hf_host){.size = sizeof f.host, .clock = &f.clock};
+        const struct hf_recorder_config config = {.size = sizeof config,
+                                                  .client = &f.client->base,
+                                                  .component = "copies",
+                                                  .instance = "r-1"};
+        assert_int_equal(hf_recorder_new(&f.host, &config, &f.recorder), 0);
+        return 0;
+}
+static int teardown(void **state) {
+        hf_recorder_free(f.recorder);
+        hf_client_free(&f.client->base);
+        fake_api_free(f.api);
+        return 0;
+}
+
+static void await_commits(size_t n) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = hf_now(clock) + GUARD;
+        pthread_mutex_lock(&f.api->mu);
+        while (f.api->store.n_commits < n && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &f.api->changed, &f.api->mu, until);
+        size_t n_commits = f.api->store.n_commits;
+        pthread_mutex_unlock(&f.api->mu);
+        assert_int_equal(n_commits, n);
+}
+
+/* Waits until the client has answered all requests. */
+static void await_idle(void) {
+        const struct hf_clock *clock = hf_clock_system();
+        pthread_mutex_lock(&f.api->mu);
+        while (f.api->requests || f.client->n_callbacks > 0)
+                (void)clock->wait(clock->ctx, &f.api->changed, &f.api->mu,
+                                  hf_now(clock) + HF_NSEC_PER_MSEC);
+        pthread_mutex_unlock(&f.api->mu);
+}
+
+static struct hf__json *last_event(void) {
+        struct hf__json *json = NULL;
+        pthread_mutex_lock(&f.api->mu);
+        const char *text = f.api->store.commits[f.api->store.n_commits - 1].text->data;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        pthread_mutex_unlock(&f.api->mu);
+        return json;
+}
+
+static void record(int i) {
+        hf_recorder_event(f.recorder, OBJECT, strlen(OBJECT), HF_RECORDER_WARNING, "NoCopy",
+                          "try %d", i);
+}
+
+static void test_an_event_names_the_object_and_the_reason(void **state) {
+        record(1);
+        await_commits(1); /* a PUT that finds nothing, then a POST */
+        struct hf__json *json = last_event();
+        assert_string_equal(hf__json_string(json, "kind"), "Event");
+        assert_string_equal(hf__json_string(json, "metadata.namespace"), "a");
+        assert_string_equal(hf__json_string(json, "involvedObject.kind"), "ConfigMap");
+        assert_string_equal(hf__json_string(json, "involvedObject.apiVersion"), "v1");
+        assert_string_equal(hf__json_string(json, "involvedObject.name"), "x");
+        assert_string_equal(hf__json_string(json, "involvedObject.namespace"), "a");
+        assert_string_equal(hf__json_string(json, "involvedObject.uid"), "u-1");
+        assert_string_equal(hf__json_string(json, "involvedObject.resourceVersion"), "7");
+        assert_string_equal(hf__json_string(json, "type"), "Warning");
+        assert_string_equal(hf__json_string(json, "reason"), "NoCopy");
+        assert_string_equal(hf__json_string(json, "message"), "try 1");
+        assert_string_equal(hf__json_string(json, "source.component"), "copies");
+        assert_string_equal(hf__json_string(json, "reportingInstance"), "r-1");
+        assert_non_null(hf__json_string(json, "firstTimestamp"));
+        hf__json_free(json);
+}
+
+static void test_repetitions_are_counted_in_one_object(void **state) {
+        int64_t count = 0;
+
+        record(1);
+        await_commits(1);
+        await_idle();
+        for (int i = 0; i < 5; i++)
+                record(1); /* too soon to be written */
+        assert_int_equal(f.api->store.n_commits, 1);
+        offset += 10 * HF_NSEC_PER_SEC;
+        record(1);
+        await_commits(2);
+        struct hf__json *json = last_event();
+        assert_true(hf__json_i64(json, "count", &count));
+        assert_int_equal(count, 7);
+        hf__json_free(json);
+        assert_int_equal(f.api->store.n_objects, 1);
+}
+
+static void test_an_object_without_a_namespace_has_its_events_in_default(void **state) {
+        static const char node[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"}}";
+        hf_recorder_event(f.recorder, node, strlen(node), HF_RECORDER_NORMAL, "Up", "up");
+        await_commits(1);
+        struct hf__json *json = last_event();
+        assert_string_equal(hf__json_string(json, "metadata.namespace"), "default");
+        assert_null(hf__json_path(json, "involvedObject.namespace"));
+        assert_string_equal(hf__json_string(json, "type"), "Normal");
+        hf__json_free(json);
+        hf_recorder_event(f.recorder, "{}", 2, HF_RECORDER_NORMAL, "Up", "no object");
+        hf_recorder_event(f.recorder, "{", 1, HF_RECORDER_NORMAL, "Up", "no JSON");
+        await_idle();
+        assert_int_equal(f.api->store.n_commits, 1);
+}
+
+static void test_without_a_server_a_recorder_is_bounded_and_does_not_wait(void **state) {
+        fake_api_client_set_mode(f.client, FAKE_API_HANGS);
+        unsigned n = fake_api_n_requests(f.api);
+        for (int i = 0; i < 1000; i++)
+                record(i);
+        assert_int_equal(fake_api_n_requests(f.api) - n, 64);
+        /* freed with requests that hang, which the client's end cancels */
+}
+
+static void test_a_failed_write_is_made_up_for_by_the_next(void **state) {
+        fake_api_client_refuse(f.client, HF_E_UNAVAILABLE, 1);
+        record(1);
+        await_idle();
+        assert_int_equal(f.api->store.n_commits, 0);
+        offset += 10 * HF_NSEC_PER_SEC;
+        record(1);
+        await_commits(1);
+}
+
+static _Atomic int n_uses;
+
+static hf_nsec counted_now(void *ctx) {
+        n_uses++;
+        return hf_now(hf_clock_system());
+}
+
+static void counted_write(void *ctx, enum hf_log_level level, const char *component,
+                          const char *message) {
+        n_uses++;
+}
+
+/* The owner may free its host after the recorder, and a response may arrive even later. */
+static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
+        static const int errors[] = {HF_E_NOT_FOUND, HF_E_CANCELED};
+
+        for (size_t i = 0; i < 2; i++) {
+                fake_api_client_set_mode(f.client, FAKE_API_RESPONDS);
+                fake_api_client_hold_requests(f.client, true);
+                record(1); /* a PUT that finds nothing, or that the end of the client cancels */
+                f.recorder = hf_recorder_free(f.recorder);
+                f.clock.boot = counted_now;
+                f.host.log = (struct hf_log){.write = counted_write, .max_level = HF_LOG_DEBUG};
+                n_uses = 0;
+                if (errors[i] == HF_E_NOT_FOUND) {
+                        fake_api_client_hold_requests(f.client, false);
+                        await_idle();
+                } else {
+                        hf_client_free(&f.client->base);
+                        f.client = fake_api_client_new(f.api);
+                }
+                assert_int_equal(n_uses, 0);
+                assert_int_equal(fake_api_n_requests(f.api), i + 1);
+                assert_int_equal(f.api->store.n_commits, 0);
+                f.clock.boot = boot;
+                const struct hf_recorder_config config = {.size = sizeof config,
+                                                          .client = &f.client->base,
+                                                          .component = "copies",
+                                                          .instance = "r-1"};
+                assert_int_equal(hf_recorder_new(&f.host, &config, &f.recorder), 0);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_an_event_names_the_object_and_the_reason,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_repetitions_are_counted_in_one_object, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_an_object_without_a_namespace_has_its_events_in_default, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_without_a_server_a_recorder_is_bounded_and_does_not_wait, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(test_a_late_response_uses_no_host_and_sends_nothing,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_failed_write_is_made_up_for_by_the_next,
+                                                setup, teardown),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
