@@ -19,11 +19,18 @@ enum hf__electors_state {
         HF__ELECTORS_HUNG, /* stopped, but the loop's thread did not end */
 };
 
+/* An object that lives as long as the electors. Embedded in it, as its first member. */
+struct hf__electors_part {
+        struct hf__electors_part *next;
+        void (*free)(struct hf__electors_part *part);
+};
+
 struct hf_electors {
         /* immutable after start */
         const struct hf_host *host; /* borrowed */
         struct hf_elector **list;   /* owned */
         size_t n;
+        struct hf__electors_part *parts; /* owned; freed after the electors */
         int epoll_fd, timer_fd;
         pthread_t thread;
         bool has_health; /* this set has registered the host's leaderElection checks */
