@@ -70,6 +70,11 @@ int hf_informer_value(struct hf_informer_values *values, const char *value) {
         return values->error;
 }
 
+void hf_informer_value_failed(struct hf_informer_values *values) {
+        if (values)
+                values->error = -ENOMEM;
+}
+
 int hf__indexer_values_of(const struct hf__indexer *indexer, const struct hf__informer_entry *entry,
                           const char *object, size_t n, struct hf_informer_values *ret_values) {
         *ret_values = (struct hf_informer_values){0};

@@ -53,6 +53,26 @@ static int fail_no_memory(struct hf_status *reterr_status) {
         return hf_fail(reterr_status, -ENOMEM, "out of memory");
 }
 
+/* A message may quote the file. Escapes its control characters, so that it stays one line. */
+static int fail_in_one_line(int r, struct hf_status *reterr_status) {
+        struct hf_status escaped;
+        size_t n = 0;
+
+        if (r == 0 || !reterr_status)
+                return r;
+        escaped = *reterr_status;
+        for (const char *c = reterr_status->message; *c && n + 5 < sizeof escaped.message; c++) {
+                unsigned char byte = (unsigned char)*c;
+                if (byte < 0x20 || byte == 0x7f)
+                        n += (size_t)sprintf(escaped.message + n, "\\x%02x", byte);
+                else
+                        escaped.message[n++] = *c;
+        }
+        escaped.message[n] = '\0';
+        *reterr_status = escaped;
+        return r;
+}
+
 /* ---- members ---- */
 
 /* Resolves a path in the file, which may be relative to the directory of the file. */
@@ -404,10 +424,10 @@ int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char
 
         int r = file_init(text, n, dir, source, &file, reterr_status);
         if (r != 0)
-                return r;
+                return fail_in_one_line(r, reterr_status);
         r = read_config(&file, 1, ret_config, reterr_status);
         file_done(&file);
-        return r;
+        return fail_in_one_line(r, reterr_status);
 }
 
 /* Returns the absolute directory of a path, malloc'ed. It must be absolute because a token file is
@@ -519,7 +539,7 @@ int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
                 r = read_config(files, n_files, ret_config, reterr_status);
         while (n_files > 0)
                 file_done(&files[--n_files]);
-        return r;
+        return fail_in_one_line(r, reterr_status);
 }
 
 void hf__kubeconfig_done(struct hf__kubeconfig *config) {

@@ -84,6 +84,11 @@ struct hf_hooks {
         bool stuck; /* threads are still running after the stop, so nothing may be freed */
 };
 
+/* The time at which a relative deadline has passed. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. */
+static inline hf_nsec hf__hook_until(hf_nsec now, hf_nsec deadline) {
+        return deadline < HF_NSEC_NEVER - now ? now + deadline : HF_NSEC_NEVER;
+}
+
 /* Completes the status of a hook function that returned r: sets its error, and a message that
  * describes r if the function set none. */
 void hf__hook_complete_status(struct hf_status *status, int r);

@@ -55,7 +55,7 @@ static bool can_start_locked(const struct hf_hook_context *hook) {
  * thread exists. Creating a thread does not block for long. */
 static void begin_hook_start_locked(struct hf_hook_context *hook, hf_nsec now) {
         hf__mutex_assert_held(&hook->hooks->mu);
-        hook->start_until = now + hook->hook.start_deadline;
+        hook->start_until = hf__hook_until(now, hook->hook.start_deadline);
         set_start_state_locked(hook, HF__START_RUNNING);
         int r = hf__thread_start(hook->hooks->host, "hf-hook", start_main, hook,
                                  &hook->start_thread);

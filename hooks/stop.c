@@ -76,7 +76,7 @@ static void begin_hook_stop_locked(struct hf_hooks *hooks, struct hf_hook_contex
         int r = 0;
 
         hook->stop_begun = true;
-        hook->stop_until = now + hook->hook.stop_deadline;
+        hook->stop_until = hf__hook_until(now, hook->hook.stop_deadline);
         set_stop_state_locked(hook, hook->hook.stop ? HF__STOP_RUNNING : HF__STOP_JOINING);
         pthread_mutex_unlock(&hooks->mu);
         hf_cancel_fire(hook->token, HF_CANCEL_STOPPING);

@@ -13,6 +13,8 @@
  * Invariants:
  *  - Only the response to its request changes an entry that is UNDER_WAY. The entry then holds a
  *    reference, so the owner may free the struct hf__lease_events at any time.
+ *  - A response does not use the host after that, because the host may be freed already. It reads
+ *    the clock under the lock, and leaves logging to the owner.
  *  - The number of Event objects per Lease is bounded, even on a server that never deletes Events:
  *    an Event's name consists of the Lease's name, its transitions modulo KEPT_TERMS, and whether
  *    the term began or ended, so the newest Event overwrites the oldest. Therefore an Event is
@@ -59,7 +61,9 @@ struct hf__lease_events {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs; /* one for the owner, one for each entry under way */
+        int refs;      /* one for the owner, one for each entry under way */
+        bool freed;    /* by the owner */
+        int abandoned; /* why the last Event was given up, until the owner logs it; 0 = none */
         struct entry entries[MAX_ENTRIES];
 };
 
@@ -98,8 +102,12 @@ static void unref_events(struct hf__lease_events *events) {
 }
 
 struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events) {
-        if (events)
-                unref_events(events);
+        if (!events)
+                return NULL;
+        pthread_mutex_lock(&events->mu);
+        events->freed = true;
+        pthread_mutex_unlock(&events->mu);
+        unref_events(events);
         return NULL;
 }
 
@@ -177,11 +185,17 @@ static void print_event(const struct entry *entry, const char *event_name, struc
 }
 
 /* Handles the result of an attempt. After "not found" the next attempt is a POST, after "already
- * exists" a PUT. False: the Event is given up. */
-static bool finish_attempt_locked(struct entry *entry, int error) {
-        hf__mutex_assert_held(&entry->events->mu);
-        hf_nsec now = hf_now(hf_host_clock(entry->events->host));
+ * exists" a PUT. */
+static void finish_attempt_locked(struct entry *entry, int error) {
+        struct hf__lease_events *events = entry->events;
+
+        hf__mutex_assert_held(&events->mu);
         assert(entry->state == UNDER_WAY);
+        if (events->freed) {
+                entry->state = FREE;
+                return;
+        }
+        hf_nsec now = hf_now(hf_host_clock(events->host));
         bool other_verb = error == (entry->create ? HF_E_EXISTS : HF_E_NOT_FOUND);
         bool is_permanent =
                 error == HF_E_INVALID || error == HF_E_CLOSED || error == HF_E_TOO_LARGE;
@@ -190,18 +204,15 @@ static bool finish_attempt_locked(struct entry *entry, int error) {
         entry->state =
                 error == 0 || is_permanent || entry->n_attempts == MAX_ATTEMPTS ? FREE : WAITING;
         entry->due = other_verb ? now : now + RETRY_AFTER;
-        return error == 0 || entry->state == WAITING;
+        if (entry->state == FREE)
+                events->abandoned = error;
 }
 
 static void finish_attempt(struct entry *entry, int error) {
         struct hf__lease_events *events = entry->events;
         pthread_mutex_lock(&events->mu);
-        bool ok = finish_attempt_locked(entry, error);
+        finish_attempt_locked(entry, error);
         pthread_mutex_unlock(&events->mu);
-        if (!ok)
-                hf_log(&events->host->log, HF_LOG_DEBUG, "elector",
-                       "%s/%s: giving up an Event about a change of leader: %s", events->ns,
-                       events->name, hf_strerror(error));
         unref_events(events);
 }
 
@@ -240,6 +251,8 @@ static void send_entry(struct entry *entry) {
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
         unsigned due_set = 0;
         pthread_mutex_lock(&events->mu);
+        int abandoned = events->abandoned;
+        events->abandoned = 0;
         for (unsigned i = 0; i < MAX_ENTRIES; i++)
                 if (events->entries[i].state == WAITING && events->entries[i].due <= now) {
                         events->entries[i].state = UNDER_WAY;
@@ -247,6 +260,10 @@ void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
                         due_set |= 1u << i;
                 }
         pthread_mutex_unlock(&events->mu);
+        if (abandoned)
+                hf_log(&events->host->log, HF_LOG_DEBUG, "elector",
+                       "%s/%s: giving up an Event about a change of leader: %s", events->ns,
+                       events->name, hf_strerror(abandoned));
         for (unsigned i = 0; due_set; i++, due_set >>= 1)
                 if (due_set & 1)
                         send_entry(&events->entries[i]);

@@ -66,6 +66,9 @@ static hf_nsec patience_ends(struct hfd_server *server, hf_nsec started) {
 static int wait_and_log(struct hfd_server *server, struct hf_status *ret_why) {
         struct hf_status logged = {0};
         hf_nsec started = hfd_server_now(server);
+        char store[HFD_STORE_NAME_MAX];
+
+        hfd_config_store_name(server->config, store);
 
         for (;;) {
                 hf_nsec now = hfd_server_now(server), until = patience_ends(server, started);
@@ -76,9 +79,8 @@ static int wait_and_log(struct hfd_server *server, struct hf_status *ret_why) {
                 if (r != HF_E_CANCELED || hf_cancel_fired(server->stop))
                         return r;
                 if (strcmp(ret_why->message, logged.message) != 0) {
-                        hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
-                               "waiting for etcd at %s: %s", server->config->etcd_servers[0],
-                               ret_why->message);
+                        hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd", "waiting for %s: %s",
+                               store, ret_why->message);
                         logged = *ret_why;
                 }
                 if (hfd_server_now(server) >= patience_ends(server, started))
@@ -88,17 +90,29 @@ static int wait_and_log(struct hfd_server *server, struct hf_status *ret_why) {
 
 static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hf_status why = {0};
+        char store[HFD_STORE_NAME_MAX];
 
+        hfd_config_store_name(server->config, store);
         atomic_store(&server->waiting_for_store, true);
         hfd_server_wake(server);
         int r = wait_and_log(server, &why);
         atomic_store(&server->waiting_for_store, false);
         if (r == HF_E_CANCELED && !hf_cancel_fired(server->stop))
                 r = hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                            "flag --etcd-servers: etcd at %s did not respond within %d s: %s",
-                            server->config->etcd_servers[0], (int)(STORE_TIMEOUT / HF_NSEC_PER_SEC),
-                            why.message);
+                            "flag --%s: %s did not respond within %d s: %s",
+                            server->config->n_etcd_servers > 0 ? "etcd-servers" : "store", store,
+                            (int)(STORE_TIMEOUT / HF_NSEC_PER_SEC), why.message);
+        else if (r != 0 && r != HF_E_CANCELED)
+                r = hf_fail(reterr_status, r, "cannot wait for %s: %s", store, hf_strerror(r));
         return r;
+}
+
+static int start_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_controllers_start(server->controllers);
+
+        return r != 0 ? hf_fail(reterr_status, r, "cannot start the controllers: %s",
+                                hf_strerror(r))
+                      : 0;
 }
 
 int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -113,7 +127,7 @@ int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status) {
         if (r == 0)
                 r = wait_for_store(server, reterr_status);
         if (r == 0)
-                r = hfd_controllers_start(server->controllers);
+                r = start_controllers(server, reterr_status);
         if (r == 0)
                 r = hf_hooks_start(server->hooks, reterr_status);
         if (r == 0) {

@@ -7,12 +7,12 @@
  */
 #include "server/configured_store.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/auth/files.h"
 #include "server/storage/etcd/store.h"
+#include "server/storage/sqlite/store.h"
 
 enum { CA, CERT, KEY, N_FILES };
 
@@ -24,7 +24,11 @@ int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config
         char *pem[N_FILES] = {NULL};
         int r = 0;
 
-        assert(config->n_etcd_servers > 0); /* hfd_config_check requires it for these commands */
+        /* `release` must not leave an empty file where it was given a wrong name. */
+        if (config->n_etcd_servers == 0)
+                return hfd_sqlite_store_new(host, config->store_file,
+                                            config->command == HFD_COMMAND_SERVE, ret_store,
+                                            reterr_status);
         for (int i = 0; i < N_FILES && r == 0; i++)
                 if (paths[i][0])
                         r = hfd_read_file(paths[i], &pem[i], reterr_status);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The store that the command line names: etcd at --etcd-servers, with the files of --etcd-cafile,
- * --etcd-certfile and --etcd-keyfile. The server and `holdfastd release` open it in the same way.
+ * The store that the command line names: the file of --store, or etcd at --etcd-servers, with the
+ * files of --etcd-cafile, --etcd-certfile and --etcd-keyfile. The server and `holdfastd release`
+ * open it in the same way.
  */
 #include "server/config/config.h"
 #include "server/storage/store.h"

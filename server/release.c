@@ -95,29 +95,35 @@ static int read_key(struct release *release, const char *key) {
         return r != 0 ? r : wait_done(release);
 }
 
-/* Returns a copy of the Lease without a holder, with a duration of one second and the current time,
- * as client-go writes it when it releases. Everything else is unchanged. NULL: identity does not
- * hold the Lease, it is not a Lease, or out of memory. */
-static struct hf__buf *make_released_lease(const struct hf__buf *lease, const char *identity,
-                                           const char *now) {
+/* Sets *ret_released to a copy of the Lease without a holder, with a duration of one second and the
+ * current time, as client-go writes it when it releases. Everything else is unchanged. 0, -ENOMEM,
+ * or HF_E_STALE_TERM: identity does not hold the Lease, or it is not a Lease. */
+static int make_released_lease(const struct hf__buf *lease, const char *identity, const char *now,
+                               struct hf__buf **ret_released) {
         struct hf__json *json;
         struct hf__strbuf text = {0};
-        struct hf__buf *buf = NULL;
+        int r = hf__json_parse(lease->data, lease->n, &json, NULL);
 
-        if (hf__json_parse(lease->data, lease->n, &json, NULL) != 0)
-                return NULL;
+        if (r != 0)
+                return r == -ENOMEM ? r : HF_E_STALE_TERM;
         const char *holder = hf__json_string(json, "spec.holderIdentity");
-        if (holder && strcmp(holder, identity) == 0 &&
-            hf__json_set_string(json, "spec.holderIdentity", "") == 0 &&
-            hf__json_set_i64(json, "spec.leaseDurationSeconds", 1) == 0 &&
-            hf__json_set_string(json, "spec.acquireTime", now) == 0 &&
-            hf__json_set_string(json, "spec.renewTime", now) == 0) {
+        r = holder && strcmp(holder, identity) == 0 ? 0 : HF_E_STALE_TERM;
+        if (r == 0)
+                r = hf__json_set_string(json, "spec.holderIdentity", "");
+        if (r == 0)
+                r = hf__json_set_i64(json, "spec.leaseDurationSeconds", 1);
+        if (r == 0)
+                r = hf__json_set_string(json, "spec.acquireTime", now);
+        if (r == 0)
+                r = hf__json_set_string(json, "spec.renewTime", now);
+        if (r == 0) {
                 hf__json_print(json, &text);
-                buf = hf__strbuf_to_buf(&text);
+                *ret_released = hf__strbuf_to_buf(&text);
+                r = *ret_released ? 0 : -ENOMEM;
         }
         hf__strbuf_done(&text);
         hf__json_free(json);
-        return buf;
+        return r;
 }
 
 /* Writes the Lease without its holder and ends the term, in one transaction. HF_E_CONFLICT: the
@@ -179,17 +185,19 @@ static int release_in_store(struct release *release, struct hf_fence *fence) {
                 r = read_key(release, key);
         if (r != 0)
                 return r;
-        if (release->value)
-                lease = make_released_lease(release->value, fence->identity, release->now);
-        r = lease ? commit_release(release, fence, key, lease) : HF_E_STALE_TERM;
+        r = release->value
+                    ? make_released_lease(release->value, fence->identity, release->now, &lease)
+                    : HF_E_STALE_TERM;
+        if (r == 0)
+                r = commit_release(release, fence, key, lease);
         hf__buf_unref(lease);
         return r == HF_E_CONFLICT ? HF_E_STALE_TERM : r;
 }
 
 /*
  * Releases one Lease. fence->term 0 = the current term, which is then stored there. Returns 0 or
- * HF_E_STALE_TERM: the Lease no longer has this identity and term, or memory ran out while it was
- * changed. Otherwise the store failed, and *reterr_status has the reason if it gave one.
+ * HF_E_STALE_TERM: the Lease no longer has this identity and term. Otherwise memory ran out or the
+ * store failed, and *reterr_status has the reason if the store gave one.
  */
 static int run_release(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
                        struct hf_status *reterr_status) {

@@ -57,13 +57,14 @@ static void format_leadership(const struct hf_leader_info *info, char *text) {
 
 void hfd_status_line_format(struct hfd_server *server, char text[HFD_STATUS_LINE_MAX]) {
         struct hf_leader_info info;
+        char store[HFD_STORE_NAME_MAX];
 
         hf_elector_info(server->elector, &info);
+        hfd_config_store_name(server->config, store);
         if (hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED))
                 (void)snprintf(text, HFD_STATUS_LINE_MAX, "stopping");
         else if (atomic_load(&server->waiting_for_store))
-                (void)snprintf(text, HFD_STATUS_LINE_MAX, "waiting for etcd at %.160s",
-                               server->config->etcd_servers[0]);
+                (void)snprintf(text, HFD_STATUS_LINE_MAX, "waiting for %.170s", store);
         else if (info.state == HF_STUCK)
                 (void)snprintf(text, HFD_STATUS_LINE_MAX, "stuck: controller %s does not stop",
                                info.stuck_controller);

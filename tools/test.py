@@ -42,6 +42,10 @@ SANITIZED = {
     "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
+# The integration tests that run a second time over a file of SQLite instead of etcd. What stops or reads etcd itself is skipped there.
+ON_SQLITE = ("test_bootstrap.py", "test_consistency.py", "test_controllers.py", "test_coordinated.py", "test_election.py", "test_faults.py",
+             "test_followed_changes.py", "test_garbage.py", "test_leases.py", "test_lifecycle.py", "test_migration.py", "test_namespaces.py",
+             "test_storm.py", "test_workspaces.py")
 # Valgrind runs one thread at a time: without fair scheduling a thread that never waits keeps the others from running.
 VALGRIND = "valgrind --fair-sched=try --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
@@ -215,12 +219,12 @@ class Run:
             failed = 1
         self.board.done(name, passed, failed, skipped, text)
 
-    def pytest(self, name, build, path):
+    def pytest(self, name, build, path, on_sqlite):
         env, reports = self.reports(build)
         log, result = self.log(name), self.log(name).with_suffix(".xml")
         # Some tests have a controller that ignores its tokens; the process then ends while that thread still runs.
         env |= {k: v + ":report_thread_leaks=0" for k, v in env.items() if k == "TSAN_OPTIONS"}
-        env |= {"HOLDFAST_BUILD": str(ROOT / build), "PYTHONDONTWRITEBYTECODE": "1"}
+        env |= {"HOLDFAST_BUILD": str(ROOT / build), "PYTHONDONTWRITEBYTECODE": "1", "HOLDFAST_TEST_STORE": "sqlite" if on_sqlite else "etcd"}
         self.board.start(name)
         status = self.children.run([sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={result}", path], log, env)
         passed = failed = skipped = 0
@@ -231,12 +235,13 @@ class Run:
             passed = int(suite.get("tests")) - failed - skipped
         self.close(name, status, passed, failed, skipped, log, reports)
 
-    def integration(self, build, suits=lambda name: True):
+    def integration(self, build, suits=lambda name: True, on_sqlite=False):
         """Gives the test files to the workers, the largest first."""
         files = [f for d in ("integration", "interop", "faults") for f in (ROOT / "tests" / d).glob("test_*.py")]
         for path in sorted(files, key=lambda f: -f.stat().st_size):
             if suits(path.name):
-                self.jobs.append(self.pool.submit(self.pytest, f"{build}: tests/{path.parent.name}/{path.name}", build, path))
+                name = f"{build}: tests/{path.parent.name}/{path.name}" + (" over SQLite" if on_sqlite else "")
+                self.jobs.append(self.pool.submit(self.pytest, name, build, path, on_sqlite))
 
     # ---- the main lane ----
 
@@ -246,6 +251,7 @@ class Run:
         if self.kinds & {"unit", "sim", "integration", "valgrind"} and self.build("build"):
             if self.wants("integration"):
                 self.integration("build")
+                self.integration("build", lambda name: name in ON_SQLITE, on_sqlite=True)
             if self.wants("unit"):
                 self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
                                  "--suite", "fuzz")

@@ -3,8 +3,8 @@
  * The engine: its loop, and the functions that other threads call.
  *
  * One thread owns curl and all requests. Other threads send it commands through the mailbox.
- * Besides the mailbox they use only the members that mu guards, the immutable ones and the atomic
- * counter `iterations`. Callbacks run on the engine's thread with no lock held.
+ * Besides the mailbox they use only the members that mu guards, and the immutable ones.
+ * Callbacks run on the engine's thread with no lock held.
  *
  * From its submission until its end a request is in the bucket for its id, so that a cancellation
  * finds it. Its cancel command is a member of its struct, so that canceling allocates nothing and
@@ -158,15 +158,11 @@ int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(v
         return closed ? HF_E_CLOSED : 0;
 }
 
-uint64_t hf__http_engine_iterations(struct hf__http_engine *engine) {
-        return atomic_load_explicit(&engine->iterations, memory_order_relaxed);
-}
-
 /* ---- the engine's thread ---- */
 
 void hf__engine_remove_exchange(struct hf__http_engine *engine, struct hf__exchange *x) {
         hf__engine_assert_thread(engine);
-        assert(!x->ended && !x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
+        assert(!x->ended && !x->pool && !x->easy && !x->timer.queued);
         assert(x->link);
         *x->link = x->next;
         if (x->next)
@@ -293,7 +289,6 @@ static void run_iteration(struct hf__http_engine *engine) {
         bool messages = false;
 
         run_exchange_timers(engine);
-        atomic_fetch_add_explicit(&engine->iterations, 1, memory_order_relaxed);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
                 if (fd == engine->mailbox.fd) {
@@ -372,8 +367,6 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
-        /* Stored, because curl_version_info formats several strings on each call. */
-        engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
         engine->epoll_fd = -1;
         engine->timer_fd = -1;
         engine->timer_expires_at = HF_NSEC_NEVER;

@@ -38,36 +38,26 @@
 struct hf__http_engine;
 struct hf__http_tls; /* tls.h */
 
-enum hf__http_version {
-        HF__HTTP_ANY,
-        HF__HTTP_1_1,
-        HF__HTTP_2,
-        HF__HTTP_2_PRIOR_KNOWLEDGE /* HTTP/2 without negotiation, as gRPC over plain TCP uses it */
-};
+enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1, HF__HTTP_2 };
 
 /* How a request ended. All pointers are valid until on_done returns. */
 struct hf__http_result {
-        uint64_t id;              /* from hf__http_submit; a retry has the same id */
-        int outcome;              /* see above */
-        bool not_sent;            /* nothing of it was passed to a connection, so that the server
-                                     certainly has not processed it, whatever the outcome */
-        int code;                 /* HTTP status; 0 = none was received */
-        const void *body;         /* the whole body; empty if on_data is set or outcome is not 0 */
-        size_t n_body;            /* bytes in body */
-        int grpc_status;          /* grpc-status from the trailers or headers; -1 = none */
-        const char *grpc_message; /* "" = none */
-        uint32_t retry_after_s;   /* 0 = none, or a date, which is ignored */
-        const char *fence_echo;   /* the Holdfast-Fence header of the response; NULL = none */
-        const char *error_text;   /* why it failed, from libcurl or Holdfast; "" = unknown */
+        uint64_t id;            /* from hf__http_submit; a retry has the same id */
+        int outcome;            /* see above */
+        bool not_sent;          /* nothing of it was passed to a connection, so that the server
+                                   certainly has not processed it, whatever the outcome */
+        int code;               /* HTTP status; 0 = none was received */
+        const void *body;       /* the whole body; empty if on_data is set or outcome is not 0 */
+        size_t n_body;          /* bytes in body */
+        uint32_t retry_after_s; /* 0 = none, or a date, which is ignored */
+        const char *fence_echo; /* the Holdfast-Fence header of the response; NULL = none */
+        const char *error_text; /* why it failed, from libcurl or Holdfast; "" = unknown */
 };
 
 /* All strings and the body are copied before submit returns. */
 struct hf__http_request {
-        const char *method; /* "GET", "POST" */
-        const char *url;    /* absolute, http or https; see unix_socket */
-        /* The URL will be used again, so the engine may keep its parsed form as long as it runs
-         * (options.c). Set this only for a small set of URLs. */
-        bool url_recurs;
+        const char *method;      /* "GET", "POST" */
+        const char *url;         /* absolute, http or https; see unix_socket */
         const char *unix_socket; /* path of a socket, for URLs http://localhost/...; NULL = TCP */
         const char *const *headers; /* "Name: value" */
         size_t n_headers;
@@ -128,6 +118,3 @@ void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
  */
 int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
                       void *ctx);
-/* A counter that grows with each iteration of the loop: at least once a second unless a callback
- * blocks. A watchdog can read it to check that the loop still runs. Thread: any. */
-uint64_t hf__http_engine_iterations(struct hf__http_engine *engine);

@@ -29,10 +29,8 @@ struct hf__http_engine {
         const struct hf_clock *clock; /* borrowed */
         pthread_t thread;
         int epoll_fd, timer_fd;
-        bool needs_h2c_guard; /* libcurl is older than 8.0: see h2c_guard.c */
 
         struct hf__mailbox mailbox;
-        _Atomic uint64_t iterations;
 
         pthread_mutex_t mu;
         /* guarded by mu */

@@ -30,13 +30,9 @@
 
 #include "base/http/avoided.h"
 #include "base/http/engine_private.h"
-#include "base/http/h2c_guard.h"
 #include "base/http/tls.h"
 
 #define DEFAULT_MAX_BODY ((size_t)8 << 20)
-/* Connections could change so often that each prediction of the guard is wrong. After this many
- * restarts the request ends with HF_E_UNAVAILABLE. */
-#define MAX_RESTARTS 8
 /* The header whose copy is wiped before its memory is freed. */
 #define AUTHORIZATION "Authorization:"
 
@@ -83,8 +79,7 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
                                  const char *extra[3]) {
         size_t n = 0;
 
-        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* curl sends no Expect over HTTP/2 */
-                extra[n++] = "Expect:";
+        extra[n++] = "Expect:";
         if (!has_header(request, "Content-Type"))
                 extra[n++] = "Content-Type:";
         if (host)
@@ -123,7 +118,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                 free(host);
                 return NULL;
         }
-        *x = (struct hf__exchange){.engine = engine, .request = *request, .grpc_status = -1};
+        *x = (struct hf__exchange){.engine = engine, .request = *request};
         x->headers = (struct curl_slist *)(x + 1);
         char *end = (char *)(x->headers + n_headers);
         x->request.method = append_copy(&end, request->method);
@@ -159,10 +154,9 @@ static void wipe_credentials(struct hf__exchange *x) {
 }
 
 void hf__exchange_free(struct hf__exchange *x) {
-        assert(!x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
+        assert(!x->pool && !x->easy && !x->timer.queued);
         wipe_credentials(x);
         hf__strbuf_done(&x->body);
-        free(x->grpc_message);
         free(x->fence_echo);
         hf__avoided_free(x->avoided);
         curl_slist_free_all(x->connect_to);
@@ -191,8 +185,6 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
         struct hf__exchange *x = ctx;
 
         hf__engine_assert_thread(x->engine);
-        if (hf__h2c_guard_must_restart(x))
-                return CURL_PREREQFUNC_ABORT;
         if (x->may_have_sent && !x->request.idempotent) {
                 x->forced_outcome = HF_E_TIMEOUT;
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
@@ -204,7 +196,6 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
                 (void)strcpy(x->error_text, "the deadline passed before the request was sent");
                 return CURL_PREREQFUNC_ABORT;
         }
-        x->resent = x->may_have_sent;
         x->may_have_sent = true;
         x->connect_deadline = HF_NSEC_NEVER; /* the timer notices when it is due */
         x->sent_at = now;
@@ -214,9 +205,8 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* ---- ending a request ---- */
 
-/* Removes x from its pool and from the guard, and releases its curl handle. */
+/* Removes x from its pool, and releases its curl handle. */
 static void detach_from_curl(struct hf__exchange *x) {
-        hf__h2c_guard_leave(x);
         if (!x->easy)
                 return;
         if (x->pool) {
@@ -241,8 +231,6 @@ static void finish_exchange(struct hf__exchange *x, int outcome) {
                 .code = x->code,
                 .body = has_body && x->body.data ? x->body.data : "",
                 .n_body = has_body ? x->body.n : 0,
-                .grpc_status = x->grpc_status,
-                .grpc_message = x->grpc_message ? x->grpc_message : "",
                 .retry_after_s = x->retry_after_s,
                 .fence_echo = x->fence_echo,
                 .error_text = x->error_text,
@@ -297,16 +285,11 @@ static int determine_outcome(const struct hf__exchange *x, CURLcode result) {
 void hf__exchange_restart(struct hf__exchange *x) {
         hf__engine_assert_thread(x->engine);
         detach_from_curl(x);
-        x->must_restart = false;
         x->error_text[0] = '\0';
         hf__exchange_activate(x);
 }
 
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
-        if (x->must_restart && x->n_restarts++ < MAX_RESTARTS) {
-                hf__exchange_restart(x);
-                return;
-        }
         if (hf__avoided_add(x, result)) {
                 hf__exchange_restart(x);
                 return;
@@ -316,8 +299,6 @@ void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
         }
-        /* After a failure the handle may have changed options or state. */
-        x->may_keep_options = result == CURLE_OK && x->forced_outcome == 0 && !x->resent;
         finish_exchange(x, determine_outcome(x, result));
 }
 
@@ -336,14 +317,13 @@ static bool has_local_port(int fd, int port) {
 /*
  * Whether x received no byte on its connection after it was sent, or never got a connection. The
  * second case matters for TLS: x may wait for a connection that another request is opening. If that
- * handshake hangs, later requests must not wait for it too. A clear-text HTTP/2 request without a
- * connection may only be waiting for a free stream, so it does not count as silent.
+ * handshake hangs, later requests must not wait for it too.
  */
 static bool is_connection_silent(const struct hf__exchange *x) {
         const struct hf__lanes *lanes = &x->engine->lanes;
 
         if (!x->may_have_sent)
-                return !x->is_h2c;
+                return true;
         if (x->local_port <= 0)
                 return false;
         for (size_t fd = 0; fd < lanes->n_sockets; fd++)
@@ -371,21 +351,14 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         finish_exchange(x, outcome);
 }
 
-/* The index into hf__lanes.pools of the pool that x uses. */
-static size_t pool_index(const struct hf__exchange *x) {
-        return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0);
-}
-
 /* ---- starting a request ---- */
 
 void hf__exchange_activate(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
-        struct hf__pool *pool = engine->lanes.pools[pool_index(x)];
+        struct hf__pool *pool = engine->lanes.pools[x->request.lane];
 
         hf__engine_assert_thread(engine);
-        assert(!x->pool && !x->easy && !x->guard_pool);
-        if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_enter(x, pool))
-                return;
+        assert(!x->pool && !x->easy);
         CURLcode code = hf__options_acquire_handle(x);
         x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
         hf__lanes_limit_connections(pool, hf__options_may_share(&x->request));
@@ -416,8 +389,6 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         if (x->is_delayed)
                 return;
-        x->is_h2c = hf__h2c_guard_applies(engine, &x->request);
-        x->expects_reuse = engine->lanes.pools[pool_index(x)]->h2c_connected;
         hf__exchange_activate(x);
 }
 

@@ -5,7 +5,6 @@
  *
  *      submitted   it is in the engine's mailbox
  *      delayed     it waits until request.not_before (is_delayed)
- *      held        the guard of clear-text HTTP/2 holds it back (h2c_guard.c)
  *      active      it is in a pool and has a curl handle
  *      ended       on_done has been called
  *
@@ -22,7 +21,6 @@
 #include "base/timer_heap.h"
 
 struct hf__avoided;
-struct hf__http_url;
 struct hf__pool;
 
 struct hf__exchange {
@@ -47,43 +45,29 @@ struct hf__exchange {
         /* Due at the earliest of deadline, head_deadline (until head_done), connect_deadline and
          * not_before (while is_delayed). */
         struct hf__timer timer;
-        hf_nsec connect_deadline; /* HF_NSEC_NEVER = none, or curl has a connection */
+        hf_nsec connect_deadline;          /* HF_NSEC_NEVER = none, or curl has a connection */
         struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
         bool is_delayed;
         bool ended; /* on no list any more; kept only until cancel_command is taken */
 
         /* used while curl processes the request */
-        struct hf__pool *pool; /* NULL = not active */
-        CURL *easy;            /* NULL = none */
-        /* Borrowed from engine->options; NULL = the engine does not keep the URL. */
-        const struct hf__http_url *url;
+        struct hf__pool *pool;         /* NULL = not active */
+        CURL *easy;                    /* NULL = none */
         struct hf__avoided *avoided;   /* owned; NULL = no address */
         struct curl_slist *connect_to; /* owned, by curl's allocator; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
-        bool may_keep_options;         /* another request to this URL may reuse the options */
         bool may_have_sent;            /* curl has begun to send */
-        bool resent;                   /* curl has begun to send a second time */
         hf_nsec sent_at;
         /* Identifies the connection, because curl reveals nothing else about it. 0 = not TCP. */
         int local_port;
-
-        /* for clear-text HTTP/2: see h2c_guard.c */
-        bool is_h2c;        /* the guard applies to this request */
-        bool expects_reuse; /* the request should reuse a connection; false: it should open one */
-        bool must_restart;  /* expects_reuse was wrong */
-        int n_restarts;
-        /* The pool whose list (first_requests or held) contains it; NULL = none. */
-        struct hf__pool *guard_pool;
-        struct hf__exchange *guard_next, **guard_link;
 
         /* the response */
         int forced_outcome; /* set when Holdfast ends the transfer; 0 = curl's result decides */
         bool head_done;
         int code;       /* status of the response; set together with head_done */
         int block_code; /* status of the header block that is being received */
-        int grpc_status;
         uint32_t retry_after_s;
-        char *grpc_message, *fence_echo; /* owned */
+        char *fence_echo; /* owned */
         struct hf__strbuf body;
         char error_text[CURL_ERROR_SIZE];
 };
@@ -96,7 +80,7 @@ void hf__exchange_free(struct hf__exchange *x);
 
 /* Starts x, delays it, or ends it if no time is left or the engine is stopping. */
 void hf__exchange_start(struct hf__exchange *x);
-/* Passes x to curl, lets the guard hold it, or ends it on failure. */
+/* Passes x to curl, or ends it on failure. */
 void hf__exchange_activate(struct hf__exchange *x);
 /* Removes x from curl and activates it again. Nothing of x may have been sent yet. */
 void hf__exchange_restart(struct hf__exchange *x);

@@ -16,11 +16,10 @@
  *   otherwise REREAD_DELAY after input, and again as long as that delivers more data.
  *
  * - It opens connections that it does not need: most of a thousand concurrent requests get one of
- *   their own. So a pool limits the connections to each origin. For clear-text HTTP/2 the limit is
- *   fixed. For other requests it grows with their number, by one connection for each
- *   STREAMS_PER_CONNECTION, and is lifted for good when a request cannot share a connection or when
- *   a response arrives in HTTP/1.x. After such a response the requests that wait for a connection
- *   begin again.
+ *   their own. So a pool limits the connections to each origin. The limit grows with the
+ *   number of requests, by one connection for each STREAMS_PER_CONNECTION, and is lifted for good
+ * when a request cannot share a connection or when a response arrives in HTTP/1.x. After such a
+ * response the requests that wait for a connection begin again.
  *
  * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
  *   write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked, and the
@@ -39,14 +38,10 @@
 
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
-#include "base/http/h2c_guard.h"
 
 #define MAX_IDLE_CONNECTIONS 64L /* per pool */
 #define MAX_STREAMS          1000L
-/* Limit per origin for clear-text HTTP/2. Requests wait when all streams of these connections are
- * in use. It is more than one because a connection may be draining. */
-#define MAX_H2C_CONNECTIONS 4L
-#define MIN_TLS_CONNECTIONS 4L
+#define MIN_CONNECTIONS      4L
 /* Must be less than the streams that Holdfast's servers and kube-apiserver allow per connection. */
 #define STREAMS_PER_CONNECTION 64
 
@@ -201,8 +196,7 @@ static bool set_no_signal(CURLM *multi) {
         return ok;
 }
 
-/* Creates a pool. The second half of the pools is for clear-text HTTP/2 and has a fixed limit of
- * connections. NULL = out of memory. */
+/* NULL = out of memory. */
 static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         struct hf__pool *pool = calloc(1, sizeof *pool);
 
@@ -225,22 +219,18 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         curl_multi_setopt(pool->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
         curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, MAX_IDLE_CONNECTIONS);
         curl_multi_setopt(pool->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, MAX_STREAMS);
-        if (index >= HF__HTTP_N_LANES)
-                curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, MAX_H2C_CONNECTIONS);
         return pool;
 }
 
 void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
         hf__engine_assert_thread(pool->engine);
-        if (pool->index >= HF__HTTP_N_LANES) /* clear-text HTTP/2 has a fixed limit */
-                return;
         pool->unlimited = pool->unlimited || !shares;
         if (pool->unlimited) {
                 if (pool->max_connections == 0)
                         return;
                 pool->max_connections = 0;
         } else {
-                long limit = MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_PER_CONNECTION);
+                long limit = MIN_CONNECTIONS + (long)(pool->n_active / STREAMS_PER_CONNECTION);
                 if (limit <= pool->max_connections)
                         return;
                 pool->max_connections = limit;
@@ -269,7 +259,7 @@ static void restart_waiting(struct hf__pool *pool) {
 static void pool_free(struct hf__pool *pool) {
         struct hf__lanes *lanes = &pool->engine->lanes;
 
-        assert(pool->n_active == 0 && !pool->first_requests && !pool->held);
+        assert(pool->n_active == 0);
         /* This closes the connections, which removes them from the epoll set. */
         curl_multi_cleanup(pool->multi);
         for (size_t fd = 0; fd < lanes->n_sockets; fd++)
@@ -279,7 +269,7 @@ static void pool_free(struct hf__pool *pool) {
 }
 
 int hf__lanes_init(struct hf__http_engine *engine) {
-        for (size_t i = 0; i < HF__N_POOLS; i++) {
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++) {
                 engine->lanes.pools[i] = pool_new(engine, i);
                 if (!engine->lanes.pools[i])
                         return -ENOMEM;
@@ -288,7 +278,7 @@ int hf__lanes_init(struct hf__http_engine *engine) {
 }
 
 void hf__lanes_done(struct hf__http_engine *engine) {
-        for (size_t i = 0; i < HF__N_POOLS; i++)
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
                 for (struct hf__pool *pool = engine->lanes.pools[i], *next; pool; pool = next) {
                         next = pool->next;
                         pool_free(pool);
@@ -356,8 +346,6 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
                 lanes->sockets[fd].last_in = engine->now;
         hf__lanes_mark_dirty(pool);
         (void)curl_multi_socket_action(pool->multi, fd, select_mask(events), &n_running);
-        if (events & EPOLLIN)
-                hf__h2c_guard_on_received(pool);
         end_finished_requests(pool);
         if (events & EPOLLIN && pool->reread_at == HF_NSEC_NEVER && pool->n_active > 0)
                 pool->reread_at = engine->now + REREAD_DELAY;
@@ -380,8 +368,8 @@ static void reread_sockets(struct hf__http_engine *engine, struct hf__pool *pool
         pool->reread_at = again ? engine->now : HF_NSEC_NEVER;
 }
 
-/* Calls curl if it is due, then handles the flags that curl's callbacks and the guard have set.
- * They are handled here because callbacks must not change curl's state. */
+/* Calls curl if it is due, then handles the flags that curl's callbacks have set. They are
+ * handled here because callbacks must not change curl's state. */
 static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
         int n_running;
 
@@ -394,15 +382,13 @@ static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
         }
         if (pool->reread_at <= engine->now)
                 reread_sockets(engine, pool);
-        if (pool->h2c_changed)
-                hf__h2c_guard_start_held(pool);
         if (pool->must_restart_waiting)
                 restart_waiting(pool);
 }
 
 void hf__lanes_run(struct hf__http_engine *engine) {
         hf__engine_assert_thread(engine);
-        for (size_t i = 0; i < HF__N_POOLS; i++) {
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++) {
                 struct hf__pool **newest = &engine->lanes.pools[i], **link = newest;
                 while (*link) {
                         struct hf__pool *pool = *link;
@@ -420,7 +406,7 @@ void hf__lanes_run(struct hf__http_engine *engine) {
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine) {
         hf_nsec due = HF_NSEC_NEVER;
 
-        for (size_t i = 0; i < HF__N_POOLS; i++)
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
                 for (const struct hf__pool *pool = engine->lanes.pools[i]; pool;
                      pool = pool->next) {
                         if (pool->curl_due < due)

@@ -2,8 +2,7 @@
 #pragma once
 /*
  * Lanes: pools of connections, their sockets in the engine's epoll set, and curl's timers. Each
- * lane has two pools in use, one of them for clear-text HTTP/2, and possibly older pools whose
- * requests have not all ended.
+ * lane has one pool in use, and possibly older pools whose requests have not all ended.
  *
  * Thread: the engine's, for every function here except hf__lanes_init and hf__lanes_done, which run
  * before that thread starts and after it ends. hf__lanes_done makes curl call
@@ -36,10 +35,6 @@ struct hf__pool {
         long max_connections; /* to one origin, as set in multi; 0 = no limit */
         bool unlimited;       /* a request could not share a connection, so there is no limit */
         bool must_restart_waiting; /* requests that wait for a connection must begin again */
-        /* for clear-text HTTP/2: see h2c_guard.c */
-        bool h2c_connected; /* a connection that can be shared probably exists */
-        bool h2c_changed;   /* held requests must be started again */
-        struct hf__exchange *first_requests, *held;
 };
 
 struct hf__socket {
@@ -56,12 +51,10 @@ struct hf__corked {
 };
 
 #define HF__HTTP_N_CORKED 16
-#define HF__N_POOLS       (2 * HF__HTTP_N_LANES)
 
 struct hf__lanes {
-        /* Owned. Each entry is a list, the newest pool first. The second half is for clear-text
-         * HTTP/2. */
-        struct hf__pool *pools[HF__N_POOLS];
+        /* Owned. Each entry is a list, the newest pool first. */
+        struct hf__pool *pools[HF__HTTP_N_LANES];
         struct hf__socket *sockets; /* by descriptor; owned */
         size_t n_sockets;
         struct hf__corked corked[HF__HTTP_N_CORKED];

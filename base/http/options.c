@@ -2,14 +2,9 @@
 /*
  * The curl handle of one request, and its options.
  *
- * curl copies little of the data that options point to. The exchange owns this data, holds a
- * reference to it (TLS settings) or borrows it from the engine (URLs that recur), and lives until
- * it has released the handle.
- *
- * Handles are kept for further requests. Most are reset and have no options. But after a successful
- * request to a URL that recurs, the handle keeps all options, and the next request to this URL sets
- * only those that differ (set_request_options). In a kept handle the pointers of these options are
- * stale; curl does not use them before they are set again.
+ * curl copies little of the data that options point to. The exchange owns this data or holds a
+ * reference to it (TLS settings), and lives until it has released the handle. Handles are reset and
+ * kept for further requests.
  */
 #include "base/http/options.h"
 
@@ -136,8 +131,7 @@ static CURLcode set_method(struct hf__exchange *x, CURL *easy) {
 }
 
 bool hf__options_may_share(const struct hf__http_request *request) {
-        return request->version == HF__HTTP_2_PRIOR_KNOWLEDGE ||
-               (request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0);
+        return request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0;
 }
 
 static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
@@ -148,11 +142,6 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         case HF__HTTP_ANY: break;
         case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
-        case HF__HTTP_2_PRIOR_KNOWLEDGE:
-                /* h2c_guard.c explains why the version depends on reuse. */
-                version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0
-                                                        : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
-                break;
         }
         SET(CURLOPT_HTTP_VERSION, version);
         /* Makes the request wait for a connection that is being opened, because it may be able to
@@ -201,10 +190,16 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-/* Sets the options that may differ between two requests to one URL. */
-static CURLcode set_request_options(struct hf__exchange *x, CURL *easy) {
+/* Sets every option of a handle that is new or was reset. */
+static CURLcode set_all_options(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
+        /* Otherwise libcurl would remove "." and "..", and the request would go elsewhere. */
+        SET(CURLOPT_PATH_AS_IS, 1L);
+        SET(CURLOPT_URL, x->request.url);
+        SET(CURLOPT_PREREQFUNCTION, hf__exchange_on_prereq);
+        SET(CURLOPT_HEADERFUNCTION, hf__response_on_header);
+        SET(CURLOPT_WRITEFUNCTION, hf__response_on_body);
         SET(CURLOPT_PRIVATE, x);
         SET(CURLOPT_ERRORBUFFER, x->error_text);
         SET(CURLOPT_HTTPHEADER, x->headers);
@@ -217,115 +212,35 @@ static CURLcode set_request_options(struct hf__exchange *x, CURL *easy) {
                 code = set_method(x, easy);
         if (code == CURLE_OK)
                 code = set_version(x, easy);
-        return code;
-}
-
-/* Sets every option of a handle that is new or was reset. */
-static CURLcode set_all_options(struct hf__exchange *x, CURL *easy) {
-        CURLcode code = CURLE_OK;
-
-        /* Otherwise libcurl would remove "." and "..", and the request would go elsewhere. */
-        SET(CURLOPT_PATH_AS_IS, 1L);
-        SET(CURLOPT_URL, x->request.url);
-        if (x->url)
-                SET(CURLOPT_CURLU, x->url->parsed);
-        SET(CURLOPT_PREREQFUNCTION, hf__exchange_on_prereq);
-        SET(CURLOPT_HEADERFUNCTION, hf__response_on_header);
-        SET(CURLOPT_WRITEFUNCTION, hf__response_on_body);
-        if (code == CURLE_OK)
-                code = set_request_options(x, easy);
         if (code == CURLE_OK)
                 code = set_transport(x, easy);
         return code;
 }
 
-/* ---- kept handles and URLs ---- */
-
-/*
- * Whether the handle of such a request may keep its options for another such request to its URL.
- * This requires that the two requests differ only in the options that set_request_options sets.
- * Only POST qualifies, because it always sets the options for a body. Requests with TLS are
- * excluded, because a kept handle does not keep the certificates alive, and because set_server_name
- * changes the URL.
- */
-static bool allows_kept_options(const struct hf__http_request *request) {
-        return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
-}
-
-/* Returns the kept URL of a request, and adds it if there is room. NULL: the URL does not recur, a
- * handle may not keep the request's options, there is no room or memory, or libcurl cannot parse
- * the URL. In the last case the request itself will fail with that error. */
-static const struct hf__http_url *find_url(struct hf__options *options,
-                                           const struct hf__http_request *request) {
-        if (!request->url_recurs || !allows_kept_options(request))
-                return NULL;
-        for (size_t i = 0; i < options->n_urls; i++)
-                if (strcmp(options->urls[i].text, request->url) == 0)
-                        return &options->urls[i];
-        if (options->n_urls == HF__HTTP_N_URLS)
-                return NULL;
-        struct hf__http_url url = {.text = strdup(request->url), .parsed = curl_url()};
-        if (!url.text || !url.parsed ||
-            curl_url_set(url.parsed, CURLUPART_URL, url.text, CURLU_PATH_AS_IS) != CURLUE_OK) {
-                free(url.text);
-                curl_url_cleanup(url.parsed);
-                return NULL;
-        }
-        options->urls[options->n_urls] = url;
-        return &options->urls[options->n_urls++];
-}
-
-/* Takes a kept handle, preferably one that has the options of url (may be NULL). Creates a handle
- * if none is kept; `easy` is then NULL if memory is exhausted. */
-static struct hf__http_idle pop_idle_handle(struct hf__options *options,
-                                            const struct hf__http_url *url) {
-        size_t i = options->n_idle;
-
-        if (i == 0)
-                return (struct hf__http_idle){.easy = curl_easy_init()};
-        while (url && i > 0 && options->idle[i - 1].url != url)
-                i--;
-        if (i == 0)
-                i = options->n_idle;
-        struct hf__http_idle idle = options->idle[i - 1];
-        options->idle[i - 1] = options->idle[--options->n_idle];
-        return idle;
-}
+/* ---- kept handles ---- */
 
 CURLcode hf__options_acquire_handle(struct hf__exchange *x) {
         struct hf__options *options = &x->engine->options;
 
         hf__engine_assert_thread(x->engine);
         assert(!x->easy);
-        x->url = find_url(options, &x->request);
-        struct hf__http_idle idle = pop_idle_handle(options, x->url);
-        x->easy = idle.easy;
-        if (!x->easy)
-                return CURLE_OUT_OF_MEMORY;
-        if (idle.url && idle.url == x->url)
-                return set_request_options(x, x->easy);
-        if (idle.url)
-                curl_easy_reset(x->easy);
-        return set_all_options(x, x->easy);
+        x->easy = options->n_idle > 0 ? options->idle[--options->n_idle] : curl_easy_init();
+        return x->easy ? set_all_options(x, x->easy) : CURLE_OUT_OF_MEMORY;
 }
 
 void hf__options_release_handle(struct hf__exchange *x) {
         struct hf__options *options = &x->engine->options;
-        const struct hf__http_url *url = x->may_keep_options ? x->url : NULL;
 
         hf__engine_assert_thread(x->engine);
         assert(x->easy && !x->pool);
         if (options->n_idle == HF__HTTP_N_IDLE) {
                 curl_easy_cleanup(x->easy);
         } else {
-                if (url)
-                        (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
-                else
-                        curl_easy_reset(x->easy);
+                curl_easy_reset(x->easy);
                 /* Set again after the reset: without it, cleaning up the handle would change the
                  * process's action for SIGPIPE. */
                 (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
-                options->idle[options->n_idle++] = (struct hf__http_idle){x->easy, url};
+                options->idle[options->n_idle++] = x->easy;
         }
         x->easy = NULL;
 }
@@ -334,10 +249,5 @@ void hf__options_done(struct hf__http_engine *engine) {
         struct hf__options *options = &engine->options;
 
         while (options->n_idle > 0)
-                curl_easy_cleanup(options->idle[--options->n_idle].easy);
-        while (options->n_urls > 0) {
-                struct hf__http_url *url = &options->urls[--options->n_urls];
-                free(url->text);
-                curl_url_cleanup(url->parsed);
-        }
+                curl_easy_cleanup(options->idle[--options->n_idle]);
 }

@@ -45,30 +45,6 @@ static bool match_header(const char *line, size_t n, const char *name, const cha
         return true;
 }
 
-/* The value of a hexadecimal digit; -1 = c is not one. */
-static int hex_digit(char c) {
-        char lower = (char)(c | 32);
-
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* Decodes gRPC's percent-encoding in place. Keeps invalid escapes unchanged, because
- * gRPC does not allow a message to be lost for them. So hf__percent_decode cannot be used. */
-static void percent_decode(char *text) {
-        char *to = text;
-
-        for (; *text != '\0'; text++)
-                if (*text == '%' && hex_digit(text[1]) >= 0 && hex_digit(text[2]) >= 0) {
-                        *to++ = (char)(hex_digit(text[1]) << 4 | hex_digit(text[2]));
-                        text += 2;
-                } else {
-                        *to++ = *text;
-                }
-        *to = '\0';
-}
-
 /* Parses a number of seconds. Returns 0 for anything else, such as a date. */
 static uint32_t parse_seconds(const char *value, size_t n) {
         uint32_t seconds = 0;
@@ -94,15 +70,6 @@ static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
         size_t n_value;
 
         switch (line[0] | 32) {
-        case 'g':
-                if (match_header(line, n, "grpc-status", &value, &n_value)) {
-                        x->grpc_status = n_value ? (int)parse_seconds(value, n_value) : -1;
-                } else if (match_header(line, n, "grpc-message", &value, &n_value)) {
-                        if (!replace_text(&x->grpc_message, value, n_value))
-                                return false;
-                        percent_decode(x->grpc_message);
-                }
-                return true;
         case 'r':
                 if (match_header(line, n, "retry-after", &value, &n_value))
                         x->retry_after_s = parse_seconds(value, n_value);

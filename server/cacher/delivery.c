@@ -105,9 +105,17 @@ bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct h
 
 /* ---- delivering, without the lock ---- */
 
-static bool is_selected(struct hfd_delivery *delivery, struct hfd_object *object) {
-        return object && hfd_selector_matches(&delivery->labels, object) &&
-               hfd_selector_matches(&delivery->fields, object);
+/* Whether the watch selects the object; NULL is not selected. 0 or -ENOMEM. */
+static int select_object(struct hfd_delivery *delivery, struct hfd_object *object,
+                         bool *ret_selected) {
+        int r = 0;
+
+        *ret_selected = object != NULL;
+        if (*ret_selected)
+                r = hfd_selector_matches(&delivery->labels, object, ret_selected);
+        if (*ret_selected)
+                r = hfd_selector_matches(&delivery->fields, object, ret_selected);
+        return r;
 }
 
 /*
@@ -118,12 +126,18 @@ static bool is_selected(struct hfd_delivery *delivery, struct hfd_object *object
 static int apply_selectors(struct hfd_delivery *delivery, struct hfd_queued_change *queued,
                            bool *ret_event) {
         struct hfd_change *change = &queued->change;
+        bool now = false, before = false;
+        int r = 0;
 
         *ret_event = true;
         if (change->type == HF_EVENT_BOOKMARK || (!delivery->labels.n && !delivery->fields.n))
                 return 0;
-        bool now = change->type != HF_EVENT_DELETED && is_selected(delivery, change->object);
-        bool before = is_selected(delivery, change->before);
+        if (change->type != HF_EVENT_DELETED)
+                r = select_object(delivery, change->object, &now);
+        if (r == 0)
+                r = select_object(delivery, change->before, &before);
+        if (r != 0)
+                return r;
         if (now) {
                 change->type = before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
                 return 0;

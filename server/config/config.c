@@ -135,6 +135,8 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
         }
         if (r == 0 && !is_set(config->cert_dir))
                 r = set_joined(&config->cert_dir, config->data_dir, "pki");
+        if (r == 0 && !is_set(config->store_file) && !is_set(config->etcd_servers_text))
+                r = set_joined(&config->store_file, config->data_dir, "store.db");
         if (r == 0 && !is_set(config->kubeconfig))
                 r = set_joined(&config->kubeconfig, config->data_dir, "admin.kubeconfig");
         if (r == 0 && !is_set(config->instance))
@@ -177,15 +179,13 @@ static bool is_http_url(const char *text) {
         return false;
 }
 
-static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
+static int check_store(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
-        /* `holdfastd status` connects to an API server, not to the store. */
-        if (config->n_etcd_servers == 0 &&
-            (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
+        if (config->n_etcd_servers > 0 && is_set(config->store_file))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --etcd-servers is required: give it the URLs of etcd, for "
-                               "example --etcd-servers=http://127.0.0.1:2379");
+                               "flags --store and --etcd-servers exclude each other: the objects "
+                               "are either in a file or in etcd");
         for (size_t i = 0; i < config->n_etcd_servers; i++) {
                 const char *url = config->etcd_servers[i];
                 if (!is_http_url(url))
@@ -283,25 +283,45 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
 
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
         assert(config->instance && config->data_dir); /* hfd_config_complete was called */
-        int r = check_etcd(config, reterr_status);
+        int r = check_store(config, reterr_status);
         if (r == 0)
                 r = check_serving(config, reterr_status);
         return r == 0 ? check_leading(config, reterr_status) : r;
 }
 
+void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]) {
+        if (config->n_etcd_servers > 0)
+                (void)snprintf(name, HFD_STORE_NAME_MAX, "etcd at %.200s", config->etcd_servers[0]);
+        else
+                (void)snprintf(name, HFD_STORE_NAME_MAX, "the store %.200s", config->store_file);
+}
+
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->migrate_from_ns,   &config->migrate_from,
-                          &config->etcd_servers_text, &config->etcd_prefix,
-                          &config->etcd_ca_file,      &config->etcd_cert_file,
-                          &config->etcd_key_file,     &config->data_dir,
-                          &config->runtime_dir,       &config->instance,
-                          &config->bind_address,      &config->advertise_address,
-                          &config->cert_dir,          &config->tls_cert_file,
-                          &config->tls_key_file,      &config->client_ca_file,
-                          &config->token_auth_file,   &config->authorization_mode,
-                          &config->lease_ns,          &config->lease_name,
-                          &config->controllers_text,  &config->kubeconfig,
-                          &config->lock_type,         &config->bootstrap_manifests_text};
+        char **texts[] = {&config->migrate_from_ns,
+                          &config->migrate_from,
+                          &config->etcd_servers_text,
+                          &config->store_file,
+                          &config->etcd_prefix,
+                          &config->etcd_ca_file,
+                          &config->etcd_cert_file,
+                          &config->etcd_key_file,
+                          &config->data_dir,
+                          &config->runtime_dir,
+                          &config->instance,
+                          &config->bind_address,
+                          &config->advertise_address,
+                          &config->cert_dir,
+                          &config->tls_cert_file,
+                          &config->tls_key_file,
+                          &config->client_ca_file,
+                          &config->token_auth_file,
+                          &config->authorization_mode,
+                          &config->lease_ns,
+                          &config->lease_name,
+                          &config->controllers_text,
+                          &config->kubeconfig,
+                          &config->lock_type,
+                          &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)

@@ -37,6 +37,7 @@ struct hfd_config {
         char *etcd_servers_text;                      /* as given: comma separated */
         char *etcd_servers[HFD_MAX_ETCD_SERVERS + 1]; /* NULL-terminated */
         size_t n_etcd_servers;
+        char *store_file; /* the file of SQLite; used if etcd_servers is empty */
         char *etcd_prefix;
         char *etcd_ca_file, *etcd_cert_file, *etcd_key_file;
 
@@ -88,6 +89,9 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
 /* Checks a completed configuration against the rules that need no I/O. HF_E_INVALID: the message
  * names the flag and the rule. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
+/* Where the objects are, for messages: "etcd at <first URL>" or "the store <file>". */
+#define HFD_STORE_NAME_MAX 256
+void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]);
 void hfd_config_done(struct hfd_config *config); /* accepts a zeroed or partly set config */
 
 /* Whether --controllers selects the controller. In the list, "*" selects all controllers, "name"

@@ -43,8 +43,10 @@ struct flag {
 #define MEMBER(member) offsetof(struct hfd_config, member)
 
 static const struct flag flags[] = {
-        {"etcd-servers", TEXT, STORE, MEMBER(etcd_servers_text), "", "required", 0, 0,
-         "URLs of etcd, comma separated"},
+        {"store", TEXT, STORE, MEMBER(store_file), "", "<data-dir>/store.db", 0, 0,
+         "file of the objects, if they are not in etcd; instances of one host may share it"},
+        {"etcd-servers", TEXT, STORE, MEMBER(etcd_servers_text), "", "none", 0, 0,
+         "URLs of etcd, comma separated; the objects are then in etcd"},
         {"etcd-prefix", TEXT, STORE, MEMBER(etcd_prefix), "/registry", NULL, 0, 0,
          "the prefix of all keys in etcd"},
         {"etcd-cafile", TEXT, STORE, MEMBER(etcd_ca_file), "", "the system's CAs", 0, 0,

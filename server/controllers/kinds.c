@@ -22,7 +22,12 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
                          struct hf_informer_values *values) {
         struct hf__json *json;
 
-        if (!hfd_gc_may_concern(object, n) || hf__json_parse(object, n, &json, NULL) != 0)
+        if (!hfd_gc_may_concern(object, n))
+                return;
+        int r = hf__json_parse(object, n, &json, NULL);
+        if (r == -ENOMEM)
+                hf_informer_value_failed(values);
+        if (r != 0)
                 return;
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(json, "metadata.ownerReferences"));

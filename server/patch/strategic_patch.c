@@ -43,12 +43,10 @@ struct merging {
 static int merge_object(struct merging *p, const char *path, struct hf__json *target,
                         const struct hf__json *patch);
 
-/* Builds the path of a member; "" if it is too long to be the path of a merged list. */
+/* Builds the path of a member. A path that is cut fills the buffer, as do those of the members
+ * below it, and the path of a merged list is shorter. So none of them is taken for one. */
 static void join_path(char out[PATH_MAX_BYTES], const char *path, const char *key) {
-        int n = snprintf(out, PATH_MAX_BYTES, "%s%s%s", path, *path ? "." : "", key);
-
-        if (n >= PATH_MAX_BYTES)
-                *out = '\0';
+        (void)snprintf(out, PATH_MAX_BYTES, "%s%s%s", path, *path ? "." : "", key);
 }
 
 static void remove_members(struct hf__json *container) {

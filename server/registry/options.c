@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "base/percent.h"
+#include "base/time_format.h"
 #include "server/registry/request.h"
 #include "server/resources/causes.h"
 
@@ -142,9 +143,22 @@ static bool set_continue(struct hfd_request *request, const char *name, const ch
         return request->options.continue_token != NULL;
 }
 
-/* Without the limit, the conversion to nanoseconds could overflow later. */
+/* How long the client waits for the response, as kubectl sends it for --request-timeout. The
+ * message is that of Kubernetes. */
 static bool set_timeout(struct hfd_request *request, const char *name, const char *value,
                         struct hfd_response *response) {
+        if (!*value || hf__duration_parse(value, &request->options.timeout) == 0)
+                return true;
+        hfd_response_bad_request(response,
+                                 "invalid timeout specified in the request URL - time: invalid "
+                                 "duration \"%.200s\"",
+                                 value);
+        return false;
+}
+
+/* Without the limit, the conversion to nanoseconds could overflow later. */
+static bool set_timeout_seconds(struct hfd_request *request, const char *name, const char *value,
+                                struct hfd_response *response) {
         uint64_t seconds = 0;
 
         if (*value && (!parse_u64(value, &seconds) || seconds > TIMEOUT_MAX_S))
@@ -241,7 +255,8 @@ static const struct parameter {
         {"resourceVersionMatch", false, set_match},
         {"limit", false, set_limit},
         {"continue", false, set_continue},
-        {"timeoutSeconds", false, set_timeout},
+        {"timeout", false, set_timeout},
+        {"timeoutSeconds", false, set_timeout_seconds},
         {"allowWatchBookmarks", false, set_bookmarks},
         {"sendInitialEvents", false, set_send_initial},
         {"dryRun", false, set_dry_run},

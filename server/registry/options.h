@@ -39,7 +39,8 @@ struct hfd_options {
         char *continue_token; /* owned; NULL = none */
         bool bookmarks;       /* for a watch: the client wants bookmarks */
         bool has_send_initial, send_initial;
-        int64_t timeout_s; /* for a watch; 0 = not given */
+        int64_t timeout_s; /* for a watch or a deletecollection; 0 = not given */
+        hf_nsec timeout;   /* for every verb but a watch; 0 = not given */
         bool dry_run, pretty;
         enum hfd_propagation propagation; /* for a delete, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */

@@ -255,16 +255,18 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
 /*
  * Extracts what selectors can read: the labels, and every field that is_known_field (selector.c)
  * accepts for any kind, except name and namespace, which are in the path. A field that is missing
- * here would never match. NULL = out of memory.
+ * here would never match. Nothing is extracted from malformed bytes. NULL = out of memory.
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
         static const char *const members[] = {"involvedObject",     "reason", "type",
                                               "reportingComponent", "source", "status"};
-        struct hf__json *whole = hfd_object_parse(object), *selectable = hf__json_object();
-        int r = whole && selectable
-                        ? copy_member(selectable, hf__json_get(whole, "metadata"), "labels")
-                        : -ENOMEM;
+        struct hf__json *whole = NULL, *selectable = hf__json_object();
+        int r = hf__json_parse(object->bytes->data, object->bytes->n, &whole, NULL);
 
+        if (!selectable || r == -ENOMEM)
+                r = -ENOMEM;
+        else
+                r = copy_member(selectable, hf__json_get(whole, "metadata"), "labels");
         for (size_t i = 0; r == 0 && i < sizeof members / sizeof members[0]; i++)
                 r = copy_member(selectable, whole, members[i]);
         hf__json_free(whole);

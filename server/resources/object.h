@@ -77,7 +77,8 @@ bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses it, resourceVersion included. The caller frees. NULL = out of memory, or the stored bytes
  * are malformed behind the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
-/* What selectors can read: labels and some fields. Borrowed from object. NULL as above. */
+/* What selectors can read: labels and some fields; nothing if the stored bytes are malformed.
+ * Borrowed from object. NULL = out of memory. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
  * The watch event `{"type":"ADDED","object":...}\n`, a new reference; NULL = out of memory. type

@@ -262,6 +262,15 @@ void hfd_response_no_memory(struct hfd_response *response) {
                             "Internal error occurred: out of memory", NULL);
 }
 
+void hfd_response_unreadable(struct hfd_response *response, const char *key) {
+        char message[640];
+
+        (void)snprintf(message, sizeof message,
+                       "Internal error occurred: the value stored at %.512s is not a valid object",
+                       key);
+        hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
+}
+
 /*
  * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
  * cancel; a client that has gone away reads no response. But it is unknown whether a canceled write

@@ -75,6 +75,8 @@ void hfd_response_invalid(struct hfd_response *response, const struct hfd_resour
                           const char *name, const struct hfd_causes *causes);
 /* 500. */
 void hfd_response_no_memory(struct hfd_response *response);
+/* 500: the value stored under the key is not a valid object. */
+void hfd_response_unreadable(struct hfd_response *response, const char *key);
 /*
  * A failed operation of the store: 410, 413, 503, 504, or 500. status has the store's message; if
  * it is NULL or has none, the message of the error code is used.

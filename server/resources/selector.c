@@ -375,39 +375,56 @@ static bool requirement_holds(const struct hfd_requirement *requirement, const c
         return false;
 }
 
-static bool label_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
-        const struct hf__json *labels = hf__json_get(hfd_object_selectable(object), "labels");
+/* The next two functions set *ret_holds, and return 0 or -ENOMEM. */
+static int check_label(const struct hfd_requirement *requirement, struct hfd_object *object,
+                       bool *ret_holds) {
+        const struct hf__json *selectable = hfd_object_selectable(object);
 
-        return requirement_holds(requirement,
-                                 hf__json_text(hf__json_get(labels, requirement->key)));
+        if (!selectable)
+                return -ENOMEM;
+        const struct hf__json *labels = hf__json_get(selectable, "labels");
+        *ret_holds = requirement_holds(requirement,
+                                       hf__json_text(hf__json_get(labels, requirement->key)));
+        return 0;
 }
 
 /* Name and namespace are read from the path of the object, which avoids parsing it. */
-static bool field_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
-        if (strcmp(requirement->key, "metadata.name") == 0)
-                return requirement_holds(requirement, hfd_object_name(object));
+static int check_field(const struct hfd_requirement *requirement, struct hfd_object *object,
+                       bool *ret_holds) {
+        if (strcmp(requirement->key, "metadata.name") == 0) {
+                *ret_holds = requirement_holds(requirement, hfd_object_name(object));
+                return 0;
+        }
         if (strcmp(requirement->key, "metadata.namespace") == 0) {
                 const char *wanted = requirement->values[0];
                 bool same = strlen(wanted) == object->n_ns &&
                             memcmp(wanted, object->path, object->n_ns) == 0;
-                return same == (requirement->op == HFD_EQUALS);
+                *ret_holds = same == (requirement->op == HFD_EQUALS);
+                return 0;
         }
         bool source = strcmp(requirement->key, "source") == 0; /* short for source.component */
-        const char *value = hf__json_string(hfd_object_selectable(object),
-                                            source ? "source.component" : requirement->key);
-        return requirement_holds(requirement,
-                                 value ? value : ""); /* Kubernetes compares a Go string: "" */
+        const struct hf__json *selectable = hfd_object_selectable(object);
+        if (!selectable)
+                return -ENOMEM;
+        const char *value =
+                hf__json_string(selectable, source ? "source.component" : requirement->key);
+        *ret_holds = requirement_holds(requirement,
+                                       value ? value : ""); /* Kubernetes compares a Go string */
+        return 0;
 }
 
-bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object) {
-        for (size_t i = 0; i < selector->n; i++) {
+int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object,
+                         bool *ret_matches) {
+        bool holds = true;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && holds && i < selector->n; i++) {
                 const struct hfd_requirement *requirement = &selector->requirements[i];
-                bool holds = selector->fields ? field_holds(requirement, object)
-                                              : label_holds(requirement, object);
-                if (!holds)
-                        return false;
+                r = selector->fields ? check_field(requirement, object, &holds)
+                                     : check_label(requirement, object, &holds);
         }
-        return true;
+        *ret_matches = r == 0 && holds;
+        return r;
 }
 
 const char *hfd_selector_name(const struct hfd_selector *selector) {

@@ -50,8 +50,9 @@ int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *
 bool hfd_selector_equal(const struct hfd_selector *a, const struct hfd_selector *b);
 /* Frees what the selector owns, and resets it to {0}. */
 void hfd_selector_done(struct hfd_selector *selector);
-/* Whether all requirements hold. When memory runs out, labels and fields count as absent. */
-bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object);
+/* Whether all requirements hold. 0, or -ENOMEM: it is not known, and *ret_matches is false. */
+int hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object,
+                         bool *ret_matches);
 /*
  * The value that a field selector requires for metadata.name, borrowed; NULL = it requires none. A
  * list or watch with such a selector needs to look up one object only.

@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import pytest
-from holdfastd import HOLDFASTD, free_ports, wait_until
+from holdfastd import HOLDFASTD, free_ports, store_flag, wait_until
 
 ETCD = "--etcd-servers=http://127.0.0.1:1"
 
@@ -29,7 +29,8 @@ def one_line(done, status, *words):
     ([ETCD, "--v=1", "--v=2"], ["--v", "twice"]),
     ([ETCD, "--secure-port=70000"], ["--secure-port", "70000"]),
     ([ETCD, "--secure-port"], ["--secure-port"]),
-    ([], ["--etcd-servers"]),
+    ([ETCD, "--store=x.db"], ["--store", "--etcd-servers"]),
+    (["--store=/proc/no/store.db"], ["/proc/no/store.db"]),
     (["--etcd-servers=ftp://x"], ["--etcd-servers", "ftp://x"]),
     ([ETCD, "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=2s"], ["10s", "9s"]),
     ([ETCD, "--leader-elect-lease-duration=1500ms"], ["lease"]),
@@ -100,11 +101,11 @@ def test_sigterm_ends_the_wait_for_etcd(tmp_path):
 
 def test_a_data_directory_is_used_by_one_instance_only(cluster):
     a = cluster.instance("a").wait_ready()
-    done = run(f"--etcd-servers={cluster.etcd.url}", f"--data-dir={a.data}", "--instance=a", "--secure-port=0")
+    done = run(store_flag(cluster.etcd.url), f"--data-dir={a.data}", "--instance=a", "--secure-port=0")
     one_line(done, 1, str(a.data), str(a.pid))
     assert a.alive() and a.get("/readyz")[0] == 200
     # Another instance name does not help: the data directory is the same.
-    done = run(f"--etcd-servers={cluster.etcd.url}", f"--data-dir={a.data}", "--instance=z", "--secure-port=0")
+    done = run(store_flag(cluster.etcd.url), f"--data-dir={a.data}", "--instance=z", "--secure-port=0")
     one_line(done, 1, str(a.data))
 
 

@@ -12,7 +12,7 @@ import socket
 import subprocess
 
 import pytest
-from holdfastd import BUILT_IN, HOLDFASTD, MANIFESTS, VERSION, WRITER, manifest_key, wait_until
+from holdfastd import BUILT_IN, HOLDFASTD, MANIFESTS, VERSION, WRITER, manifest_key, store_flag, wait_until
 
 LEDGER = "/registry/configmaps/kube-system/holdfast-bootstrap"
 LEDGER_PATH = "/api/v1/namespaces/kube-system/configmaps/holdfast-bootstrap"
@@ -90,7 +90,7 @@ def assert_each_once(cluster, names):
 
 def release(one):
     """Does what ExecStopPost= does after a crash."""
-    done = subprocess.run([HOLDFASTD, "release", f"--etcd-servers={one.etcd_url}", f"--data-dir={one.data}", f"--instance={one.name}"],
+    done = subprocess.run([HOLDFASTD, "release", store_flag(one.etcd_url), f"--data-dir={one.data}", f"--instance={one.name}"],
                           capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
 

@@ -44,6 +44,18 @@ def test_ambiguous_bodies_are_refused(api, body):
     assert api.get(f"{CONFIGMAPS}/u")[0] == 404
 
 
+def test_a_client_may_shorten_the_deadline(api):
+    assert api.request("POST", CONFIGMAPS, {"metadata": {"name": "late"}})[0] == 201
+    for method in ("GET", "DELETE"):
+        # 503: the deadline had passed before anything was sent to the store
+        assert api.request(method, f"{CONFIGMAPS}?timeout=1ns")[0] in (503, 504)
+        assert api.get(f"{CONFIGMAPS}/late")[0] == 200
+        assert api.request(method, f"{CONFIGMAPS}?timeout=soon")[0] == 400
+    assert api.get(f"{CONFIGMAPS}/late?timeout=0s")[0] == 200
+    assert api.request("DELETE", f"{CONFIGMAPS}?timeout=1m&timeoutSeconds=20")[0] == 200
+    assert api.get(f"{CONFIGMAPS}/late")[0] == 404
+
+
 def test_the_query_has_one_interpretation(api):
     api.request("POST", WORKSPACES, workspace("one"))
     api.request("POST", WORKSPACES, workspace("two"))

@@ -3,7 +3,6 @@
 after each signal."""
 import http.client
 import json
-import os
 import re
 import signal
 import socket
@@ -14,6 +13,7 @@ import urllib.parse
 
 import pytest
 from holdfastd import LEASE, WRITER, Instance, free_ports, wait_until
+from term_records import stored_lease
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 START = ["MuxAndDiscoveryComplete", "HasBeenReady"]
@@ -276,11 +276,9 @@ def test_the_server_is_ready_only_when_the_store_responds(cluster):
     assert signals(a)[:2] == START
 
 
-def holder_in_etcd(cluster):
-    """The Lease's holder, from etcd itself."""
-    done = subprocess.run(["etcdctl", f"--endpoints={cluster.etcd.url}", "get", "--print-value-only", LEASE],
-                          env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=True)
-    return json.loads(done.stdout)["spec"].get("holderIdentity", "")
+def holder_in_store(cluster):
+    """The Lease's holder, from the store itself."""
+    return stored_lease(cluster.etcd, LEASE)["spec"].get("holderIdentity", "")
 
 
 def stop_at_start(cluster, name, moment, delay=0):
@@ -314,12 +312,12 @@ def test_sigterm_at_any_moment_of_the_start_ends_cleanly(cluster):
         t.join()
     threading.excepthook = threading.__excepthook__
     assert failures == []
-    assert holder_in_etcd(cluster) == ""
+    assert holder_in_store(cluster) == ""
     # Around the acquire of the Lease: when it contends, and as soon as it holds it.
     for name, moment in (("contends", lambda instance: "contending as" in instance.log_text()),
                          ("leads", lambda instance: "_leads_" in cluster.witness.holder())):
         stop_at_start(cluster, name, moment)
-        assert holder_in_etcd(cluster) == "", name
+        assert holder_in_store(cluster) == "", name
 
 
 def test_sigterm_ends_the_process_while_etcd_hangs(cluster):

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from holdfastd import BUILD, LEASE, WRITER, Cluster, Process, wait_until
+from holdfastd import BUILD, LEASE, WRITER, Cluster, Process, store_flag, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
 OLD, NEW = "/registry/leases/default/old-lock", "/registry/leases/default/new-lock"
@@ -167,7 +167,7 @@ def test_release_after_a_crash_frees_both_leases(cluster):
     instance = cluster.instance("d", *flags, binary=WRITER).wait_ready()
     for key in (old_key, new_key):
         wait_until("both to be held", lambda key=key: "_d_" in (cluster.witness.holder(key) or ""))
-    release = [instance.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", "--instance=d"]
+    release = [instance.args[0], "release", store_flag(cluster.etcd.url), f"--data-dir={instance.data}", "--instance=d"]
     assert subprocess.run(release, capture_output=True, check=False).returncode == 1, "it lives"
     identity = cluster.witness.holder(old_key)
     instance.send(signal.SIGKILL)

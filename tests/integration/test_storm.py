@@ -27,7 +27,7 @@ import threading
 import time
 import urllib.parse
 
-from holdfastd import FAST, HOLDFASTD, LEASE, WRITER, phase, wait_until
+from holdfastd import FAST, HOLDFASTD, LEASE, WRITER, phase, store_flag, wait_until
 
 HAND_OVERS = int(os.environ.get("STORM_HAND_OVERS", "12"))
 KILLS = int(os.environ.get("STORM_KILLS", "4"))
@@ -237,7 +237,7 @@ class Storm:
         code = instance.wait()
         assert kill or code == 0, instance.log_text()[-3000:]
         if kill and self.random.random() < 0.5:
-            done = subprocess.run([HOLDFASTD, "release", f"--etcd-servers={self.cluster.etcd.url}", f"--data-dir={instance.data}",
+            done = subprocess.run([HOLDFASTD, "release", store_flag(self.cluster.etcd.url), f"--data-dir={instance.data}",
                                    f"--instance={name}", *FAST], capture_output=True, text=True, timeout=30, check=False)
             assert done.returncode == 0, done.stderr
         self.witness.wait_holder(lambda h: h not in ("", leader), "the next leader", mark)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/storage/memory/store.h"
+#include "time_units.h"
 
 static void count(struct faulty_store *store, int *n) {
         pthread_mutex_lock(&store->mu);
@@ -148,9 +149,12 @@ static void watch_suspect(struct hfd_store *self, uint64_t id) {
 }
 
 void faulty_store_await_watch(struct faulty_store *store) {
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
         pthread_mutex_lock(&store->mu);
         while (store->watch_id == store->ended_id) {
                 pthread_mutex_unlock(&store->mu);
+                assert(hf_now(hf_clock_system()) < until);
                 sched_yield();
                 pthread_mutex_lock(&store->mu);
         }

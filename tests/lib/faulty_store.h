@@ -42,8 +42,8 @@ struct faulty_store {
 void faulty_store_init(struct faulty_store *store, const struct hf_host *host);
 void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
-/* Waits until a watch is open and its hook has run. The cache may be full before that. Has no
- * time limit. */
+/* Waits until a watch is open and its hook has run. The cache may be full before that. Aborts
+ * after PATIENCE_MSEC. */
 void faulty_store_await_watch(struct faulty_store *store);
 /* Ends the watch with this error, when it is open. */
 void faulty_store_end_watch(struct faulty_store *store, int error);

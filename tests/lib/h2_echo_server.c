@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <openssl/ssl.h>
+
 #include "h2_frames.h"
 
 #define N_STREAMS 4096
@@ -32,6 +34,7 @@ struct stream {
 
 struct connection {
         int fd;
+        SSL *ssl;
         uint8_t in[1 << 17], out[1 << 18];
         size_t n_in, n_out;
         uint32_t last_id; /* later streams are ignored; 0 = no GOAWAY was sent */
@@ -45,8 +48,9 @@ static const char STATUS_5_BLOCK[] = H2_STATUS_200 "\x00\x0bgrpc-status\x01"
                                                    "5";
 
 static void flush(struct connection *c) {
-        /* An error shows again at the next recv. */
-        (void)loopback_server_send(c->fd, c->out, c->n_out);
+        /* An error shows again at the next read. */
+        if (c->n_out > 0)
+                (void)SSL_write(c->ssl, c->out, (int)c->n_out);
         c->n_out = 0;
 }
 
@@ -181,17 +185,14 @@ static bool handle_input(struct connection *c) {
         return true;
 }
 
-static void serve(void *ctx, int fd) {
+static void serve_frames(struct connection *c) {
         static const uint8_t settings[] = {0, 3, 0, 0, 0x10, 0}; /* MAX_CONCURRENT_STREAMS 4096 */
-        struct connection *c = calloc(1, sizeof *c);
         bool has_preface = false;
-        ssize_t n;
+        int n;
 
-        assert(c);
-        c->fd = fd;
         send_frame(c, H2_SETTINGS, 0, 0, settings, sizeof settings);
         flush(c);
-        while ((n = recv(fd, c->in + c->n_in, sizeof c->in - c->n_in, 0)) > 0) {
+        while ((n = SSL_read(c->ssl, c->in + c->n_in, (int)(sizeof c->in - c->n_in))) > 0) {
                 c->n_in += (size_t)n;
                 if (!has_preface && c->n_in >= H2_N_PREFACE) {
                         has_preface = true;
@@ -202,11 +203,47 @@ static void serve(void *ctx, int fd) {
                 if (has_preface && !handle_input(c))
                         break;
         }
+}
+
+static void serve(void *ctx, int fd) {
+        struct h2_echo_server *server = ctx;
+        struct connection *c = calloc(1, sizeof *c);
+
+        assert(c);
+        c->fd = fd;
+        c->ssl = SSL_new(server->tls);
+        assert(c->ssl);
+        SSL_set_fd(c->ssl, fd);
+        if (SSL_accept(c->ssl) == 1)
+                serve_frames(c);
+        SSL_free(c->ssl);
         free(c);
 }
 
+static int select_h2(SSL *ssl, const unsigned char **ret_name, unsigned char *ret_n,
+                     const unsigned char *in, unsigned n, void *ctx) {
+        static const unsigned char h2[] = "\x02h2";
+
+        return SSL_select_next_proto((unsigned char **)ret_name, ret_n, h2, 3, in, n) ==
+                               OPENSSL_NPN_NEGOTIATED
+                       ? SSL_TLSEXT_ERR_OK
+                       : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 void h2_echo_server_start(struct h2_echo_server *server) {
+        server->identity = x509_identity_make("localhost", NULL, NULL, true, 3600);
+        server->tls = SSL_CTX_new(TLS_server_method());
+        assert(server->tls);
+        int r = SSL_CTX_use_certificate(server->tls, server->identity.cert);
+        assert(r == 1);
+        r = SSL_CTX_use_PrivateKey(server->tls, server->identity.key);
+        assert(r == 1);
+        SSL_CTX_set_alpn_select_cb(server->tls, select_h2, NULL);
         loopback_server_start(&server->base, NULL, serve, server);
 }
 
-void h2_echo_server_stop(struct h2_echo_server *server) { loopback_server_stop(&server->base); }
+void h2_echo_server_stop(struct h2_echo_server *server) {
+        loopback_server_stop(&server->base);
+        SSL_CTX_free(server->tls);
+        x509_identity_deinit(&server->identity);
+}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A server that speaks just enough HTTP/2 in clear text (with prior knowledge) to test a client. It
- * reads frames but never the header blocks. The first byte of a request's body selects the
- * response:
+ * A server that speaks just enough HTTP/2 over TLS to test a client. It reads frames but never the
+ * header blocks. The first byte of a request's body selects the response:
  *
  *      e  responds 200 with the body
  *      t  the same, then trailers: grpc-status 0, grpc-message "a%20b"
@@ -21,9 +20,12 @@
  * Asserts instead of handling errors.
  */
 #include "loopback_server.h"
+#include "x509_identity.h"
 
 struct h2_echo_server {
         struct loopback_server base;
+        struct x509_identity identity; /* self-signed, for "localhost" */
+        struct ssl_ctx_st *tls;
 };
 
 void h2_echo_server_start(struct h2_echo_server *server);

@@ -183,6 +183,35 @@ def fill_configmaps(etcd, n, size, prefix="/registry", namespace="default", name
             assert json.load(response)["succeeded"]
 
 
+class SqliteFile:
+    """A file of SQLite as the store of all instances of a test. The first instance creates it."""
+
+    def __init__(self, directory):
+        self.path = pathlib.Path(directory) / "store.db"
+        self.url = f"sqlite:{self.path}"
+        self.log_path = self.path
+
+    def log_text(self):
+        return ""
+
+    def end(self):
+        pass
+
+    def __getattr__(self, name):
+        """What only an etcd has, to be stopped for example. A test that uses it is skipped."""
+        import pytest
+        pytest.skip(f"needs etcd, for its {name}")
+
+
+# HOLDFAST_TEST_STORE=sqlite runs the tests over a file of SQLite instead of a private etcd.
+ON_SQLITE = os.environ.get("HOLDFAST_TEST_STORE") == "sqlite"
+
+
+def store_flag(url):
+    """The flag of holdfastd for a store: the URLs of etcd, or sqlite:FILE."""
+    return f"--store={url[7:]}" if url.startswith("sqlite:") else f"--etcd-servers={url}"
+
+
 class EtcdCluster:
     """Etcd members, three by default. Each can be killed, stopped, and restarted with its data."""
 
@@ -248,7 +277,7 @@ class EtcdMember(Process):
 
 
 class Witness(Process):
-    """A process that sees every change under a prefix in etcd, in order.
+    """A process that sees every change under a prefix of the store, in order.
 
     events is a list of dicts: t in monotonic ns, rev, type, key, value, and object for a value that
     is JSON.
@@ -332,7 +361,7 @@ class Instance(Process):
         if self.kubeconfig.exists():
             self.kubeconfig.unlink()
         self.etcd_url = etcd_url or etcd.url
-        args = [binary or HOLDFASTD, f"--etcd-servers={self.etcd_url}", f"--data-dir={self.data}",
+        args = [binary or HOLDFASTD, store_flag(self.etcd_url), f"--data-dir={self.data}",
                 f"--instance={name}", f"--secure-port={port}", f"--cert-dir={self.directory / 'pki'}",
                 "--v=2"]
         self.runtime = self.data / "run"
@@ -409,12 +438,12 @@ class Cluster:
     """A directory with an etcd, a witness and any number of instances."""
 
     def __init__(self, with_witness=True, prefix="holdfast-test-", etcd=None):
-        """etcd: a function that makes the store in a directory. None = one private etcd."""
+        """etcd: a function that makes the store in a directory. None = one private etcd, or a file of SQLite."""
         self.temporary = tempfile.TemporaryDirectory(prefix=prefix)
         self.directory = pathlib.Path(self.temporary.name)
         self.started = []
         try:
-            self.etcd = self.add((etcd or Etcd)(self.directory))
+            self.etcd = self.add((etcd or (SqliteFile if ON_SQLITE else Etcd))(self.directory))
             self.witness = self.add(Witness(self.etcd, self.directory)) if with_witness else None
         except BaseException as error:
             self.__exit__(type(error))

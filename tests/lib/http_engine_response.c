@@ -62,11 +62,8 @@ void http_engine_response_on_done(void *ctx, const struct hf__http_result *resul
         response->code = result->code;
         response->n_body = result->n_body;
         response->retry_after_s = result->retry_after_s;
-        response->grpc_status = result->grpc_status;
         (void)snprintf(response->body, sizeof response->body, "%.*s", (int)n,
                        (const char *)result->body);
-        (void)snprintf(response->grpc_message, sizeof response->grpc_message, "%s",
-                       result->grpc_message);
         (void)snprintf(response->fence, sizeof response->fence, "%s",
                        result->fence_echo ? result->fence_echo : "(none)");
         (void)snprintf(response->error_text, sizeof response->error_text, "%s", result->error_text);

@@ -14,14 +14,14 @@ struct http_engine_response {
         pthread_mutex_t mu;
         pthread_cond_t cond;
         int n_done; /* how often the request ended; must be 1 */
-        int outcome, code, grpc_status;
+        int outcome, code;
         bool not_sent;
         int head_code;    /* set by on_head */
         int stop_at_data; /* the value that on_data returns */
         uint32_t retry_after_s;
         char body[512]; /* the beginning of the body */
         char data[64];  /* set by on_data */
-        char grpc_message[64], fence[64], error_text[256];
+        char fence[64], error_text[256];
         size_t n_body;
 };
 

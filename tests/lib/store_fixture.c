@@ -4,16 +4,20 @@
 
 #include <curl/curl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "etcd_spawn.h"
 #include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
 #include "server/storage/memory/store.h"
+#include "server/storage/sqlite/store.h"
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct etcd_spawn etcd;
-static bool is_on_etcd;
+static enum { MEMORY, SQLITE, ETCD } backend;
+static char directory[64]; /* of the SQLite store */
 static unsigned n_tests;
 static struct store_fixture fixture;
 
@@ -23,10 +27,17 @@ struct hfd_store *store_fixture_open(void) {
         struct hf_status status = {0};
         struct hfd_store *store = NULL;
 
-        if (is_on_etcd)
+        if (backend == ETCD) {
                 assert_int_equal(hfd_etcd_store_new(&host, &config, &store, &status), 0);
-        else
+        } else if (backend == SQLITE) {
+                char path[96];
+
+                (void)snprintf(path, sizeof path, "%s/store.db", directory);
+                if (hfd_sqlite_store_new(&host, path, true, &store, &status) != 0)
+                        fail_msg("%s", status.message);
+        } else {
                 assert_int_equal(hfd_memory_store_new(&host, &store), 0);
+        }
         return store;
 }
 
@@ -47,9 +58,27 @@ int store_fixture_begin_test(void **state) {
         return 0;
 }
 
+static int run_on_sqlite(const struct CMUnitTest *tests, size_t n) {
+        const char *const names[] = {"store.db", "store.db-wal", "store.db-shm", "store.db-notify"};
+        char path[96];
+
+        (void)snprintf(directory, sizeof directory, "/tmp/hfd-store-XXXXXX");
+        if (!mkdtemp(directory))
+                return 1;
+        backend = SQLITE;
+        int n_failed = _cmocka_run_group_tests("sqlite", tests, n, begin_group, end_group);
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                (void)snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+                (void)unlink(path);
+        }
+        (void)rmdir(directory);
+        return n_failed;
+}
+
 int store_fixture_run(const struct CMUnitTest *tests, size_t n) {
         curl_global_init(CURL_GLOBAL_DEFAULT);
         int n_failed = _cmocka_run_group_tests("memory", tests, n, begin_group, end_group);
+        n_failed += run_on_sqlite(tests, n);
         if (!etcd_spawn_available()) {
                 (void)fprintf(stderr, "SKIPPED over etcd: there is no etcd in PATH\n");
                 return n_failed;
@@ -58,7 +87,7 @@ int store_fixture_run(const struct CMUnitTest *tests, size_t n) {
                 etcd_spawn_stop(&etcd);
                 return 1;
         }
-        is_on_etcd = true;
+        backend = ETCD;
         n_failed += _cmocka_run_group_tests("etcd", tests, n, begin_group, end_group);
         etcd_spawn_stop(&etcd);
         curl_global_cleanup();

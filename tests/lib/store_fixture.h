@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Runs the tests of the storage interface over each backend: memory, and a private etcd. All tests
- * of a backend share one store, and each uses its own key prefix. A test that needs a store for
- * itself opens another one.
+ * Runs the tests of the storage interface over each backend: memory, SQLite, and a private etcd.
+ * All tests of a backend share one store, and each uses its own key prefix. A test that needs a
+ * store for itself opens another one.
  */
 #include <setjmp.h>
 #include <stdarg.h>

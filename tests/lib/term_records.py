@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The invariant of fencing, read from etcd itself.
+"""The invariant of fencing, read from the store itself.
 
 Each Lease has exactly one term record, with the holder and the acquireTime of the Lease.
 """
 import base64
+import contextlib
 import json
+import sqlite3
 import urllib.request
 
 TERMS = "/registry.holdfast/terms/"
 LEASES = "/registry/leases/"
 
 
+def _range_of_file(path, prefix, revision):
+    """The same from a file of SQLite: server/storage/sqlite/database.h has the schema."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        newest = (db.execute("SELECT max(id) FROM versions").fetchone()[0] or 16) // 16
+        rows = db.execute("SELECT key, max(id), value FROM versions WHERE key >= ? AND key < ? AND id < ? GROUP BY key",
+                          (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), ((revision or newest) + 1) * 16))
+        return newest, {key[len(prefix):]: (at // 16, value) for key, at, value in rows if value is not None}
+
+
 def _range(etcd, prefix, revision=0):
+    if etcd.url.startswith("sqlite:"):
+        return _range_of_file(etcd.path, prefix, revision)
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     body = {"key": base64.b64encode(prefix.encode()).decode(),
             "range_end": base64.b64encode(end.encode()).decode(), "revision": revision}
@@ -31,6 +44,12 @@ def expected(lease):
     holder = (spec.get("holderIdentity") or "").replace("\n", " ")
     acquired = (spec.get("acquireTime") or "-").replace("\n", " ")
     return f"{holder}\n{acquired}".encode()
+
+
+def stored_lease(etcd, key):
+    """The Lease with this key, as it is stored. None: there is none."""
+    found = _range(etcd, LEASES)[1].get(key[len(LEASES):])
+    return json.loads(found[1]) if found else None
 
 
 def check_term_records(etcd):

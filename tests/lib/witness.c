@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process outside of holdfastd that watches etcd, or writes to it.
+ * A process outside of holdfastd that watches the store, or writes to it. STORE is the URL of etcd,
+ * or sqlite:FILE.
  *
- *      witness ENDPOINT PREFIX
+ *      witness STORE PREFIX
  *              prints {"ready":<revision>} once it watches, then for each event from then on
  *              {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."}; ends with
  *              SIGTERM, or when its stdin closes
- *      witness ENDPOINT PREFIX --bare-writes N [PAUSE_MS]
+ *      witness STORE PREFIX --bare-writes N [PAUSE_MS]
  *              prints how many nanoseconds each of N writes takes, one after another. With a pause
  *              before each, the time counts from the instant at which the pause should end: what a
  *              write that is due at an instant costs on a machine at rest
- *      witness ENDPOINT PREFIX --put KEY FILE
+ *      witness STORE PREFIX --put KEY FILE
  *              writes the content of a file once, as another process would
  */
 #include <pthread.h>
@@ -24,6 +25,7 @@
 #include "base/http/global.h"
 #include "base/strbuf.h"
 #include "server/storage/etcd/store.h"
+#include "server/storage/sqlite/store.h"
 #include "server/storage/store.h"
 
 static struct hf_host host = {.size = sizeof host};
@@ -150,20 +152,29 @@ static int watch(struct hfd_store *store, const char *prefix) {
         return 0;
 }
 
+/* place: the URL of etcd, or sqlite:FILE. */
+static int open_store(const char *place, struct hfd_store **ret_store,
+                      struct hf_status *reterr_status) {
+        const char *const endpoints[] = {place, NULL};
+        struct hfd_etcd_config config = {.endpoints = endpoints};
+
+        if (strncmp(place, "sqlite:", 7) == 0)
+                return hfd_sqlite_store_new(&host, place + 7, true, ret_store, reterr_status);
+        return hfd_etcd_store_new(&host, &config, ret_store, reterr_status);
+}
+
 int main(int argc, char **argv) {
         struct hfd_store *store;
         struct hf_status status;
 
         if (argc < 3) {
-                fprintf(stderr, "usage: witness ENDPOINT PREFIX [--bare-writes N [PAUSE_MS] | "
+                fprintf(stderr, "usage: witness URL-OF-ETCD|sqlite:FILE PREFIX [--bare-writes N "
+                                "[PAUSE_MS] | "
                                 "--put KEY FILE]\n");
                 return 2;
         }
         signal(SIGPIPE, SIG_IGN);
-        const char *const endpoints[] = {argv[1], NULL};
-        struct hfd_etcd_config config = {.endpoints = endpoints};
-        if (hf__http_global_init() != 0 ||
-            hfd_etcd_store_new(&host, &config, &store, &status) != 0) {
+        if (hf__http_global_init() != 0 || open_store(argv[1], &store, &status) != 0) {
                 fprintf(stderr, "witness: %s\n", status.message);
                 return 1;
         }

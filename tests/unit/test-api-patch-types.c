@@ -343,6 +343,18 @@ static void test_strategic_merge_patch_merges_lists(void **state) {
                          "\"type\":\"B\"}]}}");
 }
 
+/* A path that is too long for any merged list is not taken for the path of the document. */
+static void test_strategic_merge_patch_replaces_lists_below_a_long_path(void **state) {
+        static const char text[] = "{\"%0*d\":{\"metadata\":{\"finalizers\":[\"%s\"]}}}";
+        char document[400], patch[400];
+
+        for (int n = 100; n <= 300; n++) {
+                (void)snprintf(document, sizeof document, text, n, 0, "a");
+                (void)snprintf(patch, sizeof patch, text, n, 0, "b");
+                expect_strategic("serviceaccounts", document, patch, patch);
+        }
+}
+
 static void test_strategic_merge_patch_orders_lists(void **state) {
         static const char *const cases[][3] = {
                 {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}",
@@ -397,6 +409,7 @@ int main(void) {
                 cmocka_unit_test(test_merge_patch_follows_rfc_7386),
                 cmocka_unit_test(test_merge_patch_handles_many_members),
                 cmocka_unit_test(test_strategic_merge_patch_merges_lists),
+                cmocka_unit_test(test_strategic_merge_patch_replaces_lists_below_a_long_path),
                 cmocka_unit_test(test_strategic_merge_patch_orders_lists),
                 cmocka_unit_test(test_strategic_merge_patch_follows_directives),
         };

@@ -278,6 +278,47 @@ static void test_an_invalid_value_is_not_found(void **state) {
                          HF_E_NOT_FOUND);
 }
 
+/* Writes over a value that is not an object name its key, and change nothing. */
+static void test_writes_over_an_invalid_value_name_it(void **state) {
+        static const char *const values[] =
+                {"no object", "{\"kind\":\"Workspace\",\"apiVersion\":\"tenancy.holdfast.dev/"
+                              "v1alpha1\",\"metadata\":{\"name\":"};
+        static const char why[] = "Internal error occurred: the value stored at /registry/tenancy."
+                                  "holdfast.dev/workspaces/bad is not a valid object";
+        static const char body[] = "{\"metadata\":{\"name\":\"bad\"}}";
+        struct api_fixture *f = *state;
+        struct store_reply reply;
+
+        for (size_t i = 0; i < 2; i++) {
+                write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", values[i]);
+                if (i == 0) { /* the second is listed by its head alone, so it exists */
+                        (void)api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
+                                                  NULL, body);
+                        api_fixture_expect_failure(f, 500, "InternalError", why);
+                }
+                (void)api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "bad", NULL,
+                                          body);
+                api_fixture_expect_failure(f, 500, "InternalError", why);
+                (void)api_fixture_patch(f, api_workspaces, NULL, "bad", HFD_SUB_NONE,
+                                        HFD_PATCH_MERGE, NULL, "{\"spec\":{}}");
+                api_fixture_expect_failure(f, 500, "InternalError", why);
+                (void)api_fixture_delete(f, api_workspaces, NULL, "bad", NULL);
+                api_fixture_expect_failure(f, 500, "InternalError", why);
+                assert_int_equal(store_client_get(f->store,
+                                                  "/registry/tenancy.holdfast.dev/workspaces/bad",
+                                                  &reply),
+                                 0);
+                assert_int_equal(reply.n_kvs, 1);
+                store_reply_deinit(&reply);
+        }
+        write_raw(f, "/registry/namespaces/odd", "no object");
+        (void)api_fixture_request(f, HF_VERB_CREATE, api_configmaps, "odd", NULL, NULL,
+                                  "{\"metadata\":{\"name\":\"a\"}}");
+        api_fixture_expect_failure(f, 500, "InternalError",
+                                   "Internal error occurred: the value stored at "
+                                   "/registry/namespaces/odd is not a valid object");
+}
+
 /* ---- memory ---- */
 
 struct hfd_object *__real_hfd_object_new(const struct hfd_resource *resource, const char *path,
@@ -364,6 +405,7 @@ int main(void) {
                 API_TEST(test_an_object_without_a_name_is_deleted_with_its_collection),
                 API_TEST(test_a_page_with_an_invalid_value_is_not_the_last),
                 API_TEST(test_an_invalid_value_is_not_found),
+                API_TEST(test_writes_over_an_invalid_value_name_it),
                 API_TEST(test_a_list_without_memory_for_an_object_fails),
                 API_TEST(test_a_large_list_from_the_store),
         };

@@ -226,13 +226,6 @@ static void test_submission_during_the_stop_is_refused(void **state) {
         http_engine_response_deinit(&a);
 }
 
-static void test_the_loop_counts_its_iterations(void **state) {
-        uint64_t before = hf__http_engine_iterations(f.engine);
-        struct http_engine_response a;
-        http_engine_fixture_get(&f, &a, "/ok");
-        assert_true(hf__http_engine_iterations(f.engine) > before);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_requests_canceled_at_any_moment_end_once),
@@ -240,7 +233,6 @@ int main(void) {
                 TEST(test_a_thousand_requests_at_once_succeed),
                 TEST(test_scheduled_calls_come_in_time_order),
                 TEST(test_submission_during_the_stop_is_refused),
-                TEST(test_the_loop_counts_its_iterations),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

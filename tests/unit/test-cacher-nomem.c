@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a watch does when memory runs out while an event is made for it. */
+/* What a watch or a list does when memory runs out while an object is selected or an event made. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,11 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "api_fixture.h"
 #include "base/thread.h"
+#include "server/cacher/cacher_private.h"
 #include "server/cacher/watcher.h"
 
 /* The linker redirects hfd_object_at here. */
@@ -20,6 +22,14 @@ struct hfd_object *__real_hfd_object_at(const struct hfd_object *object, uint64_
 struct hfd_object *__wrap_hfd_object_at(const struct hfd_object *object, uint64_t revision);
 struct hfd_object *__wrap_hfd_object_at(const struct hfd_object *object, uint64_t revision) {
         return atomic_load(&is_short) ? NULL : __real_hfd_object_at(object, revision);
+}
+
+/* The linker redirects hfd_object_selectable here. */
+static atomic_bool selects_nothing;
+const struct hf__json *__real_hfd_object_selectable(struct hfd_object *object);
+const struct hf__json *__wrap_hfd_object_selectable(struct hfd_object *object);
+const struct hf__json *__wrap_hfd_object_selectable(struct hfd_object *object) {
+        return atomic_load(&selects_nothing) ? NULL : __real_hfd_object_selectable(object);
 }
 
 struct seen {
@@ -106,8 +116,67 @@ static void test_a_watch_ends_instead_of_losing_an_event(void **state) {
         pthread_mutex_destroy(&seen.mu);
 }
 
+/* Whether a change begins or ends to match a selector is not known, so the watch ends. */
+static void test_a_watch_ends_instead_of_selecting_wrongly(void **state) {
+        struct api_fixture *f = *state;
+        struct hfd_selector labels = {0}, fields = {0};
+        struct hfd_response response = {0};
+        struct hfd_watcher *watcher;
+        static struct seen seen; /* a watch that fails the test still uses it */
+        char reason[320];
+        const struct hfd_watcher_spec spec = {.resource = hfd_resource_find(api_workspaces.group,
+                                                                            api_workspaces.version,
+                                                                            api_workspaces.plural),
+                                              .ns = "",
+                                              .name = "",
+                                              .labels = &labels,
+                                              .fields = &fields};
+
+        assert_int_equal(hf__mutex_init(&seen.mu), 0);
+        assert_int_equal(hf_cond_init(&seen.cond), 0);
+        assert_int_equal(hfd_selector_parse("parity!=odd", false, spec.resource, &labels, reason,
+                                            sizeof reason),
+                         0);
+        api_fixture_make_workspaces(f, 1);
+        assert_int_equal(api_fixture_n_selected(f, NULL), 1);
+        assert_true(hfd_watcher_new(f->cacher, &spec, &sink, &seen, &response, &watcher));
+        hfd_watcher_start(watcher);
+        assert_false(await_events(&seen, 1)); /* w00 */
+        atomic_store(&selects_nothing, true);
+        assert_int_equal(api_fixture_patch(f, api_workspaces, NULL, "w00", HFD_SUB_NONE,
+                                           HFD_PATCH_MERGE, NULL,
+                                           "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"),
+                         0);
+        /* If its labels counted as absent, the object would be selected. */
+        assert_true(await_events(&seen, 2));
+        atomic_store(&selects_nothing, false);
+        hfd_watcher_unref(watcher);
+        pthread_cond_destroy(&seen.cond);
+        pthread_mutex_destroy(&seen.mu);
+}
+
+static void test_a_list_fails_instead_of_selecting_wrongly(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make_workspaces(f, 2);
+        atomic_store(&selects_nothing, true);
+        for (int i = 0; i < 2; i++) {
+                assert_int_not_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL,
+                                                         NULL, "labelSelector=parity%3Deven", NULL),
+                                     0);
+                assert_non_null(strstr(f->last.body, "\"code\":500"));
+                pthread_mutex_lock(&f->cacher->mu); /* the second time from the store */
+                f->cacher->reads.direct_until = HF_NSEC_NEVER;
+                pthread_mutex_unlock(&f->cacher->mu);
+        }
+        atomic_store(&selects_nothing, false);
+        assert_int_equal(api_fixture_n_selected(f, "labelSelector=parity%3Deven"), 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                API_TEST(test_a_watch_ends_instead_of_selecting_wrongly),
+                API_TEST(test_a_list_fails_instead_of_selecting_wrongly),
                 API_TEST(test_a_watch_ends_instead_of_losing_an_event),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

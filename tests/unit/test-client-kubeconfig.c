@@ -157,6 +157,25 @@ static void test_bad_files_are_refused_by_name(void **state) {
         }
 }
 
+/* A message that quotes the file is one line all the same. */
+static void test_errors_are_one_line(void **state) {
+        static const struct {
+                const char *text, *words;
+        } cases[] = {
+                {"current-context: \"a\\nb\"\n", "no context named \"a\\x0ab\""},
+                {HEAD CLUSTER "    certificate-authority: \"a\\n\\e[31mb.pem\"\n",
+                 "/nonexistent/a\\x0a\\x1b[31mb.pem"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__kubeconfig config;
+                struct hf_status status;
+                assert_int_not_equal(parse(cases[i].text, &config, &status), 0);
+                if (!strstr(status.message, cases[i].words))
+                        fail_msg("case %zu: \"%s\"", i, status.message);
+        }
+}
+
 static void write_file(const char *dir, const char *name, const char *text) {
         char path[256];
         snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -300,6 +319,7 @@ int main(void) {
                 cmocka_unit_test(test_other_servers_are_read_from_an_extension),
                 cmocka_unit_test(test_json_without_credentials_is_read),
                 cmocka_unit_test(test_bad_files_are_refused_by_name),
+                cmocka_unit_test(test_errors_are_one_line),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
                 cmocka_unit_test(test_several_files_are_merged),
                 cmocka_unit_test(test_yaml_scalars_become_json),

@@ -201,6 +201,26 @@ static void test_a_start_past_its_deadline_is_named(void **state) {
         assert_before("slow+", "slow-");
 }
 
+static void test_a_deadline_may_be_as_late_as_never(void **state) {
+        struct hf_hook list[] = {{.name = "a",
+                                  .start = noting_start,
+                                  .stop = noting_stop,
+                                  .start_deadline = HF_NSEC_NEVER,
+                                  .stop_deadline = HF_NSEC_NEVER},
+                                 {.name = "b",
+                                  .start = noting_start,
+                                  .stop = noting_stop,
+                                  .start_deadline = HF_NSEC_NEVER - 1,
+                                  .stop_deadline = HF_NSEC_NEVER - 1}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_before("a+", "a-");
+        assert_before("b+", "b-");
+}
+
 static void *shut_down_main(void *ctx) {
         hf_hooks_shut_down(ctx);
         return NULL;
@@ -638,6 +658,7 @@ int main(void) {
                 cmocka_unit_test(test_independent_hooks_run_at_once),
                 cmocka_unit_test(test_a_failed_start_is_named_and_started_hooks_are_stopped),
                 cmocka_unit_test(test_a_start_past_its_deadline_is_named),
+                cmocka_unit_test(test_a_deadline_may_be_as_late_as_never),
                 cmocka_unit_test(test_shutting_down_during_the_start_begins_nothing_more),
                 cmocka_unit_test(test_shutting_down_before_the_start_starts_nothing),
                 cmocka_unit_test(test_stopping_before_the_start_closes_it),

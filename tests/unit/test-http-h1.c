@@ -2,6 +2,7 @@
 /* HTTP/1.1 over real connections: framing, limits, slow and dishonest clients. */
 #undef NDEBUG
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@
 
 #include "base/buf.h"
 #include "http_fixture.h"
+#include "server/http/http_private.h"
+#include "time_units.h"
 
 static struct http_fixture f;
 
@@ -130,6 +133,53 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
                 assert_int_equal(body[0], '0' + i);
         }
         tls_client_close(&c);
+}
+
+/* Input that waits for the end of a response is in the memory account; the last of it is not. */
+static void test_pipelined_input_is_accounted(void **state) {
+        static const char hello[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+        enum { N = 200 };
+        const struct hfd_account *account = &f.http->account;
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+        struct hfd_http_request *held;
+        struct tls_client c;
+
+        open_h1(&c);
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        held = http_fixture_take_held(&f);
+        size_t before = account->known + account->strangers;
+        for (int i = 0; i < N; i++)
+                tls_client_puts(&c, hello);
+        while (account->known + account->strangers < before + N * strlen(hello) &&
+               hf_now(hf_clock_system()) < until)
+                sched_yield();
+        assert_int_equal(account->known + account->strangers, before + N * strlen(hello));
+        http_fixture_respond(held, 200, "1");
+        hfd_http_request_unref(held);
+        for (int i = 0; i < 1 + N; i++)
+                assert_int_equal(read_response(&c, NULL, 0), 200);
+        while (account->known + account->strangers > 0 && hf_now(hf_clock_system()) < until)
+                sched_yield();
+        assert_int_equal(account->known + account->strangers, 0);
+        tls_client_close(&c);
+}
+
+/* Nor is input that is never parsed, because its connection ends. */
+static void test_pipelined_input_of_a_closed_connection_is_not_accounted(void **state) {
+        const struct hfd_account *account = &f.http->account;
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+        struct hfd_http_request *held;
+        struct tls_client c;
+
+        open_h1(&c);
+        tls_client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\n");
+        held = http_fixture_take_held(&f);
+        tls_client_close(&c);
+        while (account->known + account->strangers > 0 && hf_now(hf_clock_system()) < until)
+                sched_yield();
+        assert_int_equal(account->known + account->strangers, 0);
+        http_fixture_respond(held, 200, "too late");
+        hfd_http_request_unref(held);
 }
 
 static void test_smuggling_is_refused(void **state) {
@@ -394,6 +444,8 @@ int main(void) {
                 cmocka_unit_test(test_a_response_to_head_has_no_body),
                 cmocka_unit_test(test_a_head_may_be_split_at_each_byte),
                 cmocka_unit_test(test_pipelined_requests_are_answered_in_order),
+                cmocka_unit_test(test_pipelined_input_is_accounted),
+                cmocka_unit_test(test_pipelined_input_of_a_closed_connection_is_not_accounted),
                 cmocka_unit_test(test_smuggling_is_refused),
                 cmocka_unit_test(test_requests_beyond_the_limits_are_refused),
                 cmocka_unit_test(test_a_chunked_body_beyond_the_limit_is_refused),

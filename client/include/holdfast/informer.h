@@ -144,6 +144,9 @@ HF_MUST_CHECK int hf_informer_add_index(struct hf_informer *informer, const char
  * 0, or -ENOMEM, which the index function may ignore, because the informer notices it and lists
  * again. */
 int hf_informer_value(struct hf_informer_values *values, const char *value);
+/* For index functions only: memory ran out before all values were added. The informer then does not
+ * use this state of the object, and lists again. */
+void hf_informer_value_failed(struct hf_informer_values *values);
 /* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: no such index. */
 HF_MUST_CHECK int hf_informer_by_index(struct hf_informer *informer, const char *index,
                                        const char *value,

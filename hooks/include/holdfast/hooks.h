@@ -52,8 +52,8 @@ struct hf_hook {
         /* Ends the work that start began. Also runs when start has failed, and beside a start that
          * missed its deadline. NULL = there is nothing to end but the spawned threads. */
         int (*stop)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
-        hf_nsec start_deadline; /* relative; 0 = 60 s */
-        hf_nsec stop_deadline;  /* relative; 0 = 30 s */
+        hf_nsec start_deadline; /* relative; 0 = 60 s; HF_NSEC_NEVER = none */
+        hf_nsec stop_deadline;  /* relative; 0 = 30 s; HF_NSEC_NEVER = none */
         void *ctx;              /* borrowed; passed to start and stop */
 };
 

@@ -165,6 +165,21 @@ static bool parse_fence(struct hfd_rest_request *rest, const char *text,
         return true;
 }
 
+/* The client may shorten the deadline of a request that began at `began`. As in Kubernetes, 0 does
+ * not change it. The time limit of a watch is not its deadline. */
+static void shorten_deadline(struct hfd_request *request, hf_nsec began) {
+        const struct hfd_options *o = &request->options;
+        hf_nsec seconds = o->timeout_s * HF_NSEC_PER_SEC;
+
+        if (request->verb == HFD_WATCH)
+                return;
+        if (o->timeout > 0 && o->timeout < request->deadline - began)
+                request->deadline = began + o->timeout;
+        if (request->verb == HFD_DELETE_COLLECTION && seconds > 0 &&
+            seconds < request->deadline - began)
+                request->deadline = began + seconds;
+}
+
 /*
  * Checks the path, the headers and the query, and decodes a protobuf body. The registry parses and
  * validates the object. A client sees only the first failure, so the order of the checks matters.
@@ -175,6 +190,7 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         struct hfd_http_request *http_request = rest->http_request;
         struct hfd_request *request = &rest->request;
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
+        hf_nsec began = hfd_registry_now(rest->registry);
 
         if (!resolve_request_info(request, info, response))
                 return false;
@@ -182,10 +198,9 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
                 request->verb == HFD_DELETE_OBJECT || request->verb == HFD_DELETE_COLLECTION;
         bool is_patch = request->verb == HFD_PATCH;
         request->body = hfd_http_request_body(http_request, &request->n_body);
-        request->deadline =
-                hfd_registry_now(rest->registry) +
-                (request->verb == HFD_DELETE_COLLECTION ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
-                                                        : HFD_REGISTRY_DEADLINE);
+        request->deadline = began + (request->verb == HFD_DELETE_COLLECTION
+                                             ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
+                                             : HFD_REGISTRY_DEADLINE);
         if (!hfd_negotiate_format(request, hfd_http_request_header(http_request, "accept"),
                                   response))
                 return false;
@@ -201,7 +216,10 @@ static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request
         /* Only writes are fenced; a read ignores the header. */
         if (fence && (has_body || is_delete || is_patch) && !parse_fence(rest, fence, response))
                 return false;
-        return hfd_options_parse(request, hfd_http_request_query(http_request), response);
+        if (!hfd_options_parse(request, hfd_http_request_query(http_request), response))
+                return false;
+        shorten_deadline(request, began);
+        return true;
 }
 
 /* Passes the request to the registry, or responds. Takes ownership of rest. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory that requests hold on behalf of the peers: heads, complete or not, and bodies. There
- * are two accounts: one for known senders, which the filters or a client certificate have
- * authenticated, and one for strangers. A connection moves from the second to the first when its
- * sender becomes known. So strangers can use up only the second.
+ * The memory that requests hold on behalf of the peers: heads, complete or not, and bodies; and
+ * the input that an HTTP/1.1 connection has read behind its current request. There are two
+ * accounts: one for known senders, which the filters or a client certificate have authenticated,
+ * and one for strangers. A connection moves from the second to the first when its sender becomes
+ * known. So strangers can use up only the second.
  *
  * Threads: any for struct hfd_account; a share belongs to its connection's worker. No lock.
  */
@@ -31,7 +32,8 @@ struct hfd_account_share {
         bool known;
 };
 
-/* Changes what the connection holds from `before` to `after` bytes for one of its requests. 0, or
+/* Changes what the connection holds from `before` to `after` bytes for one of its requests, or
+ * behind them. 0, or
  * HF_E_TOO_LARGE: a limit is exceeded; the bytes are counted anyway. A decrease never fails. */
 int hfd_account_change(struct hfd_account *account, struct hfd_account_share *share, size_t before,
                        size_t after);

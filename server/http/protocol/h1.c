@@ -69,6 +69,12 @@ static int h1_open(struct hfd_connection *connection) {
         return 0;
 }
 
+/* Changes how many bytes of pending input are in the memory account. As hfd_account_change. */
+static int account_pending(struct hfd_connection *connection, size_t before, size_t after) {
+        return hfd_account_change(&connection->worker->http->account, &connection->share, before,
+                                  after);
+}
+
 static void h1_close(struct hfd_connection *connection) {
         struct h1 *h1 = h1_of(connection);
 
@@ -77,6 +83,7 @@ static void h1_close(struct hfd_connection *connection) {
         hfd_h1_parser_free(h1->parser);
         hf__strbuf_done(&h1->head);
         free(h1->pending);
+        (void)account_pending(connection, h1->n_pending, 0);
         free(h1);
 }
 
@@ -120,16 +127,24 @@ static void on_request(struct hfd_connection *connection, struct h1 *h1) {
                 hfd_connection_dispatch(connection, h1->request);
 }
 
-/* Stores input for the next request. The connection stops reading at PENDING_MAX, which bounds the
- * memory. 0 or -ENOMEM. */
-static int keep_pending(struct h1 *h1, const char *data, size_t n) {
+/* Stores input for the next request. The connection stops reading at PENDING_MAX. If the account is
+ * full, the input is dropped and the connection ends after the response. 0 or -ENOMEM. */
+static int keep_pending(struct hfd_connection *connection, const char *data, size_t n) {
+        struct h1 *h1 = h1_of(connection);
         char *grown;
 
         if (n == 0 || h1->closing)
                 return 0;
+        if (account_pending(connection, h1->n_pending, h1->n_pending + n) != 0) {
+                (void)account_pending(connection, h1->n_pending + n, h1->n_pending);
+                h1->closing = true;
+                return 0;
+        }
         grown = realloc(h1->pending, h1->n_pending + n);
-        if (!grown)
+        if (!grown) {
+                (void)account_pending(connection, h1->n_pending + n, h1->n_pending);
                 return -ENOMEM;
+        }
         memcpy(grown + h1->n_pending, data, n);
         h1->pending = grown;
         h1->n_pending += n;
@@ -165,7 +180,7 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                 case HFD_H1_BAD: refuse_request(connection, h1, code); break;
                 }
         }
-        return keep_pending(h1, data, n);
+        return keep_pending(connection, data, n);
 }
 
 static bool h1_wants_input(const struct hfd_connection *connection) {
@@ -245,6 +260,7 @@ static void begin_next_request(struct hfd_connection *connection, struct h1 *h1)
                 hfd_connection_mark_dirty(connection);
         }
         free(pending);
+        (void)account_pending(connection, n, 0);
 }
 
 /* Writes as much of the body to out as fits. *ret_done becomes true with the last byte. out has

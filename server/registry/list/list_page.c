@@ -39,10 +39,18 @@ static bool add_object(struct hfd_list_page *page, struct hfd_object *object) {
         return true;
 }
 
-static bool is_selected(const struct hfd_read *read, struct hfd_object *object) {
+/* Adds the object if it is selected. False: out of memory; the page has failed. */
+static bool add_if_selected(struct hfd_list_page *page, const struct hfd_read *read,
+                            struct hfd_object *object) {
         const struct hfd_options *o = &read->request->options;
+        bool selected;
+        int r = hfd_selector_matches(&o->labels, object, &selected);
 
-        return hfd_selector_matches(&o->labels, object) && hfd_selector_matches(&o->fields, object);
+        if (selected)
+                r = hfd_selector_matches(&o->fields, object, &selected);
+        if (r != 0)
+                page->failed = true;
+        return selected ? add_object(page, object) : r == 0;
 }
 
 static bool is_full(const struct hfd_list_page *page, const struct hfd_read *read) {
@@ -84,8 +92,7 @@ bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
                         set_more(page, read, snapshot, prefix);
                 if (complete)
                         break;
-                if (is_selected(read, object))
-                        complete = !add_object(page, object); /* out of memory */
+                complete = !add_if_selected(page, read, object); /* out of memory */
                 page->at = object;
         }
         if (complete)
@@ -107,8 +114,8 @@ static void add_stored(struct hfd_list_page *page, const struct hfd_read *read,
         struct hfd_object *object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
         if (!object)
                 page->failed = hfd_object_check(kv->value) != HF_E_INVALID;
-        else if (is_selected(read, object))
-                add_object(page, object);
+        else
+                (void)add_if_selected(page, read, object);
         hfd_object_unref(object);
 }
 

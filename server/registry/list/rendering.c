@@ -157,12 +157,21 @@ static bool put_object(const struct hfd_rendering *rendering, struct hf__strbuf 
         return good && s->error == 0;
 }
 
-static bool is_selected(const struct hfd_rendering *rendering, struct hfd_object *object) {
+/* Whether the object is rendered. 0 or -ENOMEM. */
+static int select_object(const struct hfd_rendering *rendering, struct hfd_object *object,
+                         bool *ret_selected) {
         const char *name = rendering->form.name;
+        int r = 0;
 
-        return (*name == '\0' || strcmp(name, hfd_object_name(object)) == 0) &&
-               hfd_selector_matches(&rendering->labels, object) &&
-               hfd_selector_matches(&rendering->fields, object);
+        *ret_selected = true;
+        if (rendering->objects) /* the page has selected them */
+                return 0;
+        *ret_selected = *name == '\0' || strcmp(name, hfd_object_name(object)) == 0;
+        if (*ret_selected)
+                r = hfd_selector_matches(&rendering->labels, object, ret_selected);
+        if (*ret_selected)
+                r = hfd_selector_matches(&rendering->fields, object, ret_selected);
+        return r;
 }
 
 /* Makes the chunk at the cursor. chunk->bytes is NULL if nothing was selected. 0 or -ENOMEM. */
@@ -189,7 +198,9 @@ static int make_chunk(const struct hfd_rendering *rendering,
                         break;
                 }
                 chunk->end.after = object;
-                if (rendering->objects || is_selected(rendering, object))
+                bool selected;
+                good = select_object(rendering, object, &selected) == 0;
+                if (selected)
                         good = put_object(rendering, &s, object);
         }
         if (good && s.n > 0) {

@@ -26,19 +26,21 @@
 
 /*
  * Finds the object among the keys that the failed transaction has read. *ret_object NULL: the
- * object does not exist. False: out of memory, or the stored value is not a valid object.
+ * object does not exist. Otherwise returns the key from which no object can be made, because memory
+ * ran out or its value is not a valid object; NULL = success.
  */
-static bool find_object(const struct hfd_write *w, const struct hfd_store_reply *reply,
-                        struct hfd_object **ret_object) {
+static const struct hfd_kv *find_object(const struct hfd_write *w,
+                                        const struct hfd_store_reply *reply,
+                                        struct hfd_object **ret_object) {
         *ret_object = NULL;
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (strcmp(reply->kvs[i].key, w->key) == 0) {
                         *ret_object =
                                 hfd_object_new(w->request->resource, w->path,
                                                reply->kvs[i].mod_revision, reply->kvs[i].value);
-                        return *ret_object != NULL;
+                        return *ret_object ? NULL : &reply->kvs[i];
                 }
-        return true;
+        return NULL;
 }
 
 /*
@@ -52,10 +54,12 @@ static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_rep
                 hfd_write_reply_stale_term(w);
                 return;
         }
-        if (!find_object(w, reply, &found) ||
-            !hfd_write_namespace_update(w, reply->kvs, reply->n_kvs)) {
+        const struct hfd_kv *unreadable = find_object(w, reply, &found);
+        if (!unreadable)
+                unreadable = hfd_write_namespace_update(w, reply->kvs, reply->n_kvs);
+        if (unreadable) {
                 hfd_object_unref(found);
-                hfd_write_reply_no_memory(w);
+                hfd_write_reply_unreadable(w, unreadable->key, unreadable->value);
                 return;
         }
         w->stored = hf__buf_unref(w->stored);

@@ -186,7 +186,7 @@ void hfd_write_delete_attempt(struct hfd_write *w) {
         }
         old = hfd_object_parse(w->current);
         if (!old) {
-                hfd_write_reply_no_memory(w);
+                hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
         (void)hf__u64_text(w->current->revision, current);

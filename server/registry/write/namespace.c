@@ -37,8 +37,8 @@ static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool
 }
 
 /*
- * Sets the namespace from the kv that the store returned; NULL = it is not stored. False: out of
- * memory, or the value is not a valid object.
+ * Sets the namespace from the kv that the store returned; NULL = it is not stored. False: no object
+ * can be made from it, because memory ran out or its value is not a valid object.
  */
 static bool set_namespace_from_store(struct hfd_write *w, const struct hfd_kv *kv) {
         struct hfd_object *ns = NULL;
@@ -66,7 +66,7 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
                 hfd_write_reply_store_error(w, error, &reply->status);
         } else if (!set_namespace_from_store(w, reply->n_kvs ? &reply->kvs[0] : NULL)) {
-                hfd_write_reply_no_memory(w);
+                hfd_write_reply_unreadable(w, reply->kvs[0].key, reply->kvs[0].value);
         } else {
                 hfd_write_attempt(w);
         }
@@ -150,14 +150,16 @@ bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
         return true;
 }
 
-bool hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs, size_t n) {
+const struct hfd_kv *hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs,
+                                                size_t n) {
         struct hfd_compare compare;
         char key[HFD_KEY_MAX];
 
         if (!hfd_write_namespace_compare(w, key, &compare))
-                return true;
+                return NULL;
         for (size_t i = 0; i < n; i++)
                 if (strcmp(kvs[i].key, key) == 0)
-                        return set_namespace_from_store(w, &kvs[i]);
-        return set_namespace_from_store(w, NULL);
+                        return set_namespace_from_store(w, &kvs[i]) ? NULL : &kvs[i];
+        (void)set_namespace_from_store(w, NULL); /* it cannot fail */
+        return NULL;
 }

@@ -20,7 +20,9 @@ bool hfd_write_namespace_accepts_create(struct hfd_write *w);
 bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare);
 /*
- * Updates w's state of the namespace from the keys that a failed transaction has read. False: out
- * of memory, or the stored value is not a valid object.
+ * Updates w's state of the namespace from the keys that a failed transaction has read. Otherwise
+ * returns the key from which no object can be made, because memory ran out or its value is not a
+ * valid object; NULL = success.
  */
-bool hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs, size_t n);
+const struct hfd_kv *hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs,
+                                                size_t n);

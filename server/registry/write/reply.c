@@ -40,6 +40,16 @@ void hfd_write_reply_no_memory(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
+void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value) {
+        struct hfd_response response = {0};
+
+        if (hfd_object_check(value) == HF_E_INVALID)
+                hfd_response_unreadable(&response, key);
+        else
+                hfd_response_no_memory(&response);
+        hfd_write_reply(w, &response);
+}
+
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status) {
         struct hfd_response response = {0};
 

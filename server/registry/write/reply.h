@@ -6,6 +6,9 @@
 /* Sends response, and frees what it owns. */
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response);
 void hfd_write_reply_no_memory(struct hfd_write *w);
+/* 500: no object can be made from the value that is stored under the key, because it is not a valid
+ * object, or because memory ran out. */
+void hfd_write_reply_unreadable(struct hfd_write *w, const char *key, const struct hf__buf *value);
 /* status: the store's message; NULL = none. */
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status);
 /* 409: the term that the write's fence names is over. */

@@ -324,7 +324,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
         }
         old = hfd_object_parse(w->current);
         if (!old) {
-                hfd_write_reply_no_memory(w);
+                hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
         if (w->request->verb != HFD_PATCH) {

@@ -177,7 +177,7 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
                 object = hfd_object_new(w->request->resource, w->path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
                 if (!object) {
-                        hfd_write_reply_no_memory(w);
+                        hfd_write_reply_unreadable(w, w->key, reply->kvs[0].value);
                         return;
                 }
         }

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections to the file of a SQLite store.
+ *
+ * Invariants:
+ *  - a commit is on the disk when it returns: WAL with synchronous=FULL;
+ *  - a file that is not a store, or one of a later schema, is refused and not changed;
+ *  - the file descriptor that creates the file is closed before SQLite opens it, and only a new
+ * file is opened so: closing a descriptor drops all POSIX locks that the process has on that file.
+ */
+#include "server/storage/sqlite/database.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define APPLICATION_ID    0x48464453 /* "HFDS", in the header of the file */
+#define SCHEMA_VERSION    1
+#define BUSY_TIMEOUT_MSEC 2000
+
+static const char *const statement_texts[HFD_SQL_N] = {
+        [HFD_SQL_BEGIN_READ] = "BEGIN",
+        [HFD_SQL_BEGIN_WRITE] = "BEGIN IMMEDIATE",
+        [HFD_SQL_COMMIT] = "COMMIT",
+        [HFD_SQL_ROLLBACK] = "ROLLBACK",
+        [HFD_SQL_NEWEST] = "SELECT max(id) FROM versions",
+        [HFD_SQL_META_GET] = "SELECT value FROM meta WHERE name = ?1",
+        [HFD_SQL_META_SET] = "INSERT INTO meta(name, value) VALUES(?1, ?2) "
+                             "ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+        [HFD_SQL_CURRENT] = "SELECT id, created, value FROM versions WHERE key = ?1 "
+                            "ORDER BY id DESC LIMIT 1",
+        [HFD_SQL_CURRENT_ID] = "SELECT id, created, value IS NULL FROM versions WHERE key = ?1 "
+                               "ORDER BY id DESC LIMIT 1",
+        [HFD_SQL_INSERT] = "INSERT INTO versions(id, previous, created, key, value) "
+                           "VALUES(?1, ?2, ?3, ?4, ?5)",
+        [HFD_SQL_KEYS] = "SELECT key, id FROM versions WHERE key >= ?1 ORDER BY key, id",
+        [HFD_SQL_ROW] = "SELECT created, value FROM versions WHERE id = ?1",
+        [HFD_SQL_ROW_CREATED] = "SELECT created, value IS NULL FROM versions WHERE id = ?1",
+        [HFD_SQL_LOG] = "SELECT id, created, key, value FROM versions WHERE id >= ?1 "
+                        "ORDER BY id LIMIT ?2",
+        [HFD_SQL_SWEEP] = "SELECT id, previous, value IS NULL FROM versions "
+                          "WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
+        [HFD_SQL_DELETE] = "DELETE FROM versions WHERE id = ?1",
+        [HFD_SQL_VACUUM] = "PRAGMA incremental_vacuum(64)",
+};
+
+static const char schema_text[] =
+        "CREATE TABLE versions(id INTEGER PRIMARY KEY, previous INTEGER NOT NULL, "
+        "created INTEGER NOT NULL, key TEXT NOT NULL, value BLOB);"
+        "CREATE INDEX versions_by_key ON versions(key);"
+        "CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;";
+
+/* ---- errors ---- */
+
+int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status) {
+        const char *text = db->handle ? sqlite3_errmsg(db->handle) : "out of memory";
+        int r;
+
+        switch (db->handle ? sqlite3_errcode(db->handle) & 0xff : SQLITE_NOMEM) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED: r = HF_E_UNAVAILABLE; break;
+        case SQLITE_FULL: r = -ENOSPC; break;
+        case SQLITE_NOMEM: r = -ENOMEM; break;
+        case SQLITE_READONLY: r = -EROFS; break;
+        case SQLITE_IOERR: r = sqlite3_system_errno(db->handle) == ENOSPC ? -ENOSPC : -EIO; break;
+        default: r = -EIO;
+        }
+        return hf_fail(reterr_status, r, "the store's file: %s", text);
+}
+
+/* What opening the file has found. Unlike _fail it tells the operator what to do. */
+static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status) {
+        int code = db->handle ? sqlite3_errcode(db->handle) & 0xff : SQLITE_NOMEM;
+        struct hf_status status = {0};
+        int r = hfd_sqlite_db_fail(db, &status);
+
+        switch (code) {
+        case SQLITE_NOTADB:
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not a database of SQLite", path);
+        case SQLITE_CORRUPT:
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is damaged: restore a backup of it, or start with an empty file",
+                               path);
+        case SQLITE_READONLY:
+                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be written", path);
+        case SQLITE_CANTOPEN:
+                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be opened: %s", path,
+                               strerror(sqlite3_system_errno(db->handle)));
+        default: return hf_fail(reterr_status, r, "%s cannot be used: %s", path, status.message);
+        }
+}
+
+/* ---- statements ---- */
+
+sqlite3_stmt *hfd_sqlite_db_statement(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which) {
+        sqlite3_stmt **statement = &db->statements[which];
+
+        if (!*statement &&
+            sqlite3_prepare_v3(db->handle, statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+                               statement, NULL) != SQLITE_OK)
+                return NULL;
+        (void)sqlite3_reset(*statement);
+        return *statement;
+}
+
+int hfd_sqlite_db_finish(struct hfd_sqlite_db *db, sqlite3_stmt *statement,
+                         struct hf_status *reterr_status) {
+        int step;
+
+        do
+                step = sqlite3_step(statement);
+        while (step == SQLITE_ROW);
+        int r = step == SQLITE_DONE ? 0 : hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_reset(statement);
+        return r;
+}
+
+int hfd_sqlite_db_run(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which,
+                      struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, which);
+
+        return statement ? hfd_sqlite_db_finish(db, statement, reterr_status)
+                         : hfd_sqlite_db_fail(db, reterr_status);
+}
+
+int hfd_sqlite_db_meta(struct hfd_sqlite_db *db, const char *name, uint64_t *ret_value,
+                       struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_META_GET);
+        int r = 0;
+
+        *ret_value = 0;
+        if (!statement)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        switch (sqlite3_step(statement)) {
+        case SQLITE_ROW: *ret_value = (uint64_t)sqlite3_column_int64(statement, 0); break;
+        case SQLITE_DONE: break;
+        default: r = hfd_sqlite_db_fail(db, reterr_status);
+        }
+        (void)sqlite3_reset(statement);
+        return r;
+}
+
+int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t value,
+                           struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_META_SET);
+
+        if (!statement)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)value);
+        return hfd_sqlite_db_finish(db, statement, reterr_status);
+}
+
+/* ---- opening ---- */
+
+/* A network file system has no locks and no shared memory that other hosts would see. */
+static const char *network_file_system(const char *path) {
+        static const struct {
+                long type;
+                const char *name;
+        } types[] = {{0x6969, "NFS"},     {0x517b, "SMB"},      {0xff534d42, "CIFS"},
+                     {0xfe534d42, "SMB"}, {0x00c36400, "Ceph"}, {0x5346414f, "AFS"},
+                     {0x01021997, "9P"}};
+        char copy[PATH_MAX];
+        struct statfs fs;
+
+        (void)snprintf(copy, sizeof copy, "%s", path);
+        if (statfs(dirname(copy), &fs) != 0)
+                return NULL;
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if ((unsigned long)fs.f_type == (unsigned long)types[i].type)
+                        return types[i].name;
+        return NULL;
+}
+
+/* SQLite would make the file readable by others, as the umask says. */
+static int create_file(const char *path, struct hf_status *reterr_status) {
+        int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+        if (fd >= 0)
+                return close(fd) == 0 ? 0 : -errno;
+        if (errno == EEXIST)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be created: %s", path,
+                       strerror(errno));
+}
+
+static int read_pragma(struct hfd_sqlite_db *db, const char *text, int64_t *ret_value) {
+        sqlite3_stmt *statement;
+        int code = sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL);
+
+        if (code != SQLITE_OK)
+                return code;
+        code = sqlite3_step(statement);
+        if (code == SQLITE_ROW)
+                *ret_value = sqlite3_column_int64(statement, 0);
+        (void)sqlite3_finalize(statement);
+        return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int exec(struct hfd_sqlite_db *db, const char *text) {
+        return sqlite3_exec(db->handle, text, NULL, NULL, NULL);
+}
+
+/* Creates the tables of an empty file. Two processes may try at once: the second finds them. */
+static int create_schema(struct hfd_sqlite_db *db) {
+        int64_t version = 0;
+        uint64_t history = 0;
+        char text[128];
+
+        if (getrandom(&history, sizeof history, 0) != (ssize_t)sizeof history)
+                return SQLITE_ERROR;
+        history = (history >> 1) | 1; /* not 0, and positive in SQLite */
+        int code = exec(db, "BEGIN IMMEDIATE");
+        if (code == SQLITE_OK)
+                code = read_pragma(db, "PRAGMA user_version", &version);
+        if (code == SQLITE_OK && version == 0) {
+                (void)snprintf(text, sizeof text,
+                               "PRAGMA application_id=%d; PRAGMA user_version=%d;"
+                               "INSERT INTO meta VALUES('history', %lld)",
+                               APPLICATION_ID, SCHEMA_VERSION, (long long)history);
+                code = exec(db, schema_text);
+                if (code == SQLITE_OK)
+                        code = exec(db, text);
+        }
+        return code == SQLITE_OK ? exec(db, "COMMIT") : code;
+}
+
+/* Checks whose file it is, before anything is written to it. */
+static int check_owner(struct hfd_sqlite_db *db, const char *path, bool *ret_empty,
+                       struct hf_status *reterr_status) {
+        int64_t application = 0, version = 0, tables = 0;
+
+        if (read_pragma(db, "PRAGMA application_id", &application) != SQLITE_OK ||
+            read_pragma(db, "PRAGMA user_version", &version) != SQLITE_OK ||
+            read_pragma(db, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK)
+                return fail_open(db, path, reterr_status);
+        *ret_empty = application == 0 && version == 0 && tables == 0;
+        if (*ret_empty)
+                return 0;
+        if (application != APPLICATION_ID)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is a database of another program, not a store of holdfastd",
+                               path);
+        if (version > SCHEMA_VERSION)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s was written by a later version of holdfastd (schema %lld; this "
+                               "one knows %d)",
+                               path, (long long)version, SCHEMA_VERSION);
+        return 0;
+}
+
+static int configure(struct hfd_sqlite_db *db, const char *path, bool create,
+                     struct hf_status *reterr_status) {
+        bool empty = false;
+
+        (void)sqlite3_extended_result_codes(db->handle, 1);
+        (void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MSEC);
+        int r = check_owner(db, path, &empty, reterr_status);
+        if (r != 0)
+                return r;
+        if (empty && !create)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is empty", path);
+        /* The vacuum mode is part of the file, and must be set before its first table. */
+        if ((empty && exec(db, "PRAGMA auto_vacuum=INCREMENTAL") != SQLITE_OK) ||
+            exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
+                     "PRAGMA journal_size_limit=8388608; PRAGMA foreign_keys=OFF") != SQLITE_OK ||
+            (empty && create_schema(db) != SQLITE_OK))
+                return fail_open(db, path, reterr_status);
+        return 0;
+}
+
+int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
+                       struct hf_status *reterr_status) {
+        const char *network = network_file_system(path);
+        int r;
+
+        *db = (struct hfd_sqlite_db){0};
+        if (network)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is on a network file system (%s), where SQLite's locks do not "
+                               "hold: use a local disk, or etcd",
+                               path, network);
+        r = create ? create_file(path, reterr_status) : 0;
+        if (r != 0)
+                return r;
+        if (sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+            SQLITE_OK)
+                r = fail_open(db, path, reterr_status);
+        else
+                r = configure(db, path, create, reterr_status);
+        if (r != 0)
+                hfd_sqlite_db_close(db);
+        return r;
+}
+
+void hfd_sqlite_db_close(struct hfd_sqlite_db *db) {
+        for (int i = 0; i < HFD_SQL_N; i++)
+                (void)sqlite3_finalize(db->statements[i]);
+        int code = sqlite3_close(db->handle);
+        assert(code == SQLITE_OK); /* no statement is left */
+        (void)code;
+        *db = (struct hfd_sqlite_db){0};
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One connection to the file of a SQLite store: opens and checks the file, creates the schema, and
+ * keeps the prepared statements. Private to server/storage/sqlite.
+ *
+ * The schema:
+ *
+ *      versions(id, previous, created, key, value)   one row for each write of a key; never updated
+ *      meta(name, value)                             "history", "compacted", "swept"
+ *
+ * id is revision * HFD_TXN_MAX + the number of the write within its transaction, so that rows are
+ * in the order of the writes. previous is the id of the key's row before, 0 if there was none.
+ * created is the create revision. A value of NULL is a deletion. The index of the keys contains the
+ * ids, so a key's versions are found in order.
+ *
+ * Thread: a connection belongs to one thread at a time. Functions block for the disk, and up to
+ * BUSY_TIMEOUT_MSEC for other processes that use the file.
+ */
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/error.h>
+
+enum hfd_sqlite_statement {
+        HFD_SQL_BEGIN_READ,
+        HFD_SQL_BEGIN_WRITE,
+        HFD_SQL_COMMIT,
+        HFD_SQL_ROLLBACK,
+        HFD_SQL_NEWEST,      /* -> id */
+        HFD_SQL_META_GET,    /* name -> value */
+        HFD_SQL_META_SET,    /* name, value */
+        HFD_SQL_CURRENT,     /* key -> id, created, value */
+        HFD_SQL_CURRENT_ID,  /* key -> id, created, whether it is a deletion */
+        HFD_SQL_INSERT,      /* id, previous, created, key, value */
+        HFD_SQL_KEYS,        /* first key -> key, id, in order */
+        HFD_SQL_ROW,         /* id -> created, value */
+        HFD_SQL_ROW_CREATED, /* id -> created, whether it is a deletion */
+        HFD_SQL_LOG,         /* first id, limit -> id, created, key, value, in order */
+        HFD_SQL_SWEEP,       /* after id, to id, limit -> id, previous, whether it is a deletion */
+        HFD_SQL_DELETE,      /* id */
+        HFD_SQL_VACUUM,      /* gives free pages at the end of the file back */
+        HFD_SQL_N,
+};
+
+struct hfd_sqlite_db {
+        sqlite3 *handle;
+        sqlite3_stmt *statements[HFD_SQL_N]; /* prepared when first used */
+};
+
+/*
+ * Opens the file. With create, makes it (mode 0600) and its schema if it does not exist. 0,
+ * HF_E_INVALID (it cannot be used as a store: the message says why and what to do),
+ * HF_E_UNAVAILABLE (locked by another process), -ENOSPC, -ENOMEM or another -errno. After an error
+ * there is nothing to close.
+ */
+int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
+                       struct hf_status *reterr_status);
+/* Also after zeroing, without an open. */
+void hfd_sqlite_db_close(struct hfd_sqlite_db *db);
+
+/* The statement, reset and without values. NULL: it could not be prepared, see _fail. */
+sqlite3_stmt *hfd_sqlite_db_statement(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which);
+/* Runs a statement without values to its end. 0 or an error as hfd_sqlite_db_fail returns it. */
+int hfd_sqlite_db_run(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which,
+                      struct hf_status *reterr_status);
+/* Runs a statement whose values are bound, which returns no row. The same results. */
+int hfd_sqlite_db_finish(struct hfd_sqlite_db *db, sqlite3_stmt *statement,
+                         struct hf_status *reterr_status);
+/*
+ * The error of the last call, as the storage port names it: HF_E_UNAVAILABLE (locked by another
+ * process), -ENOSPC, -ENOMEM, -EROFS, or -EIO for anything else; the message has SQLite's text. The
+ * transaction that was begun, if any, must be rolled back.
+ */
+int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status);
+
+/* The number of meta value `name`; 0 if there is none. 0 or an error. */
+int hfd_sqlite_db_meta(struct hfd_sqlite_db *db, const char *name, uint64_t *ret_value,
+                       struct hf_status *reterr_status);
+int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t value,
+                           struct hf_status *reterr_status);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two reading threads of a SQLite store.
+ *
+ * Invariant: an operation begins its read transaction after it was started. SQLite then shows it
+ * each commit that was completed before, by any process, so reads are linearizable.
+ */
+#include <assert.h>
+
+#include "server/storage/sqlite/sqlite.h"
+#include "server/storage/sqlite/versions.h"
+
+static int read_list(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
+                     struct hf_status *reterr_status) {
+        struct hfd_sqlite_range range = {.prefix = op->key,
+                                         .start = op->start,
+                                         .revision =
+                                                 op->revision ? op->revision : op->reply.revision,
+                                         .limit = op->limit,
+                                         .keys_only = op->keys_only,
+                                         .canceled = &sqlite->canceled};
+        uint64_t compacted;
+        int r = hfd_sqlite_db_meta(db, "compacted", &compacted, reterr_status);
+
+        if (r != 0)
+                return r;
+        if (range.revision < compacted || range.revision > op->reply.revision) {
+                bool gone = range.revision < compacted;
+
+                op->reply.error = hf_fail(&op->reply.status, gone ? HF_E_GONE : HF_E_INVALID,
+                                          "revision %llu is %s", (unsigned long long)range.revision,
+                                          gone ? "compacted" : "not reached yet");
+                return 0;
+        }
+        r = hfd_sqlite_list(db, &range, &op->kvs, &op->reply.more, reterr_status);
+        if (r == 0 && atomic_load(&sqlite->canceled))
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the store was stopped");
+        return r;
+}
+
+/* Everything that a reply says belongs to one snapshot of the file. */
+static void run_read(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
+                     struct hfd_sqlite_op *op) {
+        struct hf_status status = {0}, ignored = {0};
+        int r = hfd_sqlite_db_run(db, HFD_SQL_BEGIN_READ, &status);
+
+        if (r == 0)
+                r = hfd_sqlite_revision(db, &op->reply.revision, &status);
+        if (r == 0)
+                r = hfd_sqlite_db_meta(db, "history", &op->reply.cluster_id, &status);
+        if (r == 0 && op->kind == HFD_SQLITE_GET)
+                r = hfd_sqlite_get(db, op->key, &op->kvs, &status);
+        else if (r == 0 && op->kind == HFD_SQLITE_LIST)
+                r = read_list(sqlite, db, op, &status);
+        if (sqlite3_get_autocommit(db->handle) == 0)
+                (void)hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &ignored);
+        if (r != 0) {
+                hfd_sqlite_kvs_deinit(&op->kvs);
+                op->reply = (struct hfd_store_reply){.error = r, .status = status};
+                op->reply.status.error = r;
+        }
+        hfd_sqlite_answer(sqlite, op);
+}
+
+static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
+                      enum hfd_sqlite_queue_kind queue) {
+        const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
+
+        pthread_mutex_lock(&sqlite->mu);
+        for (;;) {
+                struct hfd_sqlite_op *op = hfd_sqlite_take_locked(sqlite, queue, 1);
+
+                if (op) {
+                        pthread_mutex_unlock(&sqlite->mu);
+                        run_read(sqlite, db, op);
+                        pthread_mutex_lock(&sqlite->mu);
+                } else if (sqlite->closing) {
+                        break;
+                } else {
+                        (void)clock->wait(clock->ctx, &sqlite->queues[queue].wake, &sqlite->mu,
+                                          HF_NSEC_NEVER);
+                }
+        }
+        pthread_mutex_unlock(&sqlite->mu);
+        return NULL;
+}
+
+void *hfd_sqlite_reader_main(void *ctx) {
+        struct hfd_sqlite *sqlite = ctx;
+
+        return read_all(sqlite, &sqlite->read_db, HFD_SQLITE_READS);
+}
+
+void *hfd_sqlite_lister_main(void *ctx) {
+        struct hfd_sqlite *sqlite = ctx;
+
+        return read_all(sqlite, &sqlite->list_db, HFD_SQLITE_LISTS);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The state of a SQLite store, shared by its threads. Private to server/storage/sqlite.
+ *
+ * Threads, each with a connection of its own to the file:
+ *  - the writer runs transactions and compactions. What waits while it writes is committed
+ * together, with one wait for the disk (writer.c);
+ *  - the reader runs gets and reads of the revision, the lister runs lists, so that a large list
+ *    delays no small read (reader.c);
+ *  - the watcher delivers the events of the watches, and ends operations whose deadline has passed
+ *    (watcher.c).
+ *
+ * Lock: mu guards the members that are marked so. Nothing waits for the disk and no callback runs
+ * under it. The caller of a function whose name ends in _locked holds mu.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/timer_heap.h"
+#include "server/storage/sqlite/operation.h"
+#include "server/storage/store.h"
+
+struct hfd_sqlite_watch;
+
+enum hfd_sqlite_queue_kind {
+        HFD_SQLITE_WRITES,
+        HFD_SQLITE_READS,
+        HFD_SQLITE_LISTS,
+        HFD_SQLITE_QUEUES
+};
+
+/* What waits for one thread. */
+struct hfd_sqlite_queue {
+        pthread_cond_t wake; /* with mu: an operation was added, or the store is closing */
+        /* Guarded by mu. */
+        struct hfd_sqlite_op *first, **last;               /* owned */
+        struct hfd_sqlite_op *first_urgent, **last_urgent; /* owned; taken before the others */
+};
+
+struct hfd_sqlite {
+        struct hfd_store store;   /* first member; immutable */
+        char *path, *notify_path; /* owned, immutable */
+        struct hfd_sqlite_db write_db, read_db, list_db,
+                watch_db; /* each used by its thread only */
+        pthread_t writer, reader, lister, watcher;
+        int wake_fd;   /* an eventfd: the watcher looks for new rows, deadlines and the end */
+        int notify_fd; /* the notify file, written after each commit for the other processes */
+
+        pthread_mutex_t mu;
+        /* Guarded by mu. */
+        struct hfd_sqlite_queue queues[HFD_SQLITE_QUEUES];
+        struct hf__timer_heap deadlines;  /* of all operations that are not answered */
+        struct hfd_sqlite_watch *watches; /* owned */
+        uint64_t last_watch_id;
+        uint64_t iterations;
+        bool closing;         /* no operation or watch starts any more */
+        bool drained;         /* the other threads have ended: the watcher ends too */
+        atomic_bool canceled; /* set with closing; a list that is being read looks at it */
+};
+
+static inline struct hfd_sqlite *hfd_sqlite_of(struct hfd_store *store) {
+        return (struct hfd_sqlite *)store;
+}
+
+/* Makes the watcher look. Any thread. */
+void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite);
+
+/* The functions of the threads. ctx is the store. */
+void *hfd_sqlite_writer_main(void *ctx);
+void *hfd_sqlite_reader_main(void *ctx);
+void *hfd_sqlite_lister_main(void *ctx);
+void *hfd_sqlite_watcher_main(void *ctx);

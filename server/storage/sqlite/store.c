@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Creates, stops and frees a SQLite store.
+ *
+ * Invariants:
+ *  - each thread has its own connection, so no connection is shared;
+ *  - after `closing` is set, no operation or watch starts. The threads end when their queues are
+ *    empty; the watcher ends last, because it answers late operations of the others. So nothing is
+ *    left when the store is freed.
+ */
+#include "server/storage/sqlite/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "server/storage/sqlite/sqlite.h"
+#include "server/storage/sqlite/watches.h"
+
+void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite) {
+        uint64_t one = 1;
+
+        (void)!write(sqlite->wake_fd, &one, sizeof one);
+}
+
+static uint64_t sqlite_iterations(struct hfd_store *store) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
+        uint64_t iterations;
+
+        pthread_mutex_lock(&sqlite->mu);
+        iterations = sqlite->iterations;
+        pthread_mutex_unlock(&sqlite->mu);
+        return iterations;
+}
+
+static void sqlite_stop(struct hfd_store *store) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
+
+        pthread_mutex_lock(&sqlite->mu);
+        sqlite->closing = true;
+        atomic_store(&sqlite->canceled, true);
+        for (int i = 0; i < HFD_SQLITE_QUEUES; i++)
+                pthread_cond_signal(&sqlite->queues[i].wake);
+        pthread_mutex_unlock(&sqlite->mu);
+        hfd_sqlite_wake_watcher(sqlite);
+}
+
+/* ---- memory, descriptors and connections ---- */
+
+static void close_all(struct hfd_sqlite *sqlite) {
+        struct hfd_sqlite_db *all[] = {&sqlite->write_db, &sqlite->read_db, &sqlite->list_db,
+                                       &sqlite->watch_db};
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                hfd_sqlite_db_close(all[i]);
+        if (sqlite->wake_fd >= 0)
+                close(sqlite->wake_fd);
+        if (sqlite->notify_fd >= 0)
+                close(sqlite->notify_fd);
+        free(sqlite->path);
+        free(sqlite->notify_path);
+        free(sqlite);
+}
+
+static int open_all(struct hfd_sqlite *sqlite, const char *path, bool create,
+                    struct hf_status *reterr_status) {
+        struct hfd_sqlite_db *readers[] = {&sqlite->read_db, &sqlite->list_db, &sqlite->watch_db};
+
+        sqlite->path = strdup(path);
+        if (!sqlite->path || asprintf(&sqlite->notify_path, "%s-notify", path) < 0) {
+                sqlite->notify_path = NULL;
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        int r = hfd_sqlite_db_open(&sqlite->write_db, path, create, reterr_status);
+        for (size_t i = 0; i < sizeof readers / sizeof readers[0] && r == 0; i++)
+                r = hfd_sqlite_db_open(readers[i], path, false, reterr_status);
+        if (r != 0)
+                return r;
+        sqlite->notify_fd =
+                open(sqlite->notify_path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (sqlite->notify_fd < 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be opened: %s",
+                               sqlite->notify_path, strerror(errno));
+        sqlite->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        return sqlite->wake_fd >= 0 ? 0 : hf_fail(reterr_status, -errno, "%s", strerror(errno));
+}
+
+/* ---- threads ---- */
+
+static int init_locks(struct hfd_sqlite *sqlite) {
+        int r = hf__mutex_init(&sqlite->mu), i;
+
+        if (r != 0)
+                return r;
+        for (i = 0; i < HFD_SQLITE_QUEUES && r == 0; i++) {
+                struct hfd_sqlite_queue *queue = &sqlite->queues[i];
+
+                queue->last = &queue->first;
+                queue->last_urgent = &queue->first_urgent;
+                r = hf_cond_init(&queue->wake);
+        }
+        if (r == 0)
+                return 0;
+        for (i--; i > 0;)
+                pthread_cond_destroy(&sqlite->queues[--i].wake);
+        pthread_mutex_destroy(&sqlite->mu);
+        return r;
+}
+
+static void destroy_locks(struct hfd_sqlite *sqlite) {
+        for (int i = 0; i < HFD_SQLITE_QUEUES; i++)
+                pthread_cond_destroy(&sqlite->queues[i].wake);
+        pthread_mutex_destroy(&sqlite->mu);
+}
+
+struct thread {
+        const char *name;
+        void *(*main)(void *ctx);
+        size_t offset; /* of its pthread_t */
+};
+/* The watcher comes first: it ends last. */
+static const struct thread threads[] = {
+        {"hfd-sql-watch", hfd_sqlite_watcher_main, offsetof(struct hfd_sqlite, watcher)},
+        {"hfd-sql-write", hfd_sqlite_writer_main, offsetof(struct hfd_sqlite, writer)},
+        {"hfd-sql-read", hfd_sqlite_reader_main, offsetof(struct hfd_sqlite, reader)},
+        {"hfd-sql-list", hfd_sqlite_lister_main, offsetof(struct hfd_sqlite, lister)},
+};
+#define N_THREADS (sizeof threads / sizeof threads[0])
+
+static pthread_t *thread_of(struct hfd_sqlite *sqlite, size_t i) {
+        return (pthread_t *)((char *)sqlite + threads[i].offset);
+}
+
+/* Joins the first n threads, the watcher last. */
+static void join_threads(struct hfd_sqlite *sqlite, size_t n) {
+        sqlite_stop(&sqlite->store);
+        for (size_t i = n; i-- > 1;)
+                pthread_join(*thread_of(sqlite, i), NULL);
+        if (n == 0)
+                return;
+        pthread_mutex_lock(&sqlite->mu);
+        sqlite->drained = true;
+        pthread_mutex_unlock(&sqlite->mu);
+        hfd_sqlite_wake_watcher(sqlite);
+        pthread_join(sqlite->watcher, NULL);
+}
+
+static int start_threads(struct hfd_sqlite *sqlite) {
+        for (size_t i = 0; i < N_THREADS; i++) {
+                int r = hf__thread_start(sqlite->store.host, threads[i].name, threads[i].main,
+                                         sqlite, thread_of(sqlite, i));
+
+                if (r != 0) {
+                        join_threads(sqlite, i);
+                        return r;
+                }
+        }
+        return 0;
+}
+
+static void sqlite_free(struct hfd_store *store) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
+
+        join_threads(sqlite, N_THREADS);
+        assert(!sqlite->watches && !sqlite->deadlines.first);
+        destroy_locks(sqlite);
+        close_all(sqlite);
+}
+
+static const struct hfd_store_ops sqlite_ops = {
+        .get = hfd_sqlite_start_get,
+        .list = hfd_sqlite_start_list,
+        .txn = hfd_sqlite_start_txn,
+        .watch = hfd_sqlite_watch_start,
+        .watch_cancel = hfd_sqlite_watch_cancel,
+        .watch_suspect = hfd_sqlite_watch_cancel, /* the store has one member */
+        .compact = hfd_sqlite_start_compact,
+        .revision = hfd_sqlite_start_revision,
+        .stop = sqlite_stop,
+        .free = sqlite_free,
+        .iterations = sqlite_iterations,
+};
+
+int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool create,
+                         struct hfd_store **ret_store, struct hf_status *reterr_status) {
+        struct hfd_sqlite *sqlite = calloc(1, sizeof *sqlite);
+
+        if (!sqlite)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        sqlite->store = (struct hfd_store){.ops = &sqlite_ops, .host = host};
+        sqlite->wake_fd = sqlite->notify_fd = -1;
+        int r = open_all(sqlite, path, create, reterr_status);
+        if (r != 0)
+                goto fail;
+        r = init_locks(sqlite);
+        if (r != 0)
+                goto fail;
+        r = start_threads(sqlite);
+        if (r != 0) {
+                destroy_locks(sqlite);
+                goto fail;
+        }
+        *ret_store = &sqlite->store;
+        return 0;
+fail:
+        close_all(sqlite);
+        return r;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A file of SQLite as a store, for the instances of one machine. Several processes may use one
+ * file.
+ *
+ * Threads: as server/storage/store.h describes. Four threads call back: for writes, small reads,
+ * lists, and watches with late operations.
+ */
+#include "server/storage/store.h"
+
+/*
+ * Opens the file, with create also a new one (mode 0600), and starts the threads. Blocks for the
+ * disk. Beside the file there are PATH-wal and PATH-shm of SQLite, and PATH-notify, through which
+ * processes tell each other of writes. 0, HF_E_INVALID (the file cannot be used: the message names
+ * it, says why and what to do), HF_E_UNAVAILABLE (another process holds it locked for too long) or
+ * -errno. Free it by ops->free.
+ */
+int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool create,
+                         struct hfd_store **ret_store, struct hf_status *reterr_status);

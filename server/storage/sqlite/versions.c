@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads and writes versions of keys.
+ *
+ * Invariants:
+ *  - the row of the newest revision is never removed, so the revision never goes back: a sweep
+ *    removes deletions only below the compacted revision, which is not above the newest;
+ *  - a key that exists has a row, and its newest row is the current version;
+ *  - the log returns whole revisions.
+ */
+#include "server/storage/sqlite/versions.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/storage/keys.h"
+
+#define FIRST_REVISION 1
+
+static int64_t first_id(uint64_t revision) { return (int64_t)(revision * HFD_TXN_MAX); }
+static int64_t last_id(uint64_t revision) { return first_id(revision) + HFD_TXN_MAX - 1; }
+static uint64_t revision_of(int64_t id) { return (uint64_t)id / HFD_TXN_MAX; }
+
+void hfd_sqlite_kvs_deinit(struct hfd_sqlite_kvs *kvs) {
+        for (size_t i = 0; i < kvs->n; i++) {
+                free((char *)kvs->kvs[i].key);
+                hf__buf_unref(kvs->kvs[i].value);
+        }
+        free(kvs->kvs);
+        *kvs = (struct hfd_sqlite_kvs){0};
+}
+
+/* Takes key and value, which are freed if there is no memory. */
+static int add_kv(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value, int64_t id,
+                  uint64_t created) {
+        if (kvs->n == kvs->space) {
+                size_t space = kvs->space > 0 ? 2 * kvs->space : 4;
+                struct hfd_kv *bigger = realloc(kvs->kvs, space * sizeof *bigger);
+
+                if (!bigger)
+                        goto no_memory;
+                kvs->kvs = bigger;
+                kvs->space = space;
+        }
+        if (!key)
+                goto no_memory;
+        kvs->kvs[kvs->n++] = (struct hfd_kv){.key = key,
+                                             .value = value,
+                                             .mod_revision = revision_of(id),
+                                             .create_revision = created};
+        return 0;
+no_memory:
+        free(key);
+        hf__buf_unref(value);
+        return -ENOMEM;
+}
+
+/* A copy of a column's bytes. NULL: out of memory. */
+static struct hf__buf *copy_column(sqlite3_stmt *statement, int column) {
+        const void *data = sqlite3_column_blob(statement, column);
+        size_t n = (size_t)sqlite3_column_bytes(statement, column);
+
+        return hf__buf_copy(data ? data : "", data ? n : 0);
+}
+
+static int bind_key(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which, const char *key,
+                    sqlite3_stmt **ret_statement, struct hf_status *reterr_status) {
+        *ret_statement = hfd_sqlite_db_statement(db, which);
+        if (!*ret_statement ||
+            sqlite3_bind_text(*ret_statement, 1, key, -1, SQLITE_STATIC) != SQLITE_OK)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        return 0;
+}
+
+int hfd_sqlite_revision(struct hfd_sqlite_db *db, uint64_t *ret_revision,
+                        struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_NEWEST);
+
+        if (!statement || sqlite3_step(statement) != SQLITE_ROW)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        uint64_t revision = revision_of(sqlite3_column_int64(statement, 0));
+        (void)sqlite3_reset(statement);
+        *ret_revision = revision > FIRST_REVISION ? revision : FIRST_REVISION;
+        return 0;
+}
+
+/* ---- reading ---- */
+
+int hfd_sqlite_get(struct hfd_sqlite_db *db, const char *key, struct hfd_sqlite_kvs *kvs,
+                   struct hf_status *reterr_status) {
+        sqlite3_stmt *statement;
+        int r = bind_key(db, HFD_SQL_CURRENT, key, &statement, reterr_status);
+
+        if (r != 0)
+                return r;
+        int step = sqlite3_step(statement);
+        if (step == SQLITE_ROW && sqlite3_column_type(statement, 2) != SQLITE_NULL) {
+                struct hf__buf *value = copy_column(statement, 2);
+
+                r = value ? add_kv(kvs, strdup(key), value, sqlite3_column_int64(statement, 0),
+                                   (uint64_t)sqlite3_column_int64(statement, 1))
+                          : -ENOMEM;
+        } else if (step != SQLITE_ROW && step != SQLITE_DONE) {
+                r = hfd_sqlite_db_fail(db, reterr_status);
+        }
+        (void)sqlite3_reset(statement);
+        return r;
+}
+
+/* Adds the version with this id, unless it is a deletion. */
+static int add_version(struct hfd_sqlite_db *db, const char *key, int64_t id, bool keys_only,
+                       struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status) {
+        sqlite3_stmt *row =
+                hfd_sqlite_db_statement(db, keys_only ? HFD_SQL_ROW_CREATED : HFD_SQL_ROW);
+        struct hf__buf *value = NULL;
+        int r = 0;
+
+        if (!row || sqlite3_bind_int64(row, 1, id) != SQLITE_OK || sqlite3_step(row) != SQLITE_ROW)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        bool deleted = keys_only ? sqlite3_column_int(row, 1) != 0
+                                 : sqlite3_column_type(row, 1) == SQLITE_NULL;
+        if (!deleted && !keys_only) {
+                value = copy_column(row, 1);
+                r = value ? 0 : -ENOMEM;
+        }
+        if (!deleted && r == 0)
+                r = add_kv(kvs, strdup(key), value, id, (uint64_t)sqlite3_column_int64(row, 0));
+        (void)sqlite3_reset(row);
+        return r;
+}
+
+/*
+ * The rows of the index come in the order of the keys, and the versions of each key from the oldest
+ * on. The last one that is not newer than the revision counts, so it is added when the next key
+ * appears.
+ */
+int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
+                    struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status) {
+        size_t n_prefix = strlen(range->prefix);
+        char key[HFD_KEY_MAX] = "";
+        int64_t id = 0, newest = last_id(range->revision);
+        sqlite3_stmt *keys;
+        int step = SQLITE_DONE, r;
+
+        *ret_more = false;
+        r = bind_key(db, HFD_SQL_KEYS, range->start, &keys, reterr_status);
+        while (r == 0) {
+                step = sqlite3_step(keys);
+                const char *next =
+                        step == SQLITE_ROW ? (const char *)sqlite3_column_text(keys, 0) : NULL;
+                bool in_range = next && strncmp(next, range->prefix, n_prefix) == 0;
+
+                if (id != 0 && (!in_range || strcmp(next, key) != 0)) {
+                        r = add_version(db, key, id, range->keys_only, kvs, reterr_status);
+                        id = 0;
+                }
+                if (r != 0 || !in_range || atomic_load(range->canceled))
+                        break;
+                /* One key more than the limit was added, to know whether more follow. */
+                if (range->limit > 0 && kvs->n > range->limit)
+                        break;
+                if (sqlite3_column_int64(keys, 1) <= newest) {
+                        id = sqlite3_column_int64(keys, 1);
+                        (void)strncpy(key, next, sizeof key - 1);
+                }
+        }
+        if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
+                r = hfd_sqlite_db_fail(db, reterr_status);
+        if (keys)
+                (void)sqlite3_reset(keys);
+        if (r == 0 && range->limit > 0 && kvs->n > range->limit) {
+                *ret_more = true;
+                kvs->n--;
+                free((char *)kvs->kvs[kvs->n].key);
+                hf__buf_unref(kvs->kvs[kvs->n].value);
+        }
+        return r;
+}
+
+/* ---- writing ---- */
+
+struct current {
+        int64_t id; /* of the newest row; 0 = there is none */
+        uint64_t created;
+        bool exists;
+};
+
+static int read_current(struct hfd_sqlite_db *db, const char *key, struct current *ret_current,
+                        struct hf_status *reterr_status) {
+        sqlite3_stmt *statement;
+        int r = bind_key(db, HFD_SQL_CURRENT_ID, key, &statement, reterr_status);
+
+        *ret_current = (struct current){0};
+        if (r != 0)
+                return r;
+        int step = sqlite3_step(statement);
+        if (step == SQLITE_ROW)
+                *ret_current =
+                        (struct current){.id = sqlite3_column_int64(statement, 0),
+                                         .created = (uint64_t)sqlite3_column_int64(statement, 1),
+                                         .exists = sqlite3_column_int(statement, 2) == 0};
+        else if (step != SQLITE_DONE)
+                r = hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_reset(statement);
+        return r;
+}
+
+static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite_kvs *found) {
+        const struct hf__buf *value = found->n > 0 ? found->kvs[0].value : NULL;
+
+        if (!value || (compare->kind == HFD_VALUE_EQUALS ? value->n != compare->n_value
+                                                         : value->n <= compare->n_value))
+                return false;
+        return compare->n_value == 0 || memcmp(value->data, compare->value, compare->n_value) == 0;
+}
+
+static int compare_one(struct hfd_sqlite_db *db, const struct hfd_compare *compare, bool *ret_holds,
+                       struct hf_status *reterr_status) {
+        struct hfd_sqlite_kvs found = {0};
+        struct current current;
+        int r;
+
+        if (compare->kind == HFD_MOD_EQUALS) {
+                r = read_current(db, compare->key, &current, reterr_status);
+                *ret_holds = (current.exists ? revision_of(current.id) : 0) == compare->revision;
+                return r;
+        }
+        r = hfd_sqlite_get(db, compare->key, &found, reterr_status);
+        *ret_holds = holds_for(compare, &found);
+        hfd_sqlite_kvs_deinit(&found);
+        return r;
+}
+
+int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
+                       struct hf_status *reterr_status) {
+        int r = 0;
+
+        *ret_holds = true;
+        for (size_t i = 0; i < txn->n_compares && *ret_holds && r == 0; i++)
+                r = compare_one(db, &txn->compares[i], ret_holds, reterr_status);
+        return r;
+}
+
+static int insert(struct hfd_sqlite_db *db, int64_t id, const struct current *current,
+                  const struct hfd_op *op, struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_INSERT);
+        bool put = op->kind == HFD_PUT;
+        uint64_t created = put && current->exists ? current->created : revision_of(id);
+
+        if (!statement)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_bind_int64(statement, 1, id);
+        (void)sqlite3_bind_int64(statement, 2, current->id);
+        (void)sqlite3_bind_int64(statement, 3, (sqlite3_int64)created);
+        (void)sqlite3_bind_text(statement, 4, op->key, -1, SQLITE_STATIC);
+        if (put)
+                (void)sqlite3_bind_blob64(statement, 5, op->value->data, op->value->n,
+                                          SQLITE_STATIC);
+        else
+                (void)sqlite3_bind_null(statement, 5);
+        return hfd_sqlite_db_finish(db, statement, reterr_status);
+}
+
+int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64_t *revision,
+                     struct hf_status *reterr_status) {
+        int64_t id = first_id(*revision + 1);
+
+        for (size_t i = 0; i < txn->n_ops; i++) {
+                struct current current;
+                int r = read_current(db, txn->ops[i].key, &current, reterr_status);
+
+                if (r == 0 && (txn->ops[i].kind == HFD_PUT || current.exists))
+                        r = insert(db, id++, &current, &txn->ops[i], reterr_status);
+                if (r != 0)
+                        return r;
+        }
+        if (id != first_id(*revision + 1))
+                ++*revision;
+        return 0;
+}
+
+/* ---- the log ---- */
+
+/* Adds one row of HFD_SQL_LOG. */
+static int add_logged(sqlite3_stmt *log, struct hfd_sqlite_kvs *kvs) {
+        const char *key = (const char *)sqlite3_column_text(log, 2);
+        struct hf__buf *value = NULL;
+
+        if (sqlite3_column_type(log, 3) != SQLITE_NULL) {
+                value = copy_column(log, 3);
+                if (!value)
+                        return -ENOMEM;
+        }
+        return add_kv(kvs, key ? strdup(key) : NULL, value, sqlite3_column_int64(log, 0),
+                      value ? (uint64_t)sqlite3_column_int64(log, 1) : 0);
+}
+
+int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
+                   struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status) {
+        sqlite3_stmt *log = hfd_sqlite_db_statement(db, HFD_SQL_LOG);
+        uint64_t reached = *position;
+        int step = SQLITE_DONE, r = 0;
+
+        if (!log)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_bind_int64(log, 1, first_id(*position));
+        (void)sqlite3_bind_int64(log, 2, (sqlite3_int64)(max + HFD_TXN_MAX));
+        while (r == 0 && (step = sqlite3_step(log)) == SQLITE_ROW) {
+                uint64_t revision = revision_of(sqlite3_column_int64(log, 0));
+
+                if (kvs->n >= max && revision >= reached)
+                        break;
+                reached = revision + 1;
+                r = add_logged(log, kvs);
+        }
+        if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
+                r = hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_reset(log);
+        if (r == 0)
+                *position = reached;
+        return r;
+}
+
+/* ---- compaction ---- */
+
+struct swept_row {
+        int64_t id, previous;
+        bool is_deletion;
+};
+
+#define SWEEP_MAX 256
+
+static int read_swept(struct hfd_sqlite_db *db, int64_t after, int64_t to, size_t max,
+                      struct swept_row *rows, size_t *ret_n, struct hf_status *reterr_status) {
+        sqlite3_stmt *sweep = hfd_sqlite_db_statement(db, HFD_SQL_SWEEP);
+        int step = SQLITE_DONE;
+
+        *ret_n = 0;
+        if (!sweep)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_bind_int64(sweep, 1, after);
+        (void)sqlite3_bind_int64(sweep, 2, to);
+        (void)sqlite3_bind_int64(sweep, 3, (sqlite3_int64)max);
+        while (*ret_n < max && (step = sqlite3_step(sweep)) == SQLITE_ROW)
+                rows[(*ret_n)++] = (struct swept_row){sqlite3_column_int64(sweep, 0),
+                                                      sqlite3_column_int64(sweep, 1),
+                                                      sqlite3_column_int(sweep, 2) != 0};
+        int r = step == SQLITE_ROW || step == SQLITE_DONE ? 0
+                                                          : hfd_sqlite_db_fail(db, reterr_status);
+        (void)sqlite3_reset(sweep);
+        return r;
+}
+
+static int delete_row(struct hfd_sqlite_db *db, int64_t id, struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_DELETE);
+
+        if (!statement || sqlite3_bind_int64(statement, 1, id) != SQLITE_OK)
+                return hfd_sqlite_db_fail(db, reterr_status);
+        return hfd_sqlite_db_finish(db, statement, reterr_status);
+}
+
+int hfd_sqlite_sweep(struct hfd_sqlite_db *db, uint64_t compacted, size_t max, bool *ret_done,
+                     struct hf_status *reterr_status) {
+        struct swept_row rows[SWEEP_MAX];
+        uint64_t swept = 0;
+        size_t n = 0;
+
+        assert(max > 0);
+        max = max < SWEEP_MAX ? max : SWEEP_MAX;
+        int r = hfd_sqlite_db_meta(db, "swept", &swept, reterr_status);
+        if (r == 0)
+                r = read_swept(db, (int64_t)swept, last_id(compacted), max, rows, &n,
+                               reterr_status);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                if (rows[i].previous != 0)
+                        r = delete_row(db, rows[i].previous, reterr_status);
+                /* A watch from the compacted revision itself still sees its deletions. */
+                if (r == 0 && rows[i].is_deletion && revision_of(rows[i].id) < compacted)
+                        r = delete_row(db, rows[i].id, reterr_status);
+        }
+        if (r != 0)
+                return r;
+        *ret_done = n < max;
+        /* The deletions of the compacted revision itself are looked at again by the next sweep. */
+        int64_t reached = *ret_done ? last_id(compacted - 1) : rows[n - 1].id;
+        if (reached > (int64_t)swept)
+                r = hfd_sqlite_db_set_meta(db, "swept", (uint64_t)reached, reterr_status);
+        return r;
+}

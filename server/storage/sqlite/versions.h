@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The versions of the keys in the file of a SQLite store: what the port's operations read and
+ * write, one after the other, inside a transaction that the caller has begun. Private to
+ * server/storage/sqlite.
+ *
+ * Thread: that of the connection. All functions return 0, or an error as hfd_sqlite_db_fail does.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/storage/sqlite/database.h"
+#include "server/storage/store.h"
+
+/* A growing list of keys with their values, owned. */
+struct hfd_sqlite_kvs {
+        struct hfd_kv *kvs;
+        size_t n, space;
+};
+void hfd_sqlite_kvs_deinit(struct hfd_sqlite_kvs *kvs);
+
+/* The revision of the newest write; 1 = nothing was written yet. */
+int hfd_sqlite_revision(struct hfd_sqlite_db *db, uint64_t *ret_revision,
+                        struct hf_status *reterr_status);
+/* Adds the key's current version, if it has one. */
+int hfd_sqlite_get(struct hfd_sqlite_db *db, const char *key, struct hfd_sqlite_kvs *kvs,
+                   struct hf_status *reterr_status);
+
+struct hfd_sqlite_range {
+        const char *prefix, *start; /* start is not below prefix */
+        uint64_t revision;          /* the state after this revision */
+        size_t limit;               /* 0 = none */
+        bool keys_only;
+        const atomic_bool *canceled; /* becomes true when nobody wants the result */
+};
+int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
+                    struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
+
+/* Whether all compares hold. */
+int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
+                       struct hf_status *reterr_status);
+/* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. */
+int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn, uint64_t *revision,
+                     struct hf_status *reterr_status);
+
+/*
+ * The writes from *position (a revision) on, at most about max of them, and whole revisions only.
+ * *position becomes the first revision that is not included. events borrow from kvs.
+ */
+int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
+                   struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status);
+
+/*
+ * Removes some of what no read at revision `compacted` or later can return: it looks at up to max
+ * rows from the meta value "swept" on, and moves that on. *ret_done: nothing is left to remove.
+ */
+int hfd_sqlite_sweep(struct hfd_sqlite_db *db, uint64_t compacted, size_t max, bool *ret_done,
+                     struct hf_status *reterr_status);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watches of a SQLite store, and the thread that serves them. A watch is a position in the rows
+ * of the file; the watcher reads what was written from there on, by any process.
+ *
+ * The watcher looks when this process has committed (the eventfd), when another one has written to
+ * the notify file (inotify), and every LOOK_INTERVAL in case a process was killed between the two.
+ * It also ends operations whose deadline has passed.
+ *
+ * Invariants:
+ *  - a watch receives whole revisions, in order, because hfd_sqlite_log returns whole revisions;
+ *  - its position and the check against the compacted revision belong to one snapshot of the file,
+ *    so a compaction cannot remove rows in between;
+ *  - a watch exists until its end callback has returned. Only the watcher removes it.
+ */
+#include "server/storage/sqlite/watches.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "server/storage/sqlite/sqlite.h"
+#include "server/storage/sqlite/versions.h"
+
+#define EVENTS_MAX    256 /* rows that are read at once; exceeded only to complete a revision */
+#define LOOK_INTERVAL (100 * HF_NSEC_PER_MSEC)
+/* Without inotify: how soon another process's commit is seen. */
+#define LOOK_INTERVAL_WITHOUT_NOTICE (20 * HF_NSEC_PER_MSEC)
+
+struct hfd_sqlite_watch {
+        struct hfd_sqlite_watch *next;
+        /* Immutable. */
+        uint64_t id;
+        struct hfd_watch_handler handler;
+        void *ctx;
+        char *begin, *end; /* owned */
+        /* Used by the watcher only. */
+        uint64_t position; /* the next revision to deliver; 0 = the next one that is written */
+        /* Guarded by mu. */
+        int error; /* not 0: the watcher must end the watch with this error */
+};
+
+static void free_watch(struct hfd_sqlite_watch *watch) {
+        free(watch->begin);
+        free(watch->end);
+        free(watch);
+}
+
+int hfd_sqlite_watch_start(struct hfd_store *store, const char *begin, const char *end,
+                           uint64_t revision, const struct hfd_watch_handler *handler, void *ctx,
+                           uint64_t *ret_id) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
+        struct hfd_sqlite_watch *watch = calloc(1, sizeof *watch);
+        int r = 0;
+
+        assert(handler->event && handler->end);
+        if (!watch)
+                return -ENOMEM;
+        watch->handler = *handler;
+        watch->ctx = ctx;
+        watch->position = revision;
+        watch->begin = strdup(begin);
+        watch->end = strdup(end);
+        if (!watch->begin || !watch->end) {
+                free_watch(watch);
+                return -ENOMEM;
+        }
+        pthread_mutex_lock(&sqlite->mu);
+        if (sqlite->closing) {
+                r = HF_E_CLOSED;
+        } else {
+                watch->id = ++sqlite->last_watch_id;
+                if (ret_id)
+                        *ret_id = watch->id;
+                watch->next = sqlite->watches;
+                sqlite->watches = watch;
+        }
+        pthread_mutex_unlock(&sqlite->mu);
+        if (r != 0)
+                free_watch(watch);
+        else
+                hfd_sqlite_wake_watcher(sqlite);
+        return r;
+}
+
+void hfd_sqlite_watch_cancel(struct hfd_store *store, uint64_t id) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
+
+        pthread_mutex_lock(&sqlite->mu);
+        for (struct hfd_sqlite_watch *watch = sqlite->watches; watch; watch = watch->next)
+                if (watch->id == id && watch->error == 0)
+                        watch->error = HF_E_CANCELED;
+        pthread_mutex_unlock(&sqlite->mu);
+        hfd_sqlite_wake_watcher(sqlite);
+}
+
+/* ---- delivering ---- */
+
+/* Reads what the watch has not received, in one snapshot. HF_E_GONE: its position is compacted. */
+static int read_log(struct hfd_sqlite_db *db, struct hfd_sqlite_watch *watch,
+                    struct hfd_sqlite_kvs *kvs, struct hf_status *reterr_status) {
+        struct hf_status ignored = {0};
+        uint64_t compacted = 0, revision = 0;
+        int r = hfd_sqlite_db_run(db, HFD_SQL_BEGIN_READ, reterr_status);
+
+        if (r == 0)
+                r = hfd_sqlite_db_meta(db, "compacted", &compacted, reterr_status);
+        if (r == 0 && watch->position == 0) {
+                r = hfd_sqlite_revision(db, &revision, reterr_status);
+                watch->position = r == 0 ? revision + 1 : 0;
+        }
+        if (r == 0 && watch->position < compacted)
+                r = hf_fail(reterr_status, HF_E_GONE, "revision %llu of the watch is compacted",
+                            (unsigned long long)watch->position);
+        if (r == 0)
+                r = hfd_sqlite_log(db, &watch->position, EVENTS_MAX, kvs, reterr_status);
+        if (sqlite3_get_autocommit(db->handle) == 0)
+                (void)hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &ignored);
+        return r == 0 || r == HF_E_GONE ? r : HF_E_UNAVAILABLE;
+}
+
+static bool is_in_range(const struct hfd_sqlite_watch *watch, const char *key) {
+        return strcmp(key, watch->begin) >= 0 && (!*watch->end || strcmp(key, watch->end) < 0);
+}
+
+static void deliver(struct hfd_sqlite_watch *watch, const struct hfd_sqlite_kvs *kvs) {
+        struct hfd_watch_event events[EVENTS_MAX + HFD_TXN_MAX];
+        size_t n = 0;
+
+        assert(kvs->n <= sizeof events / sizeof events[0]);
+        for (size_t i = 0; i < kvs->n; i++) {
+                const struct hfd_kv *kv = &kvs->kvs[i];
+
+                if (is_in_range(watch, kv->key))
+                        events[n++] = (struct hfd_watch_event){.type = kv->value ? HFD_WATCH_PUT
+                                                                                 : HFD_WATCH_DELETE,
+                                                               .kv = *kv,
+                                                               .revision = kv->mod_revision};
+        }
+        if (n > 0)
+                watch->handler.event(watch->ctx, events, n);
+}
+
+/* Removes the watch from the list and calls its end callback, with mu released. */
+static void end_watch_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch **link,
+                             const struct hf_status *why) {
+        struct hfd_sqlite_watch *watch = *link;
+        struct hf_status status = *why;
+
+        assert(watch->error != 0);
+        *link = watch->next;
+        pthread_mutex_unlock(&sqlite->mu);
+        if (status.error == 0)
+                (void)hf_fail(&status, watch->error, "the watch was canceled");
+        watch->handler.end(watch->ctx, watch->error, &status);
+        free_watch(watch);
+        pthread_mutex_lock(&sqlite->mu);
+}
+
+/* Serves one watch; releases mu meanwhile. Only this thread removes watches, and others insert them
+ * before the first one, so the watch stays where it is. True: rows may be left. */
+static bool serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *watch,
+                         struct hf_status *ret_status) {
+        struct hfd_sqlite_kvs kvs = {0};
+
+        pthread_mutex_unlock(&sqlite->mu);
+        int r = read_log(&sqlite->watch_db, watch, &kvs, ret_status);
+        if (r == 0)
+                deliver(watch, &kvs);
+        bool more = r == 0 && kvs.n >= EVENTS_MAX;
+        hfd_sqlite_kvs_deinit(&kvs);
+        pthread_mutex_lock(&sqlite->mu);
+        if (r != 0 && watch->error == 0) {
+                watch->error = r;
+                ret_status->error = r;
+        }
+        return more;
+}
+
+static struct hfd_sqlite_watch **link_of_locked(struct hfd_sqlite *sqlite,
+                                                const struct hfd_sqlite_watch *watch) {
+        struct hfd_sqlite_watch **link = &sqlite->watches;
+
+        while (*link != watch)
+                link = &(*link)->next;
+        return link;
+}
+
+/* Serves all watches once. True: rows may be left. */
+static bool serve_all_locked(struct hfd_sqlite *sqlite) {
+        struct hfd_sqlite_watch *watch = sqlite->watches;
+        bool more = false;
+
+        while (watch) {
+                struct hf_status status = {0};
+
+                if (sqlite->closing && watch->error == 0)
+                        watch->error = HF_E_CANCELED;
+                if (watch->error == 0)
+                        more = serve_locked(sqlite, watch, &status) || more;
+                struct hfd_sqlite_watch *next = watch->next;
+                if (watch->error != 0)
+                        end_watch_locked(sqlite, link_of_locked(sqlite, watch), &status);
+                watch = next;
+        }
+        return more;
+}
+
+/* ---- the thread ---- */
+
+/* Sleeps until there may be something to do, at most until the deadline. */
+static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
+        struct pollfd fds[] = {{.fd = sqlite->wake_fd, .events = POLLIN},
+                               {.fd = inotify_fd, .events = POLLIN}};
+        hf_nsec pause = inotify_fd >= 0 ? LOOK_INTERVAL : LOOK_INTERVAL_WITHOUT_NOTICE;
+        hf_nsec left = deadline - hf_now(hf_host_clock(sqlite->store.host));
+        char buffer[1024];
+
+        if (left < pause)
+                pause = left > 0 ? left + HF_NSEC_PER_MSEC - 1 : 0;
+        if (poll(fds, 2, (int)(pause / HF_NSEC_PER_MSEC)) <= 0)
+                return;
+        if (fds[0].revents)
+                (void)!read(sqlite->wake_fd, buffer, sizeof(uint64_t));
+        if (fds[1].revents)
+                (void)!read(inotify_fd, buffer, sizeof buffer);
+}
+
+/* -1: no notices; the watcher then looks more often. */
+static int open_inotify(const char *path) {
+        int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+        if (fd >= 0 && inotify_add_watch(fd, path, IN_MODIFY) < 0) {
+                close(fd);
+                fd = -1;
+        }
+        return fd;
+}
+
+void *hfd_sqlite_watcher_main(void *ctx) {
+        struct hfd_sqlite *sqlite = ctx;
+        int inotify_fd = open_inotify(sqlite->notify_path);
+
+        pthread_mutex_lock(&sqlite->mu);
+        for (;;) {
+                sqlite->iterations++;
+                bool more = serve_all_locked(sqlite);
+                hf_nsec deadline = hfd_sqlite_expire_locked(sqlite);
+
+                if (more)
+                        continue;
+                if (sqlite->drained && !sqlite->watches)
+                        break;
+                pthread_mutex_unlock(&sqlite->mu);
+                sleep_until(sqlite, inotify_fd, deadline);
+                pthread_mutex_lock(&sqlite->mu);
+        }
+        pthread_mutex_unlock(&sqlite->mu);
+        if (inotify_fd >= 0)
+                close(inotify_fd);
+        return NULL;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A boot that fails says why, also where the failing part gives only an error code. */
+#undef NDEBUG
+#include <assert.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/auth/admin_kubeconfig.h"
+#include "server/boot.h"
+#include "server/server.h"
+
+/* The results of the two parts that can fail here. The linker redirects the parts of the boot to
+ * the functions below. */
+static int wait_result, controllers_result;
+
+int __wrap_hfd_cacher_start(struct hfd_cacher *cacher);
+int __wrap_hfd_cacher_start(struct hfd_cacher *cacher) { return 0; }
+int __wrap_hfd_http_start(struct hfd_http *http);
+int __wrap_hfd_http_start(struct hfd_http *http) { return 0; }
+int __wrap_hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path,
+                                      const char *server, struct hf_status *reterr_status);
+int __wrap_hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path,
+                                      const char *server, struct hf_status *reterr_status) {
+        return 0;
+}
+hf_nsec __wrap_hfd_cacher_fill_progress(struct hfd_cacher *cacher);
+hf_nsec __wrap_hfd_cacher_fill_progress(struct hfd_cacher *cacher) { return 0; }
+int __wrap_hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
+                                  struct hf_status *ret_why);
+int __wrap_hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
+                                  struct hf_status *ret_why) {
+        return wait_result;
+}
+int __wrap_hfd_controllers_start(struct hfd_controllers *controllers);
+int __wrap_hfd_controllers_start(struct hfd_controllers *controllers) { return controllers_result; }
+int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
+int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) { return 0; }
+
+static int boot(struct hf_status *ret_status) {
+        static char dir[] = "/tmp", etcd[] = "http://127.0.0.1:2379";
+        struct hfd_config config = {.data_dir = dir, .etcd_servers = {etcd}};
+        static struct hfd_server server;
+        char part; /* not used by the functions above */
+
+        assert_int_equal(hfd_server_init(&server, &config, NULL), 0);
+        server.cacher = (struct hfd_cacher *)&part;
+        server.http = (struct hfd_http *)&part;
+        server.controllers = (struct hfd_controllers *)&part;
+        server.hooks = (struct hf_hooks *)&part;
+        *ret_status = (struct hf_status){0};
+        int r = hfd_boot_run(&server, ret_status);
+        server.http = NULL;
+        server.hooks = NULL;
+        hfd_server_done(&server);
+        return r;
+}
+
+static void test_a_failed_boot_says_why(void **state) {
+        struct hf_status status;
+
+        assert_int_equal(boot(&status), 0);
+        controllers_result = -EAGAIN;
+        assert_int_equal(boot(&status), -EAGAIN);
+        assert_non_null(strstr(status.message, "controllers"));
+        wait_result = -ENOMEM;
+        assert_int_equal(boot(&status), -ENOMEM);
+        assert_non_null(strstr(status.message, "etcd"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_failed_boot_says_why),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
