@@ -328,9 +328,10 @@ static int check(const struct hf_shards_config *config, const struct hf_elector_
         for (size_t i = 0; !wrong && i < config->n_controllers; i++)
                 if (!config->controllers[i].name || !config->controllers[i].run)
                         wrong = "a controller has no name or no run function";
-        return wrong ? hf_fail(reterr_status, HF_E_INVALID, "shards %.100s: %s",
-                               elector->name ? elector->name : "", wrong)
-                     : 0;
+        if (!wrong)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID, "shards %.100s: %s",
+                       elector->name ? elector->name : "", wrong);
 }
 
 /* The electors own the shards from here on, also after a failure. */
