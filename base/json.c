@@ -114,9 +114,9 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
                 r = begin < n ? HF_E_TOO_LARGE : HF_E_INVALID;
                 offset = begin < n ? begin : offset;
         } else {
-                offset = hf__json_number_find_invalid(data, n);
-                r = offset < n ? HF_E_INVALID
-                               : hf__json_number_complete(json_of(root), data, n, &offset);
+                r = hf__json_number_check(data, n, &offset);
+                if (r == 0)
+                        r = hf__json_number_complete(json_of(root), data, n, &offset);
         }
         if (r != 0) {
                 cJSON_Delete(root);

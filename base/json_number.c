@@ -3,11 +3,12 @@
  * Numbers that a double does not hold exactly.
  *
  * cJSON keeps numbers as doubles, which lose digits of whole numbers above 2^53, although clients
- * may store any int64_t. An item whose number is that large also has its decimal digits in
- * valuestring, which cJSON uses for strings only, but copies and frees for every item.
+ * may store any int64_t. So an item also has its decimal digits in valuestring if its number is
+ * at least 2^53 or at most -2^53, is written without fraction and exponent, and fits into an
+ * int64_t. cJSON uses valuestring for strings only, but copies and frees it for every item.
  *
- * Invariant: valuestring of a number is NULL or the canonical digits of an int64_t that is at least
- * 2^53 or at most -2^53. So two such numbers are equal if their texts are.
+ * Invariant: valuestring of a number is NULL, or the canonical digits of such an int64_t. So two
+ * numbers that have digits are equal if and only if their digits are.
  */
 #include "base/json_number.h"
 
@@ -23,9 +24,9 @@
 
 #include <holdfast/error.h>
 
-/* cJSON copies a number into a buffer of 64 bytes. What does not fit it takes for a syntax error
- * after the number. */
-#define CJSON_NUMBER_MAX 63
+/* Bytes of a number. cJSON before 1.7.19 reports a syntax error within a longer one; later versions
+ * read it. Both are refused with the same error. */
+#define NUMBER_MAX 63
 
 /* The text, and how far it has been searched for numbers. */
 struct scan {
@@ -100,14 +101,16 @@ static bool is_valid_number(const char *at, const char *end) {
         return at == end;
 }
 
-size_t hf__json_number_find_invalid(const char *data, size_t n) {
+int hf__json_number_check(const char *data, size_t n, size_t *ret_offset) {
         struct scan scan = {.data = data, .n = n};
-        size_t begin;
 
-        while (find_number(&scan, &begin))
-                if (!is_valid_number(data + begin, data + scan.at))
-                        return begin;
-        return n;
+        while (find_number(&scan, ret_offset)) {
+                if (scan.at - *ret_offset > NUMBER_MAX)
+                        return HF_E_TOO_LARGE;
+                if (!is_valid_number(data + *ret_offset, data + scan.at))
+                        return HF_E_INVALID;
+        }
+        return 0;
 }
 
 static bool is_large(const cJSON *c) { return cJSON_IsNumber(c) && fabs(c->valuedouble) >= 0x1p53; }
@@ -176,7 +179,7 @@ size_t hf__json_number_too_long(const char *data, size_t n, size_t at) {
                 begin--;
         while (end < n && is_number_char(data[end]))
                 end++;
-        return end - begin > CJSON_NUMBER_MAX && at > begin ? begin : n;
+        return end - begin > NUMBER_MAX && at > begin ? begin : n;
 }
 
 struct hf__json *hf__json_number_new(int64_t value) {

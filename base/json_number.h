@@ -13,12 +13,13 @@ struct hf__json;
  */
 int hf__json_number_complete(struct hf__json *root, const char *data, size_t n, size_t *ret_offset);
 
-/* The offset of the first number that RFC 8259 does not allow, such as 01, 1. or -.5, which cJSON
- * accepts; n = there is none. Call it with text that cJSON has parsed. */
-size_t hf__json_number_find_invalid(const char *data, size_t n);
+/* Checks the numbers of a text that cJSON has parsed. HF_E_INVALID, with the offset of the number:
+ * RFC 8259 does not allow it, but cJSON reads it (01, 1., -.5). HF_E_TOO_LARGE, likewise: it has
+ * more than 63 bytes. */
+int hf__json_number_check(const char *data, size_t n, size_t *ret_offset);
 
-/* cJSON stops within a number that is longer than its buffer. If it stopped at `at` for that
- * reason, returns the offset of the number, otherwise n. */
+/* For a text that cJSON has not parsed, and the offset `at` of its error. If that is within a
+ * number of more than 63 bytes, returns the offset of the number, otherwise n. */
 size_t hf__json_number_too_long(const char *data, size_t n, size_t at);
 
 /* A new number, exact. NULL: out of memory. */

@@ -296,7 +296,7 @@ const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__le
  * more. Keeps only the newest HF__SUPERSEDED_MAX. */
 static void set_superseded(const struct hf__ledger_entry *previous,
                            struct hf__ledger_entry *entry) {
-        entry->n_superseded = 0;
+        assert(entry->n_superseded == 0);
         for (unsigned i = 0; i <= previous->n_superseded; i++) {
                 const char *hash =
                         i < previous->n_superseded ? previous->superseded[i] : previous->hash;

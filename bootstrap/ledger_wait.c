@@ -31,8 +31,7 @@ struct wait {
         bool canceled; /* the hooks shut down; stays true */
 };
 
-/* Whether the ledger shows the phase as complete. Also sets phase->settled if nothing is left to
- * do. */
+/* Whether the ledger shows the phase as complete. Also reports it if nothing is left to do. */
 static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;
@@ -44,7 +43,7 @@ static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
         (void)hf__ledger_read(object, &name, 1, &ledger, NULL);
         bool complete = hf__ledger_find_completed(&ledger, name) != NULL;
         if (complete && hf__phase_settled_by(wait->phase, &ledger))
-                atomic_store(&wait->phase->settled, true);
+                hf__report_settled(wait->phase);
         hf__ledger_done(&ledger);
         hf__json_free(object);
         return complete;
@@ -163,6 +162,6 @@ int hf__ledger_wait(struct hf_hook_context *context, void *ctx, struct hf_status
                 hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
                        "%s is not complete yet: this instance no longer waits for it", phase->name);
         else
-                hf__report_complete(phase, true);
+                hf__report_complete(phase);
         return 0;
 }

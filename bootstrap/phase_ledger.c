@@ -67,6 +67,9 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         if (r == 0)
                 r = parse_ledger(run, text, n, why);
         free(text);
+        /* Also if records cannot be read: `completed` was read. */
+        if (hf__ledger_find_completed(&run->ledger, run->phase->name))
+                hf__report_complete(run->phase);
         return r;
 }
 
@@ -147,7 +150,7 @@ int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) 
         run->n_failures = 0;
         hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT,
                "%s: complete, by version %s", run->phase->name, run->bootstrap->version);
-        hf__report_complete(run->phase, true);
+        hf__report_complete(run->phase);
         hf__report_progress(run->phase, HF_BOOTSTRAP_COMPLETE, NULL, run->phase->steps.n);
         return 0;
 }

@@ -60,9 +60,8 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         for (;;) {
                 int r = run_to_completion(&run);
                 if (r == 0) {
-                        atomic_store(&phase->settled, true);
                         phase->give_way_after = phase->bootstrap->give_way_after;
-                        hf__report_complete(phase, true);
+                        hf__report_settled(phase);
                 }
                 hf__phase_run_forget(&run);
                 hf__report_idle(phase);
@@ -161,7 +160,6 @@ static void describe_failure(const struct hf__phase_run *run, int error,
                              const struct hf_status *from, struct hf_status *why) {
         const char *reason = from->message[0] ? from->message : hf_strerror(error);
 
-        *why = *from;
         if (run->step)
                 (void)hf_fail(why, error, "%.160s (%.100s): %.*s", run->step->source, run->step->id,
                               MAX_REASON, skip_object_name(reason));
@@ -179,7 +177,7 @@ static bool is_conflict(int error) {
  * reported only if it is not the first failure in a row, because others may write, too. */
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from) {
         hf_nsec pause = (hf_nsec)from->retry_after_s * HF_NSEC_PER_SEC;
-        struct hf_status why;
+        struct hf_status why = {0};
 
         assert(error != 0);
         describe_failure(run, error, from, &why);

@@ -121,11 +121,18 @@ void hf__report_done(struct hf_bootstrap *bootstrap) {
 
 /* ---- progress ---- */
 
-void hf__report_complete(struct hf__phase *phase, bool complete) {
+void hf__report_complete(struct hf__phase *phase) {
         pthread_mutex_lock(&phase->bootstrap->mu);
-        phase->info.complete = complete;
+        phase->info.complete = true;
         pthread_mutex_unlock(&phase->bootstrap->mu);
-        hf_metric_set(phase->metrics.complete, complete);
+        hf_metric_set(phase->metrics.complete, 1);
+}
+
+void hf__report_settled(struct hf__phase *phase) {
+        atomic_store(&phase->settled, true);
+        pthread_mutex_lock(&phase->bootstrap->mu);
+        phase->info.n_settled = phase->info.n_steps;
+        pthread_mutex_unlock(&phase->bootstrap->mu);
 }
 
 static void call_on_progress(struct hf__phase *phase, enum hf_bootstrap_point point,

@@ -17,8 +17,10 @@ int hf__report_add_readiness(struct hf__phase *phase);
 /* Removes the health checks that were added. */
 void hf__report_done(struct hf_bootstrap *bootstrap);
 
-/* Stores whether the ledger shows the phase as complete. */
-void hf__report_complete(struct hf__phase *phase, bool complete);
+/* The ledger shows that some version has completed the phase. */
+void hf__report_complete(struct hf__phase *phase);
+/* The ledger shows that nothing is left to do in the phase. */
+void hf__report_settled(struct hf__phase *phase);
 /* The phase has reached a point. step: the id of the step, may be NULL; n_settled: HF__UNCHANGED
  * keeps the previous number. Thread: the phase's. Blocks while on_progress runs. */
 void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step,

@@ -16,8 +16,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/strbuf.h"
 #include "leader/controller_set.h"
 #include "leader/electors.h"
+#include "leader/holder_watch.h"
 #include "leader/lease_lock.h"
 #include "leader/two_lease_lock.h"
 
@@ -25,12 +27,16 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (!elector)
                 return NULL;
         assert(!elector->term && !elector->instance);
+        if (elector->electors && elector->electors->holders)
+                hf__holder_watch_drop(elector->electors->holders, elector);
         if (elector->host_loop)
                 hf__loop_remove(elector->host_loop, &elector->change);
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
         hf__controller_set_free(elector->controllers, elector->n_controllers);
+        free(elector->announced_record);
+        free(elector->texts);
         free(elector);
         return NULL;
 }
@@ -94,8 +100,8 @@ static int check_migration(const struct hf_elector_config *config,
 }
 
 /* Checks everything but the controllers, and fills *timing with the defaults. */
-static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing,
-                        struct hf_status *reterr_status) {
+static int check_config(const struct hf_electors *electors, const struct hf_elector_config *config,
+                        struct hf_leader_timing *timing, struct hf_status *reterr_status) {
         struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -108,6 +114,11 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
                                "characters without spaces, but it is \"%.100s\"",
                                config->ns, config->name, HF_IDENTITY_MAX,
                                config->identity ? config->identity : "");
+        if (electors->holders && (config->unfenced || config->migrate_from))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: with a lock file it can neither be unfenced nor "
+                               "migrate from another Lease",
+                               config->ns, config->name);
         if (!config->client)
                 return hf_fail(reterr_status, -EINVAL, "elector %s/%s: it has no client",
                                config->ns, config->name);
@@ -173,6 +184,34 @@ static int check_leases_are_free(struct hf_electors *electors, const struct hf_e
         return 0;
 }
 
+/* Copies the texts into one block, because a process may have ten thousand electors. */
+static int copy_texts(struct hf_elector *elector, const struct hf_elector_config *config) {
+        const char *old_ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
+        const char *cluster = config->cluster ? config->cluster : "", *colon = *cluster ? ":" : "";
+        struct hf__strbuf texts = {0};
+        const char **parts[] = {&elector->ns,      &elector->name,  &elector->identity,
+                                &elector->cluster, &elector->label, &elector->old_label};
+
+        hf__strbuf_printf(&texts, "%s%c%s%c%s%c%s%c", config->ns, 0, config->name, 0,
+                          config->identity, 0, cluster, 0);
+        hf__strbuf_printf(&texts, "%s%s%s/%s%c", cluster, colon, config->ns, config->name, 0);
+        if (config->migrate_from)
+                hf__strbuf_printf(&texts, "%s%s%s/%s", cluster, colon, old_ns,
+                                  config->migrate_from);
+        hf__strbuf_putc(&texts, '\0');
+        if (texts.error != 0) {
+                int r = texts.error;
+                hf__strbuf_done(&texts);
+                return r;
+        }
+        elector->texts = texts.data;
+        for (size_t i = 0, at = 0; i < sizeof parts / sizeof *parts; i++) {
+                *parts[i] = elector->texts + at;
+                at += strlen(elector->texts + at) + 1;
+        }
+        return 0;
+}
+
 /* Runs in the host's loop. */
 static void run_change(void *ctx) {
         struct hf_elector *elector = ctx;
@@ -182,21 +221,7 @@ static void run_change(void *ctx) {
         elector->on_change(elector->ctx, &info);
 }
 
-/* The texts fit: check_config has limited the lengths. */
 static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
-        (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
-        (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
-        const char *cluster = config->cluster ? config->cluster : "", *colon = *cluster ? ":" : "";
-
-        (void)snprintf(elector->cluster, sizeof elector->cluster, "%s", cluster);
-        (void)snprintf(elector->label, sizeof elector->label, "%s%s%s/%s", cluster, colon,
-                       config->ns, config->name);
-        if (config->migrate_from)
-                (void)snprintf(elector->old_label, sizeof elector->old_label, "%s%s%s/%s", cluster,
-                               colon,
-                               config->migrate_from_ns ? config->migrate_from_ns : config->ns,
-                               config->migrate_from);
-        (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
         elector->client = config->client;
         elector->unfenced = config->unfenced;
         elector->on_change = config->on_change;
@@ -207,6 +232,32 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
 
 void hf__elector_gate_off(struct hf_elector *elector) { elector->gate_off = true; }
 
+/* The texts fit: check_config has limited the lengths. */
+static void copy_text(char *to, size_t max, const char *from) {
+        (void)snprintf(to, max, "%s", from);
+}
+
+/*
+ * Divides the renewals of a set evenly over the retry period, however many electors follow: the
+ * multiples of the golden ratio, of which only the fraction counts, never cluster. The beginning is
+ * random, because several processes may start at once. There are 128 places: renewals that are a
+ * few milliseconds apart may as well go together, which halves their CPU time here and at the
+ * server.
+ */
+static hf_nsec renew_phase(const struct hf_electors *electors, hf_nsec retry_period) {
+        uint64_t fraction = electors->first_phase + electors->n * UINT64_C(0x9e3779b97f4a7c15);
+
+        return 1 + (hf_nsec)(fraction >> 57) * (retry_period / 128);
+}
+
+static uint64_t random_seed(const struct hf_clock *clock) {
+        uint64_t seed;
+
+        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+                seed = (uint64_t)hf_now(clock); /* any seed is good enough for jitter */
+        return seed;
+}
+
 /* Initialises the core and `info`, because hf_elector_info may be called before the first step.
  * heard_at starts at the current time, so that the health check does not fail before the Lease has
  * been read. */
@@ -214,18 +265,20 @@ static void init_core(struct hf_elector *elector, bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
         struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
 
-        if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
-                core.seed = (uint64_t)hf_now(clock); /* any seed is good enough for jitter */
-        memcpy(core.identity, elector->identity, sizeof core.identity);
+        core.seed = random_seed(clock);
+        if (elector->electors->n == 0)
+                elector->electors->first_phase = core.seed;
+        core.renew_phase = renew_phase(elector->electors, elector->timing.retry_period);
+        copy_text(core.identity, sizeof core.identity, elector->identity);
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
                                              clock->real(clock->ctx) / HF_NSEC_PER_USEC});
         elector->info = (struct hf_leader_info){.state = HF_FOLLOWING,
                                                 .since = hf_now(clock),
                                                 .heard_at = hf_now(clock)};
-        memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
-        memcpy(elector->info.name, elector->name, sizeof elector->name);
-        memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
+        copy_text(elector->info.ns, sizeof elector->info.ns, elector->ns);
+        copy_text(elector->info.name, sizeof elector->info.name, elector->name);
+        copy_text(elector->info.identity, sizeof elector->info.identity, elector->identity);
 }
 
 static int init_lock(struct hf_elector *elector, const struct hf_elector_config *config) {
@@ -234,7 +287,9 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
         if (config->migrate_from)
                 return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
                                               &elector->lock);
-        return hf__lease_lock_new(host, config, &elector->lock);
+        return hf__lease_lock_new(host, config, elector->electors->watches,
+                                  hf__holder_watch_process(elector->electors->holders),
+                                  &elector->lock);
 }
 
 /* On failure the caller frees the incomplete elector with hf__elector_free. */
@@ -242,7 +297,9 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
                         const struct hf_elector_config *config, struct hf_status *reterr_status) {
         elector->electors = electors;
         copy_config(elector, config);
-        int r = check_leases_are_free(electors, elector, reterr_status);
+        int r = copy_texts(elector, config);
+        if (r == 0)
+                r = check_leases_are_free(electors, elector, reterr_status);
         if (r == 0)
                 r = copy_controllers(electors, elector, config, reterr_status);
         if (r != 0)
@@ -252,6 +309,10 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
         if (r == 0 && config->events)
                 r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
                                          elector->identity, &elector->events);
+        if (r == 0 && config->events) {
+                elector->announced_record = calloc(1, sizeof *elector->announced_record);
+                r = elector->announced_record ? 0 : -ENOMEM;
+        }
         if (r != 0)
                 return r;
         hf__leader_metrics_init(&elector->metrics, electors->host, elector->cluster, elector->ns,
@@ -264,7 +325,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
         struct hf_leader_timing timing;
         struct hf_status status = {0};
         assert(electors->state == HF__ELECTORS_NEW);
-        int r = check_config(config, &timing, reterr_status);
+        int r = check_config(electors, config, &timing, reterr_status);
         if (r != 0)
                 return r;
         struct hf_elector *elector = calloc(1, sizeof *elector);

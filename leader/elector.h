@@ -11,11 +11,13 @@
 #include <holdfast/leader.h>
 
 #include "base/loop.h"
+#include "base/timer_heap.h"
 #include "leader/elector_core.h"
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
 #include "leader/lease_events.h"
 #include "leader/lock_port.h"
+#include "leader/op_queue.h"
 #include "leader/term.h"
 #include "leader/term_writes.h"
 
@@ -24,11 +26,12 @@
 struct hf_elector {
         /* immutable once it is on the electors' list */
         struct hf_electors *electors; /* borrowed; the set it belongs to */
-        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
-        char cluster[HF_CLUSTER_MAX + 1]; /* "" = it has no name */
-        char label[HF__LABEL_SIZE];       /* "namespace/name", or "cluster:namespace/name" */
-        char old_label[HF__LABEL_SIZE];   /* the Lease that it migrates from; "" = none */
-        struct hf_client *client;         /* borrowed */
+        char *texts;                  /* owned; contains the next six strings */
+        const char *ns, *name, *identity;
+        const char *cluster;      /* "" = it has no name */
+        const char *label;        /* "namespace/name", or "cluster:namespace/name" */
+        const char *old_label;    /* the Lease that it migrates from; "" = none */
+        struct hf_client *client; /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
@@ -55,17 +58,23 @@ struct hf_elector {
         /* only the loop's thread */
         struct hf__core core;
         hf_nsec wake_at;
-        struct hf__term *term; /* owned; NULL = no controllers of a term exist */
-        uint32_t write_id;     /* op_id of the last write: a reply with another id is a read's */
+        struct hf__timer timer;          /* in electors->timers: due at wake_at */
+        struct hf_elector *next_stepped; /* in electors->stepped */
+        struct hf__term *term;           /* owned; NULL = no controllers of a term exist */
+        uint32_t write_id; /* op_id of the last write: a reply with another id is a read's */
         hf_nsec write_sent_at;
+        struct hf__op_ticket ticket;
         hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */
         unsigned n_failed_ops; /* in a row; only the first is logged as a warning */
         bool stop_sent;        /* the core has received HF__EV_STOP */
         bool stepped;          /* its core was stepped since its last iteration, so that
                                   the next iteration must include it */
         bool term_announced;   /* an Event about the beginning of the current term was added */
-        struct hf__record announced_record; /* if term_announced: the record that began the term */
-        hf_nsec leaderless_from;            /* leaderless time is counted up to here; 0 = not yet */
+        /* If term_announced: the record that began the term. Owned; NULL without `events`. */
+        struct hf__record *announced_record;
+        hf_nsec leaderless_from; /* leaderless time is counted up to here; 0 = not yet */
+
+        struct hf__holder_ref *holder_ref; /* owned; see holder_watch.h. NULL = none */
 
         /* only the thread that starts or stops the electors */
         struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */

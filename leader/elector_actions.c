@@ -94,9 +94,11 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
                 .joined = on_joined,
                 .ctx = elector,
         };
-        memcpy(config.client.fence.ns, elector->ns, sizeof elector->ns);
-        memcpy(config.client.fence.name, elector->name, sizeof elector->name);
-        memcpy(config.client.fence.identity, elector->identity, sizeof elector->identity);
+        (void)snprintf(config.client.fence.ns, sizeof config.client.fence.ns, "%s", elector->ns);
+        (void)snprintf(config.client.fence.name, sizeof config.client.fence.name, "%s",
+                       elector->name);
+        (void)snprintf(config.client.fence.identity, sizeof config.client.fence.identity, "%s",
+                       elector->identity);
 
         memcpy(acquired_at, action->record.rv, sizeof acquired_at);
         if (elector->lock->ops->grant)
@@ -179,16 +181,14 @@ static void report_stopped(struct hf_elector *elector, bool released) {
 /* ---- operations, reports, Events ---- */
 
 static void send_op(struct hf_elector *elector, const struct hf__core_action *action, hf_nsec now) {
-        struct hf__lock *lock = elector->lock;
         if (action->type == HF__ACT_READ) {
                 if (elector->core.state == HF_LEADING)
                         hf_metric_add(elector->metrics.slowpath, 1);
-                lock->ops->read(lock, action->op_id, action->deadline);
-                return;
+        } else {
+                elector->write_id = action->op_id;
+                elector->write_sent_at = now;
         }
-        elector->write_id = action->op_id;
-        elector->write_sent_at = now;
-        lock->ops->write(lock, action->op_id, &action->record, action->deadline);
+        hf__op_queue_add(&elector->electors->queue, elector, now);
 }
 
 /* Notifies the host and logs. is_notified: on_change was already called in this step. */
@@ -218,9 +218,9 @@ static void add_events(struct hf_elector *elector, struct hf__core_time now) {
         if (!elector->events || has_term == elector->term_announced)
                 return;
         if (has_term)
-                elector->announced_record = elector->core.observed;
+                *elector->announced_record = elector->core.observed;
         elector->term_announced = has_term;
-        hf__lease_events_add(elector->events, has_term, &elector->announced_record, now.real_us,
+        hf__lease_events_add(elector->events, has_term, elector->announced_record, now.real_us,
                              now.boot + HF_NSEC_PER_SEC);
 }
 

@@ -136,6 +136,15 @@ static void on_stale_term(struct hf__core *core, hf_nsec now, struct hf__core_ac
                 hf__core_abort_term(core, now, "a write was refused: the term is stale", actions);
 }
 
+static void on_holder_dead(struct hf__core *core, const struct hf__record *record) {
+        const struct hf__record *seen = &core->observed;
+
+        if (seen->exists && seen->holder[0] != '\0' && seen->acquire_us == record->acquire_us &&
+            strcmp(seen->holder, record->holder) == 0 &&
+            strcmp(seen->holder, core->config.identity) != 0)
+                core->holder_is_dead = true;
+}
+
 static void handle_event(struct hf__core *core, const struct hf__core_event *event,
                          struct hf__core_time now, struct hf__core_actions *actions) {
         switch (event->type) {
@@ -149,6 +158,7 @@ static void handle_event(struct hf__core *core, const struct hf__core_event *eve
         case HF__EV_JOINED: on_joined(core, event->doubt_at, now.boot, actions); break;
         case HF__EV_SETTLED: hf__core_term_settled(core, event->doubt_at); break;
         case HF__EV_HOLD_BACK: core->hold_back = event->hold_back; break;
+        case HF__EV_HOLDER_DEAD: on_holder_dead(core, &event->record); break;
         case HF__EV_STALE_TERM: on_stale_term(core, now.boot, actions); break;
         }
 }
@@ -235,6 +245,7 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
         assert(config->identity[0] != '\0');
         assert(config->timing.lease_duration > config->timing.renew_deadline);
         assert(config->timing.retry_period > 0 && config->timing.request_timeout > 0);
+        assert(config->renew_phase >= 0 && config->renew_phase <= config->timing.retry_period);
         memset(core, 0, sizeof *core);
         core->config = *config;
         core->state = HF_FOLLOWING;

@@ -102,6 +102,10 @@
  *     the expiry of the Lease would leave it (lease_duration - renew_deadline). The time limit of
  *     the release does not change. If it ends before, the Lease is left to expire.
  *
+ * 14. A standby takes the Lease of a process that is proven to be dead at once, by the same write
+ *     that takes an expired one. The proof is for a holder and an acquire time. It lasts while the
+ *     record has these, because a dead process stays dead.
+ *
  * 15. A standby with a hold_back waits for that much longer before it takes a Lease that is free or
  *     expired, so that another one takes it first. The named successor of a hand-over does not
  *     wait. HF__EV_HOLD_BACK changes it. (Not in a coordinated election: rule 12.)
@@ -137,6 +141,8 @@ enum hf__core_event_type {
         HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
                               the fence, or the store was replaced by a backup. A term ends, and
                               nothing known of the Lease counts until it has been read again */
+        HF__EV_HOLDER_DEAD, /* record.holder, record.acquire_us: the process that wrote this record
+                               is proven to be dead (rule 14) */
 };
 
 struct hf__core_event {
@@ -195,6 +201,9 @@ struct hf__core_config {
         char identity[HF_IDENTITY_MAX + 1];
         bool coordinated; /* a coordinator names the holder (rule 12) */
         uint64_t seed;    /* for the jitter; the same seed gives the same run */
+        /* The place of this elector's renewals in each retry period, counted from boot time 0: 1 to
+         * retry_period. 0 = none: a renewal follows the last write after a retry period. */
+        hf_nsec renew_phase;
 };
 
 enum hf__core_op { HF__OP_NONE, HF__OP_READ, HF__OP_ACQUIRE, HF__OP_RENEW, HF__OP_RELEASE };
@@ -219,6 +228,7 @@ struct hf__core {
         hf_nsec observed_at;        /* boot time at which a field of `observed` last changed */
         hf_nsec heard_at;           /* boot time of the last read, write or watch event of the
                                        Lease, even if it showed no change */
+        bool holder_is_dead;        /* the process that wrote `observed` is dead (rule 14) */
         bool collision;             /* another process holds it under our identity (rule 7) */
         /* Describes the last record that existed. Used only for the history in a new record. */
         bool lease_existed;

@@ -77,6 +77,9 @@ static void store_observed(struct hf__core *core, const struct hf__record *recor
         if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
+        if (!record->exists || record->acquire_us != core->observed.acquire_us ||
+            strcmp(record->holder, core->observed.holder) != 0)
+                core->holder_is_dead = false;
         /* After a hand-over this process waits until there is a new holder (rule 10). Now there is
          * one, or a coordinator has named this process again. */
         if (record->exists && record->holder[0] && !hf__core_is_written_by_us(core, record))
@@ -169,6 +172,8 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
                         return 0;
                 return core->observed_at + core->config.timing.retry_period;
         }
+        if (core->holder_is_dead)
+                return 0;
         if (record->duration_s <= 0) /* absent: assume our own lease duration */
                 return core->observed_at + core->config.timing.lease_duration;
         return core->observed_at + recorded_duration(record);
@@ -207,6 +212,8 @@ static enum hf__cause find_cause(const struct hf__core *core) {
         }
         if (hf__core_is_written_by_us(core, seen))
                 return HF__CAUSE_REGAINED;
+        if (core->holder_is_dead)
+                return HF__CAUSE_DIED;
         return core->config.coordinated ? HF__CAUSE_CHOSEN : HF__CAUSE_EXPIRED;
 }
 

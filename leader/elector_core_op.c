@@ -40,6 +40,21 @@ static bool is_optional_read(const struct hf__core *core) {
         return core->op_kind == HF__OP_READ && !core->op_is_required;
 }
 
+/*
+ * Returns when to renew after a write that is sent now: after a retry period at most, and half of
+ * one at least. The electors of a process have different phases. The renewals return to them within
+ * two retry periods, so they do not stay together after a start or an outage that was common to
+ * all.
+ */
+static hf_nsec next_renewal_at(const struct hf__core *core, hf_nsec now) {
+        hf_nsec period = hf__core_timing(core)->retry_period, phase = core->config.renew_phase;
+
+        if (phase == 0)
+                return now + period;
+        hf_nsec left = period - (now + period - phase) % period; /* until the next phase */
+        return now + (left < period / 2 ? (left + period) / 2 : left);
+}
+
 static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__core_time now,
                     struct hf__core_actions *actions) {
         struct hf__core_action *action =
@@ -71,7 +86,7 @@ static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__cor
                 hf__core_make_renewal(core, now, &core->op_record);
         else
                 hf__core_make_release(core, now, &core->op_record);
-        core->renew_at = now.boot + hf__core_timing(core)->retry_period;
+        core->renew_at = next_renewal_at(core, now.boot);
         action->record = core->op_record;
 }
 

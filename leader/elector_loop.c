@@ -33,6 +33,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@
 
 #include "leader/elector_actions.h"
 #include "leader/elector_core_lease.h"
+#include "leader/holder_watch.h"
 
 #define COMPONENT         "elector"
 #define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* longer than a hand-over usually takes */
@@ -149,6 +151,25 @@ static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
 
 /* ---- steps ---- */
 
+static void set_timer(struct hf_elector *elector, hf_nsec at) {
+        struct hf__timer_heap *timers = &elector->electors->timers;
+
+        elector->wake_at = at;
+        if (elector->timer.queued && elector->timer.at == at)
+                return;
+        hf__timer_heap_remove(timers, &elector->timer);
+        if (at != HF_NSEC_NEVER)
+                hf__timer_heap_add(timers, &elector->timer, at);
+}
+
+static void add_stepped(struct hf_elector *elector) {
+        if (elector->stepped)
+                return;
+        elector->stepped = true;
+        elector->next_stepped = elector->electors->stepped;
+        elector->electors->stepped = elector;
+}
+
 static void step_core(struct hf_elector *elector, const struct hf__core_event *event) {
         struct hf__core_actions actions;
         const struct hf_clock *clock = clock_of(elector);
@@ -157,8 +178,8 @@ static void step_core(struct hf_elector *elector, const struct hf__core_event *e
 
         count_leaderless(elector, now.boot);
         hf__core_step(&elector->core, event, now, &actions);
-        elector->wake_at = actions.wake_at;
-        elector->stepped = true;
+        set_timer(elector, actions.wake_at);
+        add_stepped(elector);
         publish_info(elector, now.boot);
         hf__elector_actions_carry_out(elector, &actions, now);
 }
@@ -200,8 +221,11 @@ static void handle_messages(struct hf_electors *electors) {
         while (posted) {
                 struct hf__elector_message *message = (struct hf__elector_message *)posted;
                 posted = posted->next;
-                if (message->is_reply)
+                if (message->is_reply) {
+                        hf__op_queue_ended(&electors->queue, message->elector, message->event.op_id,
+                                           hf_now(hf_host_clock(electors->host)));
                         report_reply(message->elector, message);
+                }
                 step_core(message->elector, &message->event);
                 free(message);
         }
@@ -234,9 +258,23 @@ static void join_term(struct hf_elector *elector) {
         step_core(elector, &event);
 }
 
+/* Whether the process is dead that holds the Lease. */
+static void look_at_holder(struct hf_elector *elector) {
+        struct hf__core_event event = {.type = HF__EV_HOLDER_DEAD};
+
+        if (!elector->electors->holders || elector->core.holder_is_dead ||
+            !hf__holder_watch_is_dead(elector->electors->holders, elector,
+                                      hf_now(clock_of(elector))))
+                return;
+        event.record = elector->core.observed;
+        hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
+               "%s: the process of %s is dead, by its lock file: its Lease need not expire",
+               elector->label, event.record.holder);
+        step_core(elector, &event);
+}
+
 /* Turns the elector's flags, its wake-up time and the return of its controllers into events. */
 static void iterate_elector(struct hf_elector *elector) {
-        elector->stepped = false;
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->event_lost, false))
                 step_core_simple(elector, HF__EV_WATCH_LOST);
@@ -252,6 +290,7 @@ static void iterate_elector(struct hf_elector *elector) {
                 step_core_simple(elector, HF__EV_TICK);
         if (is_term_joined(elector))
                 join_term(elector);
+        look_at_holder(elector);
         hf_nsec doubt_at;
         if (hf__term_writes_settled(&elector->writes, &doubt_at)) {
                 struct hf__core_event event = {.type = HF__EV_SETTLED, .doubt_at = doubt_at};
@@ -259,32 +298,59 @@ static void iterate_elector(struct hf_elector *elector) {
         }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
+        set_timer(elector, elector->wake_at); /* it is off the heap if it was due */
 }
 
-/* Skips the electors without input: a process may have a thousand electors, and most wake-ups
- * concern one of them. Once a second it includes all, which sends the Events that are due and
+/* Takes the electors that have stepped since the last iteration, and those whose wake-up time has
+ * come. Those that step from now on are for the next iteration. */
+static struct hf_elector *take_stepped(struct hf_electors *electors, hf_nsec now) {
+        struct hf__timer *timer;
+
+        while ((timer = electors->timers.first) && timer->at <= now) {
+                hf__timer_heap_remove(&electors->timers, timer);
+                add_stepped(
+                        (struct hf_elector *)((char *)timer - offsetof(struct hf_elector, timer)));
+        }
+        struct hf_elector *stepped = electors->stepped;
+        electors->stepped = NULL;
+        for (struct hf_elector *elector = stepped; elector; elector = elector->next_stepped)
+                elector->stepped = false;
+        return stepped;
+}
+
+/* Skips the electors without input: a process may have ten thousand electors, and most wake-ups
+ * concern a few of them. Once a second it includes all, which sends the Events that are due and
  * updates the leaderless time. *all_iterated_at: boot time at which it last included all. */
 static void iterate_electors(struct hf_electors *electors, hf_nsec now, hf_nsec *all_iterated_at) {
         bool all = atomic_exchange(&electors->attention, false) ||
                    now - *all_iterated_at >= HF_NSEC_PER_SEC;
 
+        struct hf_elector *stepped = take_stepped(electors, now);
+
         if (all)
                 *all_iterated_at = now;
-        for (size_t i = 0; i < electors->n; i++)
-                if (all || electors->list[i]->stepped || now >= electors->list[i]->wake_at)
-                        iterate_elector(electors->list[i]);
+        for (size_t i = 0; all && i < electors->n; i++)
+                iterate_elector(electors->list[i]);
+        while (!all && stepped) {
+                struct hf_elector *elector = stepped;
+                stepped = elector->next_stepped; /* iterate_elector may set it anew */
+                iterate_elector(elector);
+        }
 }
 
-/* Sets the timer to the earliest wake-up time of all electors, at most a second from now. The
- * system's time is read first: a pause between the two readings makes the timer early, which costs
- * an iteration, and never late. */
-static void arm_timer(struct hf_electors *electors) {
+/* Sends the operations whose turn has come. Sets the timer to the earliest wake-up time of the
+ * queue and of all electors, at most a second from now. The system's time is read first: a pause
+ * between the two readings makes the timer early, which costs an iteration, and never late. */
+static void send_and_arm_timer(struct hf_electors *electors) {
         hf_nsec system_now = hf_now(hf_clock_system());
         hf_nsec now = hf_now(hf_host_clock(electors->host));
         hf_nsec at = now + HF_NSEC_PER_SEC;
-        for (size_t i = 0; i < electors->n; i++)
-                if (electors->list[i]->wake_at < at)
-                        at = electors->list[i]->wake_at;
+        hf_nsec queue_at = hf__op_queue_run(&electors->queue, now);
+
+        if (electors->timers.first && electors->timers.first->at < at)
+                at = electors->timers.first->at;
+        if (queue_at < at)
+                at = queue_at;
         at += system_now - now;
         if (at < 1)
                 at = 1; /* 0 would disarm the timer */
@@ -293,13 +359,17 @@ static void arm_timer(struct hf_electors *electors) {
         (void)timerfd_settime(electors->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-static bool have_all_ended(const struct hf_electors *electors) {
-        for (size_t i = 0; i < electors->n; i++) {
-                enum hf_leader_state state = electors->list[i]->core.state;
-                if (!electors->list[i]->stop_sent || (state != HF_STOPPED && state != HF_STUCK))
-                        return false;
-        }
-        return atomic_load(&electors->stop_requested);
+static bool has_ended(const struct hf_elector *elector) {
+        enum hf_leader_state state = elector->core.state;
+
+        return elector->stop_sent && (state == HF_STOPPED || state == HF_STUCK);
+}
+
+/* An elector that has ended remains so, and none ends before the stop. */
+static bool have_all_ended(struct hf_electors *electors) {
+        while (electors->n_ended < electors->n && has_ended(electors->list[electors->n_ended]))
+                electors->n_ended++;
+        return electors->n_ended == electors->n && atomic_load(&electors->stop_requested);
 }
 
 /* Waits on the host's clock. hf_cancel_never() would wait on the system's. */
@@ -345,14 +415,17 @@ void *hf__elector_loop_run(void *ctx) {
         for (size_t i = 0; i < electors->n; i++)
                 start_elector(electors->list[i]);
         while (!have_all_ended(electors)) {
-                struct epoll_event events[2];
+                struct epoll_event events[8];
                 uint64_t expirations;
-                arm_timer(electors);
-                int n = epoll_wait(electors->epoll_fd, events, 2, 1000);
+                send_and_arm_timer(electors);
+                int n = epoll_wait(electors->epoll_fd, events, 8, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)
                         if (events[i].data.fd == electors->timer_fd)
                                 (void)!read(electors->timer_fd, &expirations, sizeof expirations);
+                        else if (electors->holders &&
+                                 hf__holder_watch_on_fd(electors->holders, events[i].data.fd))
+                                atomic_store(&electors->attention, true);
                 handle_messages(electors);
                 iterate_electors(electors, hf_now(clock), &all_iterated_at);
         }

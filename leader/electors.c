@@ -36,7 +36,9 @@
 #include "base/thread.h"
 #include "base/time_format.h"
 #include "leader/elector_loop.h"
+#include "leader/holder_watch.h"
 #include "leader/leader_health.h"
+#include "leader/lease_watches.h"
 
 #define COMPONENT   "elector"
 #define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
@@ -61,9 +63,14 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         r = hf__mailbox_init(&electors->mailbox);
         if (r != 0)
                 goto no_mailbox;
+        r = hf__lease_watches_new(&electors->watches);
+        if (r != 0)
+                goto no_watches;
         *ret_electors = electors;
         return 0;
 
+no_watches:
+        hf__mailbox_done(&electors->mailbox);
 no_mailbox:
         pthread_cond_destroy(&electors->changed);
 no_cond:
@@ -98,6 +105,16 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
         if (ret_elector)
                 *ret_elector = elector;
         return 0;
+}
+
+int hf_electors_use_lock_file(struct hf_electors *electors, const char *path,
+                              struct hf_status *reterr_status) {
+        if (!path)
+                return hf_fail(reterr_status, -EINVAL, "electors: no lock file is given");
+        if (electors->state != HF__ELECTORS_NEW || electors->n > 0 || electors->holders)
+                return hf_fail(reterr_status, HF_E_CLOSED,
+                               "the lock file must be set once, before electors are added");
+        return hf__holder_watch_new(path, &electors->holders, reterr_status);
 }
 
 /* ---- starting ---- */
@@ -180,6 +197,8 @@ static int open_loop(struct hf_electors *electors) {
         struct epoll_event event = {.events = EPOLLIN};
         electors->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         electors->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (electors->holders)
+                hf__holder_watch_set_epoll(electors->holders, electors->epoll_fd);
         if (electors->epoll_fd < 0 || electors->timer_fd < 0)
                 return -errno;
         event.data.fd = electors->timer_fd;
@@ -395,6 +414,8 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 free((struct hf__elector_message *)message);
                 message = next;
         }
+        hf__lease_watches_free(electors->watches);
+        hf__holder_watch_free(electors->holders);
         hf__mailbox_done(&electors->mailbox);
         if (electors->epoll_fd >= 0)
                 close(electors->epoll_fd);

@@ -30,10 +30,19 @@ struct hf_electors {
         const struct hf_host *host; /* borrowed */
         struct hf_elector **list;   /* owned */
         size_t n;
-        struct hf__electors_part *parts; /* owned; freed after the electors */
+        struct hf__electors_part *parts;   /* owned; freed after the electors */
+        struct hf__lease_watches *watches; /* owned */
+        struct hf__holder_watch *holders;  /* owned; NULL = deaths are not proven */
+        uint64_t first_phase;              /* of the first elector's renewals; see renew_phase */
         int epoll_fd, timer_fd;
         pthread_t thread;
         bool has_health; /* this set has registered the host's leaderElection checks */
+
+        /* only the loop's thread */
+        struct hf__timer_heap timers;
+        struct hf_elector *stepped; /* the electors with `stepped` set, linked by next_stepped */
+        struct hf__op_queue queue;
+        size_t n_ended; /* this many electors, the first of the list, have ended */
 
         /* any thread */
         struct hf__mailbox mailbox;

@@ -24,6 +24,7 @@ const char *hf__cause_text(enum hf__cause cause) {
         case HF__CAUSE_RELEASED: return "released";
         case HF__CAUSE_HANDED_OVER: return "handed-over";
         case HF__CAUSE_EXPIRED: return "expired";
+        case HF__CAUSE_DIED: return "died";
         case HF__CAUSE_CHOSEN: return "chosen";
         case HF__CAUSE_REGAINED: return "regained";
         }

@@ -8,7 +8,8 @@
  * the lock, cancels the operations under way, and waits for callbacks that are inside the elector's
  * functions at this moment (those only post to a mailbox). No callback runs after that.
  *
- * `last` is the newest Lease object seen. An update sends that object with our fields changed, so
+ * `last` is the newest Lease object seen, as text: a tree would take several times the memory. An
+ * update sends that object with our fields changed, so
  * that the fields of other writers survive. An update whose revision differs from that of `last`
  * fails with HF_E_CONFLICT without a request: the elector then reads, and the two agree again.
  * After a deletion `last` keeps the deleted object, so that a new Lease continues its history. No
@@ -31,8 +32,9 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "leader/lease_record.h"
+#include "leader/lease_watches.h"
 
-enum op_kind { OP_READ, OP_WRITE, OP_WATCH };
+enum op_kind { OP_READ, OP_WRITE, OP_WATCH, OP_SHARED_WATCH };
 
 struct op {
         /* immutable */
@@ -45,6 +47,7 @@ struct op {
         uint64_t client_id; /* the client's id of the request; 0 = not known yet */
         bool over;          /* no callback will follow, and it is not on the list any more */
         bool cancel_wanted;
+        bool reported;   /* a watch that has passed an event to the elector */
         bool superseded; /* a watch that was closed or replaced, so its events are dropped */
         int refs;        /* one for the starting function, one for the callback */
 };
@@ -52,9 +55,11 @@ struct op {
 struct lease_lock {
         struct hf__lock base; /* first */
         /* immutable */
-        struct hf_client *client; /* borrowed */
-        char *ns, *name;          /* owned */
-        char **labels;            /* owned; NULL-terminated */
+        struct hf_client *client;          /* borrowed */
+        struct hf__lease_watches *watches; /* borrowed; NULL = no watch is shared */
+        const char *process;               /* borrowed; NULL = none is described */
+        char *ns, *name;                   /* owned */
+        char **labels;                     /* owned; NULL-terminated */
 
         pthread_mutex_t mu;
         pthread_cond_t quiet;
@@ -63,7 +68,9 @@ struct lease_lock {
         bool closed;
         unsigned n_in_callback;        /* threads inside base.on_reply or base.on_record */
         struct op *ops;                /* under way; owned */
-        struct hf__json *last;         /* owned; NULL = no Lease was ever seen */
+        char *last;                    /* its text; owned; NULL = no Lease was ever seen */
+        size_t n_last;                 /* bytes */
+        bool last_is_own;              /* it came in the response to a write of this lock */
         struct hf__record last_record; /* describes last; exists = false: the Lease was deleted */
 };
 
@@ -76,7 +83,7 @@ static void lock_destroy(struct lease_lock *lock) {
         free(lock->labels);
         free(lock->ns);
         free(lock->name);
-        hf__json_free(lock->last);
+        free(lock->last);
         pthread_cond_destroy(&lock->quiet);
         pthread_mutex_destroy(&lock->mu);
         free(lock);
@@ -127,8 +134,15 @@ static void op_end_locked(struct op *op) {
                 }
 }
 
+static bool is_watch(const struct op *op) {
+        return op->kind == OP_WATCH || op->kind == OP_SHARED_WATCH;
+}
+
 static void cancel_at_client(struct lease_lock *lock, enum op_kind kind, uint64_t client_id) {
-        if (kind == OP_WATCH)
+        if (kind == OP_SHARED_WATCH)
+                hf__lease_watches_close(lock->watches, lock->client, lock->ns, lock->name,
+                                        client_id);
+        else if (kind == OP_WATCH)
                 hf_client_watch_cancel(lock->client, client_id);
         else
                 hf_client_cancel(lock->client, client_id);
@@ -158,43 +172,62 @@ static void op_not_started(struct op *op) {
 }
 
 /*
- * Stores a Lease in `last` and takes ownership of it. A watch may lag behind a response, so a watch
- * event never replaces a newer object. A response always replaces it, because the current revision
- * may be smaller after a backup was restored.
+ * Stores a Lease in `last` and takes ownership of its text. A watch may lag behind a response, so a
+ * watch event never replaces a newer object. A response always replaces it, because the current
+ * revision may be smaller after a backup was restored.
  */
-static void store_last_locked(struct lease_lock *lock, struct hf__json *lease,
-                              const struct hf__record *record, bool watched) {
+static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
+                              const struct hf__record *record, enum op_kind origin) {
+        bool watched = origin != OP_READ && origin != OP_WRITE;
         hf__mutex_assert_held(&lock->mu);
         bool older = record->rv_number && lock->last_record.rv_number &&
                      record->rv_number < lock->last_record.rv_number;
         if (watched && older) {
-                hf__json_free(lease);
+                free(text);
                 return;
         }
-        hf__json_free(lock->last);
-        lock->last = lease;
+        free(lock->last);
+        lock->last = text;
+        lock->n_last = n;
+        lock->last_is_own = origin == OP_WRITE;
         lock->last_record = *record;
 }
 
-/* Parses an object into a record and stores both as the last ones. deleted: the object is the last
- * state of a deleted Lease, so the record gets exists = false. */
-static int store_object(struct lease_lock *lock, const char *text, size_t n, bool watched,
+/* Whether the object is, byte for byte, the one in `last`; then *ret_record is set. The watch
+ * repeats each write of our own, which the response has shown already. */
+static bool is_last(struct lease_lock *lock, const char *text, size_t n,
+                    struct hf__record *ret_record) {
+        pthread_mutex_lock(&lock->mu);
+        bool same = lock->last && lock->last_record.exists && lock->n_last == n &&
+                    memcmp(lock->last, text, n) == 0;
+        if (same)
+                *ret_record = lock->last_record;
+        pthread_mutex_unlock(&lock->mu);
+        return same;
+}
+
+/* Parses an object into a record and stores both as the last ones. origin: what it came by.
+ * deleted: the object is the last state of a deleted Lease, so the record gets exists = false. */
+static int store_object(struct lease_lock *lock, const char *text, size_t n, enum op_kind origin,
                         bool deleted, struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
+        if (text && !deleted && is_last(lock, text, n, ret_record))
+                return 0;
         int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
         if (r == 0)
                 r = hf__lease_read(lease, ret_record);
-        if (r != 0) {
-                hf__json_free(lease);
-                return r;
-        }
+        hf__json_free(lease);
+        char *copy = r == 0 ? malloc(n) : NULL;
+        if (r != 0 || !copy)
+                return r != 0 ? r : -ENOMEM;
+        memcpy(copy, text, n);
         if (deleted) {
                 struct hf__record absent = {.rv_number = ret_record->rv_number};
                 memcpy(absent.rv, ret_record->rv, sizeof absent.rv);
                 *ret_record = absent;
         }
         pthread_mutex_lock(&lock->mu);
-        store_last_locked(lock, lease, ret_record, watched);
+        store_last_locked(lock, copy, n, ret_record, origin);
         pthread_mutex_unlock(&lock->mu);
         return 0;
 }
@@ -251,8 +284,8 @@ static void on_response(void *ctx, const struct hf_response *from) {
         struct lease_lock *lock = op->lock;
         struct hf__lock_reply reply = {.result = from->error};
         if (from->error == 0) {
-                reply.result =
-                        store_object(lock, from->body, from->n_body, false, false, &reply.record);
+                reply.result = store_object(lock, from->body, from->n_body, op->kind, false,
+                                            &reply.record);
                 if (reply.result != 0)
                         (void)hf_fail(&reply.status, reply.result,
                                       "lease %s/%s: the server's response is not a Lease", lock->ns,
@@ -314,11 +347,11 @@ static int print_lease(struct lease_lock *lock, const struct hf__record *record,
         if (record->exists && (!lock->last_record.exists || !lock->last ||
                                strcmp(lock->last_record.rv, record->rv) != 0))
                 r = HF_E_CONFLICT;
-        else if (lock->last && !(last = hf__json_dup(lock->last)))
-                r = -ENOMEM;
+        else if (lock->last)
+                r = hf__json_parse(lock->last, lock->n_last, &last, NULL);
         pthread_mutex_unlock(&lock->mu);
         if (r == 0) {
-                hf__lease_write(last, lock->ns, lock->name, record, labels, out);
+                hf__lease_write(last, lock->ns, lock->name, record, labels, lock->process, out);
                 r = out->error;
         }
         hf__json_free(last);
@@ -344,14 +377,30 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
         hf__strbuf_done(&text);
 }
 
+/*
+ * Whether the event only repeats a write of our own whose response has been passed on. If the
+ * elector did not accept that response, because it came after the deadline, it reads the Lease. The
+ * first event of a watch is passed on in any case: it shows that the watch works.
+ */
+static bool is_echo(struct op *op, const struct hf_event *event) {
+        struct lease_lock *lock = op->lock;
+        pthread_mutex_lock(&lock->mu);
+        bool echo = op->reported && event->type != HF_EVENT_DELETED && lock->last_is_own &&
+                    lock->last_record.exists && lock->n_last == event->n_object &&
+                    memcmp(lock->last, event->object, event->n_object) == 0;
+        op->reported = true;
+        pthread_mutex_unlock(&lock->mu);
+        return echo;
+}
+
 static void on_event(void *ctx, const struct hf_event *event) {
         struct op *op = ctx;
         struct hf__record record;
-        if (event->type == HF_EVENT_BOOKMARK)
+        if (event->type == HF_EVENT_BOOKMARK || is_echo(op, event))
                 return;
         /* An event may fail to parse, for example when memory runs out. Then the watch counts as
          * lost, because a new watch begins with the current Lease. */
-        bool seen = store_object(op->lock, event->object, event->n_object, true,
+        bool seen = store_object(op->lock, event->object, event->n_object, op->kind,
                                  event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter_callback(op)) {
                 op->lock->base.on_record(op->lock->base.ctx, seen ? &record : NULL);
@@ -381,11 +430,11 @@ static void cancel_ops(struct lease_lock *lock, bool watches_only) {
                 enum op_kind kind = OP_READ;
                 pthread_mutex_lock(&lock->mu);
                 struct op *op = lock->ops;
-                while (op && (op->cancel_wanted || (watches_only && op->kind != OP_WATCH)))
+                while (op && (op->cancel_wanted || (watches_only && !is_watch(op))))
                         op = op->next;
                 if (op) {
                         op->cancel_wanted = true;
-                        op->superseded |= op->kind == OP_WATCH;
+                        op->superseded |= is_watch(op);
                         client_id = op->client_id;
                         kind = op->kind;
                 }
@@ -397,19 +446,31 @@ static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         }
 }
 
-/* A new watch begins with the current object, so no change since the last read is missed. */
-static void lock_watch(struct hf__lock *base) {
-        struct lease_lock *lock = (struct lease_lock *)base;
-        cancel_ops(lock, true);
+static int start_watch(struct lease_lock *lock, struct op *op, uint64_t *ret_id) {
+        if (op->kind == OP_SHARED_WATCH)
+                return hf__lease_watches_open(lock->watches, lock->client, lock->ns, lock->name,
+                                              on_event, on_watch_end, op, ret_id);
         struct hf_watch_spec spec = {.resource = leases,
                                      .ns = lock->ns,
                                      .name = lock->name,
                                      .bookmarks = true,
                                      .lane = HF_LANE_LEASE};
+        return hf_client_watch(lock->client, &spec, on_event, on_watch_end, op, ret_id);
+}
+
+/*
+ * A watch of the lock's own begins with the current object. A shared one may begin with the next
+ * change: until then the elector reads the Lease once in a retry period (its core polls until the
+ * watch has reported something), so a change since its last read is not missed.
+ */
+static void lock_watch(struct hf__lock *base) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        cancel_ops(lock, true);
+        bool shared =
+                lock->watches && hf__lease_watches_is_shared(lock->watches, lock->client, lock->ns);
         uint64_t client_id = 0;
-        struct op *op = op_new(lock, OP_WATCH, 0);
-        int r = op ? hf_client_watch(lock->client, &spec, on_event, on_watch_end, op, &client_id)
-                   : -ENOMEM;
+        struct op *op = op_new(lock, shared ? OP_SHARED_WATCH : OP_WATCH, 0);
+        int r = op ? start_watch(lock, op, &client_id) : -ENOMEM;
         if (r == 0) {
                 op_started(op, client_id);
                 return;
@@ -420,6 +481,19 @@ static void lock_watch(struct hf__lock *base) {
 }
 
 static void lock_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
+
+static bool lock_process(struct hf__lock *base, const struct hf__record *record, char *process,
+                         size_t max) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        struct hf__json *last = NULL;
+        pthread_mutex_lock(&lock->mu);
+        int r = lock->last ? hf__json_parse(lock->last, lock->n_last, &last, NULL) : HF_E_NOT_FOUND;
+        pthread_mutex_unlock(&lock->mu);
+        bool known =
+                r == 0 && hf__lease_process(last, record->holder, record->acquire_us, process, max);
+        hf__json_free(last);
+        return known;
+}
 
 static void lock_free(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;
@@ -448,9 +522,14 @@ static int copy_labels(struct lease_lock *lock, const char *const *labels, size_
 }
 
 int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
+                       struct hf__lease_watches *watches, const char *process,
                        struct hf__lock **ret_lock) {
-        static const struct hf__lock_ops ops = {lock_read, lock_write, lock_watch, lock_unwatch,
-                                                lock_free};
+        static const struct hf__lock_ops ops = {.read = lock_read,
+                                                .write = lock_write,
+                                                .watch = lock_watch,
+                                                .unwatch = lock_unwatch,
+                                                .free = lock_free,
+                                                .process = lock_process};
         struct lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;
@@ -467,10 +546,14 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         }
         lock->base.ops = &ops;
         lock->client = config->client;
+        lock->watches = watches;
+        lock->process = process;
         lock->refs = 1;
         lock->ns = strdup(config->ns);
         lock->name = strdup(config->name);
         r = lock->ns && lock->name ? copy_labels(lock, config->labels, config->n_labels) : -ENOMEM;
+        if (r == 0 && watches)
+                r = hf__lease_watches_expect(watches, lock->client, lock->ns);
         if (r != 0) {
                 lock_destroy(lock);
                 return r;

@@ -5,7 +5,13 @@
 
 #include "leader/lock_port.h"
 
+struct hf__lease_watches;
+
 /* Uses ns, name, labels and client of config. config is borrowed for the call, its client until the
- * lock has been freed and every response has arrived. 0 or -errno. */
+ * lock has been freed and every response has arrived. watches (may be NULL) is for watching the
+ * Lease together with others; it is borrowed until the lock has been freed. process
+ * (may be NULL) describes this process in the Lease (holder_lock.h); borrowed likewise. 0 or
+ * -errno. */
 int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
+                       struct hf__lease_watches *watches, const char *process,
                        struct hf__lock **ret_lock);

@@ -156,6 +156,43 @@ static int set_history(struct hf__json *metadata, const struct hf__json *last,
         return r;
 }
 
+/* Describes the process in a record that begins a term. A renewal keeps the description, a release
+ * removes it. */
+static int set_process(struct hf__json *metadata, const struct hf__record *record,
+                       const char *process) {
+        struct hf__strbuf text = {0};
+        bool describes = process && record->cause != HF__CAUSE_NONE;
+        if (record->cause == HF__CAUSE_NONE && record->holder[0])
+                return 0;
+        if (describes)
+                hf__strbuf_printf(&text, "%lld %s %s", (long long)record->acquire_us,
+                                  record->holder, process);
+        int r = text.error;
+        if (r == 0)
+                r = set_in_map(metadata, "annotations", HF__PROCESS_ANNOTATION,
+                               describes ? text.data : NULL);
+        hf__strbuf_done(&text);
+        return r;
+}
+
+bool hf__lease_process(const struct hf__json *lease, const char *holder, int64_t acquire_us,
+                       char *process, size_t max) {
+        const char *text = annotation_of(lease, HF__PROCESS_ANNOTATION);
+        char *end = NULL;
+        size_t n = strlen(holder);
+        if (!text || *text < '1' || *text > '9')
+                return false;
+        errno = 0;
+        if (strtoll(text, &end, 10) != acquire_us || errno != 0 || *end != ' ' ||
+            strncmp(end + 1, holder, n) != 0 || end[1 + n] != ' ')
+                return false;
+        text = end + n + 2;
+        if (*text == '\0' || strlen(text) >= max)
+                return false;
+        strcpy(process, text);
+        return true;
+}
+
 static int fill_metadata(struct hf__json *metadata, const char *ns, const char *name,
                          const struct hf__record *record, const char *const *labels) {
         const char *successor = record->successor[0] ? record->successor : NULL;
@@ -208,16 +245,20 @@ static int fill_lease(struct hf__json *lease, const char *ns, const char *name,
         return r;
 }
 
-void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
+void hf__lease_write(struct hf__json *last, const char *ns, const char *name,
                      const struct hf__record *record, const char *const *labels,
-                     struct hf__strbuf *out) {
-        struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
+                     const char *process, struct hf__strbuf *out) {
+        bool is_update = last && record->exists;
+        struct hf__json *lease = is_update ? last : hf__json_object();
         int r = lease ? fill_lease(lease, ns, name, record, labels) : -ENOMEM;
         if (r == 0)
                 r = set_history(hf__json_get(lease, "metadata"), last, record);
         if (r == 0)
+                r = set_process(hf__json_get(lease, "metadata"), record, process);
+        if (r == 0)
                 hf__json_print(lease, out);
         else if (out->error == 0)
                 out->error = r;
-        hf__json_free(lease);
+        if (!is_update)
+                hf__json_free(lease);
 }

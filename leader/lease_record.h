@@ -13,6 +13,9 @@ struct hf__json;
 struct hf__strbuf;
 
 #define HF__SUCCESSOR_ANNOTATION "holdfast.dev/successor"
+/* "<acquire time> <identity> <process>": describes the process that wrote the record of this holder
+ * (holder_lock.h). It counts only for a record with this acquire time and holder. */
+#define HF__PROCESS_ANNOTATION   "holdfast.dev/holder-process"
 #define HF__HAND_OVER_ANNOTATION "holdfast.dev/hand-over-to"
 
 /* The spec and each of its fields may be absent. Without a holderIdentity no process holds the
@@ -21,9 +24,15 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);
 /*
  * Prints the Lease to write. last: the object as last seen; NULL = none was ever seen. If
  * record.exists is true, the result is last with the record's fields; else it is a new object that
- * only continues last's history. A record that begins a term (record.cause) adds an entry to the
- * history. labels: "key=value", NULL-terminated, added; may be NULL. -ENOMEM is left in out->error.
+ * only continues last's history. In the first case last becomes the result. A record that begins a
+ * term (record.cause) adds an entry to the history. labels: "key=value", NULL-terminated, added;
+ * may be NULL. process: describes this process in a record that begins a term; NULL = no
+ * description. -ENOMEM is left in out->error.
  */
-void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
+void hf__lease_write(struct hf__json *last, const char *ns, const char *name,
                      const struct hf__record *record, const char *const *labels,
-                     struct hf__strbuf *out);
+                     const char *process, struct hf__strbuf *out);
+/* Copies the description of the process that wrote the record of this holder and acquire time.
+ * False: the Lease has none. */
+bool hf__lease_process(const struct hf__json *lease, const char *holder, int64_t acquire_us,
+                       char *process, size_t max);

@@ -18,6 +18,7 @@ enum hf__cause {
         HF__CAUSE_RELEASED,    /* its holder released it */
         HF__CAUSE_HANDED_OVER, /* its holder released it to the process that acquired it */
         HF__CAUSE_EXPIRED,     /* its holder stopped renewing it */
+        HF__CAUSE_DIED,        /* its holder was proven to be dead */
         HF__CAUSE_CHOSEN,      /* a coordinator named the process that acquired it */
         HF__CAUSE_REGAINED,    /* the process held it already, without leading: a term that was
                                   lost, or an acquire whose reply was lost */

@@ -231,7 +231,7 @@ static int init_side(const struct hf_host *host, const struct hf_elector_config 
                 one.ns = lock->old_ns;
                 one.name = lock->old_name;
         }
-        int r = hf__lease_lock_new(host, &one, &side->lease);
+        int r = hf__lease_lock_new(host, &one, NULL, NULL, &side->lease);
         if (r != 0)
                 return r;
         side->lock = lock;

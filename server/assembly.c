@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 
 #include <holdfast/health.h>
 
+#include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates.h"
 #include "server/configured_store.h"
@@ -301,11 +303,32 @@ static int make_elector(struct hfd_server *server, struct hf_status *reterr_stat
         return r;
 }
 
+/* Locks a file of this instance in the directory of --leader-elect-lock-dir. */
+static int lock_as_contender(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        char path[PATH_MAX];
+
+        if (!config->leader_elect || !config->leader_lock_dir[0])
+                return 0;
+        int r = hfd_make_dir(config->leader_lock_dir, reterr_status);
+        if (r != 0)
+                return r;
+        int n = snprintf(path, sizeof path, "%s/%s.holder", config->leader_lock_dir,
+                         config->instance);
+        if (n < 0 || (size_t)n >= sizeof path)
+                return hf_fail(reterr_status, -ENAMETOOLONG,
+                               "flag --leader-elect-lock-dir: the path is too long");
+        return hf_electors_use_lock_file(server->electors, path, reterr_status);
+}
+
 static int make_election(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hf_electors_new(&server->host, &server->electors);
 
         if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the election: %s", hf_strerror(r));
+        r = lock_as_contender(server, reterr_status);
+        if (r != 0)
+                return r;
         r = make_controllers(server, reterr_status);
         if (r == 0)
                 r = make_elector(server, reterr_status);

@@ -35,7 +35,7 @@
 struct hfd_cacher;
 
 struct hfd_cacher_config {
-        struct hfd_store *store; /* borrowed */
+        struct hfd_store *store; /* borrowed until hfd_cacher_free */
         const char *prefix;      /* all keys begin with it: "/registry"; copied */
         /*
          * Called when the store's history was replaced (a restored backup, another cluster): a
@@ -49,7 +49,7 @@ struct hfd_cacher_config {
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher);
 /* Starts to fill the cache and does not wait for it. Failures of the store are retried until
- * hfd_cacher_free, with backoff. 0, or -errno: the thread cannot be started. */
+ * hfd_cacher_free, with backoff. 0, or -errno: the thread cannot be started. Call it once. */
 int hfd_cacher_start(struct hfd_cacher *cacher);
 /*
  * For a shutdown: ends every watch cleanly, so that clients watch another server. New watches get

@@ -44,7 +44,7 @@ struct hfd_watcher_sink {
 
 /*
  * The parameters of a watch. Strings are copied. The contents of the selectors are moved to the
- * watcher, which leaves them empty.
+ * watcher, which leaves them empty, also if the watch cannot begin for another reason than memory.
  */
 struct hfd_watcher_spec {
         const struct hfd_resource *resource;
@@ -69,7 +69,8 @@ struct hfd_watchers {
 /*
  * Begins a watch. False: response contains the failure, and the sink is never called. The caller
  * owns the reference *ret_watcher. No event is delivered before hfd_watcher_start, so that the
- * caller can send its response headers first.
+ * caller can send its response headers first. The caller must call start or cancel, because a watch
+ * that was neither started, opened nor canceled does not end. ctx lives until sink.end returns.
  */
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
@@ -91,9 +92,11 @@ void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_sele
                         const struct hfd_selector **ret_fields, const char **ret_name);
 /* The sink has room again: delivers what has waited. Thread: any. */
 void hfd_watcher_resume(struct hfd_watcher *watcher);
-/* Ends the watch: sink.end is called with HF_E_CANCELED, perhaps before this returns, unless the
- * watch has already ended. Idempotent. Thread: any. */
+/* Ends the watch: sink.end is called soon with HF_E_CANCELED, perhaps before this returns, unless
+ * the watch has already ended. Idempotent. Thread: any. */
 void hfd_watcher_cancel(struct hfd_watcher *watcher);
+/* Drops the caller's reference, and does not end the watch: the cacher keeps it until sink.end.
+ * Accepts NULL, returns NULL. */
 struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher);
 
 /*

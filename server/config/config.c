@@ -275,6 +275,10 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
                 return refuse_value(reterr_status, "leader-elect-migrate-from",
                                     config->migrate_from,
                                     "is the lease itself; it must name the old lease");
+        if (is_set(config->migrate_from) && is_set(config->leader_lock_dir))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --leader-elect-lock-dir cannot be set during a migration "
+                               "(--leader-elect-migrate-from)");
         if (hf_leader_timing_check(&config->timing, &why) != 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s",
                                why.message);
@@ -297,7 +301,8 @@ void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->migrate_from_ns,
+        char **texts[] = {&config->leader_lock_dir,
+                          &config->migrate_from_ns,
                           &config->migrate_from,
                           &config->etcd_servers_text,
                           &config->store_file,

@@ -62,6 +62,7 @@ struct hfd_config {
         struct hf_leader_timing timing; /* complete, see hf_leader_timing_defaults */
         char *lock_type;                /* "leases" */
         char *lease_ns, *lease_name;
+        char *leader_lock_dir; /* lock files of the instances of this host; "" = none */
         char *migrate_from_ns, *migrate_from; /* the old Lease of a migration */
         char *controllers_text;               /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];

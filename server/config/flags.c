@@ -100,6 +100,9 @@ static const struct flag flags[] = {
          NULL, 0, 0, "the name of the lease"},
         {"bootstrap-manifests", TEXT, SERVE, MEMBER(bootstrap_manifests_text), "", "none", 0, 0,
          "directories of manifests (YAML or JSON) that the leader applies once, comma separated"},
+        {"leader-elect-lock-dir", TEXT, SERVE, MEMBER(leader_lock_dir), "", "none", 0, 0,
+         "a directory that the instances of this host share: one takes the lease of another at "
+         "once when its lock file proves that it died"},
         {"leader-elect-migrate-from", TEXT, SERVE, MEMBER(migrate_from), "", "none", 0, 0,
          "the name of the old lease while a fleet migrates to a new one: lead only while holding "
          "both"},

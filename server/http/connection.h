@@ -59,8 +59,12 @@ struct hfd_connection {
         bool bad_cert;        /* the client certificate does not verify */
 };
 
-/* Takes ownership of fd on success only. 0, HF_E_TOO_LARGE (there is no room for it) or -errno. */
+/* For a socket that the server's n_connections includes already. Takes ownership of fd on success
+ * only; otherwise the caller closes it and calls hfd_http_connection_gone. 0, HF_E_TOO_LARGE (there
+ * is no room for it) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
+/* Closes the socket and detaches all requests. Only for hfd_connection_serve and the worker's exit.
+ */
 void hfd_connection_free(struct hfd_connection *connection);
 /* Continues the handshake, reads and writes, as far as possible without blocking. May free the
  * connection. events: as epoll returned them; 0 = the connection was marked dirty. */

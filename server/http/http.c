@@ -214,12 +214,10 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                 return hf_fail(reterr_status, -EINVAL, "http: no handler, or more than %d workers",
                                MAX_WORKERS);
         http = calloc(1, sizeof *http);
-        if (!http)
-                return -ENOMEM;
-        r = init_sync(http);
+        r = http ? init_sync(http) : -ENOMEM;
         if (r != 0) {
                 free(http);
-                return r;
+                return hf_fail(reterr_status, r, "http: %s", hf_strerror(r));
         }
         http->listen_fd = http->spare_fd = -1;
         http->host = host;
@@ -287,7 +285,7 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         atomic_store_explicit(&http->draining, true, memory_order_release);
         atomic_store_explicit(&http->closing, true, memory_order_release);
         wake_workers(http);
-        for (unsigned i = 0; i < http->n_workers; i++)
+        for (unsigned i = 0; i < http->n_workers; i++) /* worker 0 first: worker.h says why */
                 hfd_worker_done(&http->workers[i]);
         assert(hfd_http_n_connections(http) == 0);
         free(http->workers);

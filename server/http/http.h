@@ -85,9 +85,9 @@ struct hfd_http_config {
 
 /*
  * Binds and listens, but does not accept yet. The strings of config are used during this call only;
- * host is borrowed until hfd_http_free. 0 or -errno. HF_E_BUSY: another process has the port.
- * HF_E_INVALID: a certificate, the key, the address or listen_fd is not usable; the message names
- * it.
+ * host is borrowed until hfd_http_free. 0 or -errno (-EINVAL: no handler, or too many workers).
+ * HF_E_BUSY: another process has the port. HF_E_INVALID: a certificate, the key, the address or
+ * listen_fd is not usable; the message names it.
  */
 int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
                  struct hfd_http **ret_http, struct hf_status *reterr_status);
@@ -114,8 +114,8 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline);
  * but a worker; nothing else may use http at the same time.
  */
 struct hfd_http *hfd_http_free(struct hfd_http *http);
-/* Replaces certificate, key and client CA for new connections; open connections keep theirs. On an
- * error nothing changes. Thread: any. */
+/* Replaces certificate, key and client CA for new connections; open connections keep theirs. 0,
+ * -ENOMEM or HF_E_INVALID, as for hfd_http_new; then nothing changes. Thread: any. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status);
 /* Connections that are open now. Thread: any. */
@@ -184,14 +184,14 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
 /*
  * fn is called on the worker, once at most, if a response is not complete at the end of the
  * worker's iteration in which it began, usually because the peer has not read all of it at once.
- * n_bytes: the length of the body; 0 for a stream. Thread: worker.
+ * n_bytes: the length of the body; 0 for a stream. Set it before responding. Thread: worker.
  */
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
                                 void (*fn)(void *ctx, size_t n_bytes), void *ctx);
 /*
  * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever the
- * worker has sent pieces, and fewer than `low` bytes remain in the queue. Set it before the stream
- * begins. fn must not block. Thread: worker.
+ * worker has taken whole pieces from the queue, and fewer than `low` bytes remain in it. Set it
+ * once, before the stream begins. fn must not block. Thread: worker.
  */
 void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
                                  void (*fn)(void *ctx), void *ctx);
@@ -202,23 +202,24 @@ struct hfd_header {
         const char *name, *value; /* name in lower case */
 };
 /*
- * Responds with a body of known length. headers are copied, body is referenced and may be NULL.
- * Content-Length is added, except for 204 and 304; a response to HEAD sends no body. The header
- * "connection: close" closes the connection after this response. A header that would break the
- * framing is left out. A second response to one request is dropped. Thread: any.
+ * Responds with a body of known length. code is 200 to 599. headers are copied, body is referenced
+ * and may be NULL. Content-Length is added, except for 204 and 304; a response to HEAD sends no
+ * body. The header "connection: close" closes the connection after this response. A header that
+ * would break the framing is left out. A second response to one request is dropped. If memory runs
+ * out, the response is cut. Thread: any.
  */
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body);
-/* Begins a response of unknown length; its head does not wait for a piece. Thread: any. */
+/* Begins a response of unknown length; its head does not wait for a piece. Otherwise like
+ * hfd_http_request_reply. Thread: any. */
 void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
                              const struct hfd_header *headers, size_t n_headers);
 /*
- * Queues one more piece of a stream. It is referenced, not copied. 0; -ENOBUFS: the peer reads too
- * slowly, and the stream has been cut; -ENOMEM: it has been cut for lack of memory; -EPIPE: the
- * peer has left, or the stream was cut before; -EINVAL: the response is not a stream, or has ended.
- * Pieces from one thread keep their order.
- * Thread: any.
+ * Queues one more piece of a stream. It is referenced, not copied; an empty one is ignored. 0;
+ * -ENOBUFS: the peer reads too slowly, and the stream has been cut; -ENOMEM: it has been cut for
+ * lack of memory; -EPIPE: the peer has left, or the stream was cut before; -EINVAL: the response is
+ * not a stream, or has ended. Pieces from one thread keep their order. Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
 /* The bytes in the queue, whole pieces. For code that makes pieces while the peer reads. Thread:
@@ -229,8 +230,8 @@ size_t hfd_http_request_unsent(struct hfd_http_request *request);
  * time `since`. True: it was cut now. The caller owns a reference. Thread: any.
  */
 bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
-/* Ends the stream at once, so that the peer sees that it is incomplete. Does nothing after
- * hfd_http_request_end. Thread: any. */
+/* Ends the stream at once, so that the peer sees that it is incomplete. Does nothing before
+ * hfd_http_request_stream and after hfd_http_request_end. Thread: any. */
 void hfd_http_request_cut(struct hfd_http_request *request);
-/* Ends the stream cleanly after the pieces that were pushed. Thread: any. */
+/* Ends the stream cleanly after the pieces that were pushed, if there is one. Thread: any. */
 void hfd_http_request_end(struct hfd_http_request *request);

@@ -5,7 +5,7 @@
  * an iteration.
  *
  * Threads: every thread may call hfd_worker_post and hfd_worker_is_current. The other functions
- * belong to the thread that creates and frees the server. The mailbox has the only lock.
+ * belong to the threads that create, start and free the server. The mailbox has the only lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -60,7 +60,9 @@ struct hfd_worker {
         struct hfd_strangers strangers;             /* open ones whose sender is not known yet */
         struct hfd_connection *dirty, **dirty_tail; /* served in this iteration or a later one */
         struct hf__message *local, **local_tail;    /* posted by this thread to itself */
-        struct hfd_http_request *answered; /* list, with references: answered in this iteration */
+        /* List, with references: the requests with on_unsent whose response has begun in this
+         * iteration. */
+        struct hfd_http_request *answered;
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */
         hf_nsec now, next_tick; /* boot time; now is read once per iteration */
         hf_nsec draining_since; /* boot time */
@@ -70,14 +72,20 @@ struct hfd_worker {
 
 /* 0 or -errno; on an error there is nothing to free. */
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index);
-int hfd_worker_start(struct hfd_worker *worker); /* 0 or -errno */
-/* Joins the thread, if it was started, and frees what hfd_worker_init created. http->closing must
- * be set. */
+/* Starts the thread. Start worker 0 last, because it passes sockets to the others. 0 or -errno. */
+int hfd_worker_start(struct hfd_worker *worker);
+/*
+ * Joins the thread, if it was started, and frees what hfd_worker_init created, and the messages
+ * that the thread has not handled. http->closing must be set. Call it for worker 0 first, because
+ * until it is joined it may post sockets to the others.
+ */
 void hfd_worker_done(struct hfd_worker *worker);
 
 /*
- * Sends the message to the worker thread, which handles it soon. The message belongs to the worker
- * until then. A call on the worker's thread needs neither a lock nor a system call. Thread: any.
+ * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
+ * of a socket's message, and the caller's reference to a request. It frees or drops them later,
+ * at the latest in hfd_worker_done. A call on the worker's thread needs neither a lock nor a system
+ * call. Thread: any.
  */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
 /* Whether the caller runs on this worker's thread; for assertions. Thread: any. */

@@ -25,17 +25,36 @@ bool hfd_key_is_term_record(const char *key, const char *prefix) {
         return strncmp(key, prefix, n) == 0 && strncmp(key + n, TERMS, sizeof TERMS - 1) == 0;
 }
 
+/* Makes the n bytes of key the first key after all that begin with them. Empty: there is none. */
+static void increment_last(char *key, size_t n) {
+        /* A trailing 0xff cannot be incremented: drop it and increment the byte before it. */
+        while (n > 0 && (unsigned char)key[n - 1] == 0xff)
+                n--;
+        key[n] = 0;
+        if (n > 0)
+                key[n - 1] = (char)((unsigned char)key[n - 1] + 1);
+}
+
 int hfd_key_prefix_end(char *end, const char *prefix) {
         size_t n = strlen(prefix);
 
         if (n >= HFD_KEY_MAX)
                 return HF_E_TOO_LARGE;
-        memcpy(end, prefix, n + 1);
-        /* A trailing 0xff cannot be incremented: drop it and increment the byte before it. */
-        while (n > 0 && (unsigned char)end[n - 1] == 0xff)
-                n--;
-        end[n] = 0;
-        if (n > 0)
-                end[n - 1] = (char)((unsigned char)end[n - 1] + 1);
+        memcpy(end, prefix, n);
+        increment_last(end, n);
         return 0;
+}
+
+void hfd_key_after(char *next, const char *key) {
+        size_t n = strnlen(key, HFD_KEY_MAX - 1);
+
+        memmove(next, key, n);
+        if (n < HFD_KEY_MAX - 1) {
+                /* The lowest possible key after this one, because no key contains a NUL. */
+                next[n] = 1;
+                next[n + 1] = 0;
+                return;
+        }
+        /* No key that fits is longer. */
+        increment_last(next, n);
 }

@@ -32,3 +32,9 @@ bool hfd_key_is_term_record(const char *key, const char *prefix);
  * has HFD_KEY_MAX bytes. 0 or HF_E_TOO_LARGE.
  */
 int hfd_key_prefix_end(char *end, const char *prefix);
+/*
+ * For pages: sets next to a key that is greater than key, so that no key that fits into HFD_KEY_MAX
+ * bytes lies between. next has HFD_KEY_MAX bytes and may be key itself. It is empty if no such key
+ * can follow, because key is all 0xff.
+ */
+void hfd_key_after(char *next, const char *key);

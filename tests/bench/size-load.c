@@ -100,8 +100,7 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         if (load->revision == 0)
                 load->revision = reply->revision;
         if (reply->error == 0 && reply->more && reply->n_kvs > 0) {
-                (void)snprintf(load->start, sizeof load->start, "%.*s\x01", HFD_KEY_MAX - 2,
-                               reply->kvs[reply->n_kvs - 1].key);
+                hfd_key_after(load->start, reply->kvs[reply->n_kvs - 1].key);
                 request_page(load);
                 return;
         }

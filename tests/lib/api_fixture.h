@@ -68,7 +68,8 @@ size_t api_fixture_n_selected(struct api_fixture *f,
 
 /* ---- the last response ---- */
 
-/* The string at this path in the body, or "". Returns one of four static buffers in rotation. */
+/* The string at this path in the body, cut after 599 bytes, or "". Returns one of four static
+ * buffers in rotation. */
 const char *api_fixture_text_at(const struct api_fixture *f, const char *path);
 size_t api_fixture_count_at(const struct api_fixture *f, const char *path);
 /* Asserts that it is a Status with this code, reason and message. */

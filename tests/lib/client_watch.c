@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See client_watch.h. It asserts two rules for every watch: no event follows the end, and the
- * resourceVersion of an event is the one of its object.
+ * See client_watch.h. It asserts two rules for every watch: nothing follows the end, neither
+ * an event nor a second end, and the resourceVersion of an event is the one of its object.
  */
 #include "client_watch.h"
 

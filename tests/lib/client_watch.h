@@ -30,7 +30,7 @@ struct client_watch {
 struct client_watch *client_watch_new(struct hf_client *client, const struct hf_watch_spec *spec);
 void client_watch_free(struct client_watch *watch); /* when it has ended */
 
-/* Waits for n events, and asserts that they come before the end. */
+/* Waits for at least n events, and asserts that they come before the end. */
 void client_watch_await(struct client_watch *watch, size_t n);
 int client_watch_await_end(struct client_watch *watch); /* returns the error it ended with */
 /* Waits for event i, counted from 0, and asserts its type and content. */

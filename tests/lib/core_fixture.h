@@ -47,8 +47,9 @@ void core_fixture_hand_over(struct core_fixture *f, const char *successor);
 
 /*
  * Advances the time, with a step whenever the core wants to wake, until it requests this action.
- * While it waits for a write, reads return `lease`. Returns NULL if the core does not request the
- * action within at_most.
+ * The actions of the step before do not count. While it waits for a write, reads return `lease`.
+ * Returns NULL if the core does not request the action within at_most; then all of that time has
+ * passed.
  */
 const struct hf__core_action *
 core_fixture_wait_for(struct core_fixture *f, enum hf__core_action_type type, hf_nsec at_most);

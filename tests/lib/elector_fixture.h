@@ -64,6 +64,7 @@ struct elector_fixture *elector_fixture_start(struct fake_api *api, const char *
 struct elector_fixture *elector_fixture_start_migrating(struct fake_api *api, const char *identity);
 /* Stops the electors, and asserts that all work ended in order. */
 void elector_fixture_stop(struct elector_fixture *f);
+/* After elector_fixture_stop, or without a start; before its server is freed. */
 void elector_fixture_free(struct elector_fixture *f);
 
 /* The run function of the worker, for tests with their own configuration. ctx is the fixture. */
@@ -89,7 +90,7 @@ bool elector_fixture_knows_holder(void *ctx);
 bool elector_fixture_drains(void *ctx);
 bool elector_fixture_is_stuck(void *ctx);
 bool elector_fixture_has_written(void *ctx);
-bool elector_fixture_has_ended(void *ctx); /* the worker does not run */
+bool elector_fixture_has_ended(void *ctx); /* the worker does not run now */
 bool elector_fixture_was_run_thrice(void *ctx);
 bool elector_fixture_runs_local(void *ctx);
 bool elector_fixture_may_end(void *ctx);

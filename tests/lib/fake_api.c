@@ -297,8 +297,7 @@ static struct fake_api_event *next_due_event(struct fake_api *api, struct fake_a
         }
         if (!watch->bookmark_is_due)
                 return NULL;
-        /*
-         * All earlier events were sent, so the next compaction does not end a watch that is here.
+        /* All earlier events were sent, so a compaction up to the present ends this watch no more.
          */
         watch->bookmark_is_due = false;
         watch->from = api->store.revision;
@@ -342,8 +341,9 @@ static void send_watch_end(struct fake_api *api, struct fake_api_watch *watch, i
 }
 
 /*
- * The reason to end a watch before its pending events are sent. As in etcd, a compaction ends a
- * watch that is behind it, even if none of the compacted events was for this watch.
+ * The reason to end a watch before its pending events are sent. A compaction ends every watch
+ * whose `from` is older, even if none of the compacted events was for it. So an idle watch ends,
+ * too, which goes on in etcd if it has read all events.
  */
 static int end_at_once(const struct fake_api *api, const struct fake_api_watch *watch) {
         if (watch->end == HF_E_CANCELED || api->is_stopping)
@@ -557,7 +557,7 @@ void fake_api_last_list_query(struct fake_api *api, char text[160]) {
         fake_api_unlock(api);
 }
 
-/* Waits until *count is n, and a watch is open if one must be. */
+/* Waits until *count is at least n and, if is_open, a watch is open. */
 static void await_count(struct fake_api *api, const unsigned *count, unsigned n, bool is_open) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = in_msec(PATIENCE_MSEC);

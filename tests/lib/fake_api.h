@@ -107,8 +107,8 @@ unsigned fake_api_n_watches(struct fake_api *api);
 unsigned fake_api_n_open(struct fake_api *api);
 void fake_api_last_list_query(struct fake_api *api, char text[160]); /* "" = no query */
 /*
- * Wait until n watches were started and one is open, or until n lists were requested, since the
- * start. They abort after PATIENCE_MSEC.
+ * Wait until at least n watches were started since the start of the server and one is open, or
+ * until at least n lists were requested. They abort after PATIENCE_MSEC.
  */
 void fake_api_await_watch(struct fake_api *api, unsigned n);
 void fake_api_await_list(struct fake_api *api, unsigned n);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An HTTP request without a connection, for tests of filters and handlers. It replaces
- * server/http/request/http_request.c at link time, so it is a separate library (fake_request in
- * tests/meson.build) that only these tests link. The test decides when the response has been sent.
+ * An HTTP request without a connection, for tests of filters and handlers. It replaces the
+ * functions for handlers of server/http/request/ at link time, so it is a separate library
+ * (fake_request in tests/meson.build) that only these tests link. The test decides when the
+ * response has been sent.
  */
 #include <stdbool.h>
 #include <stddef.h>

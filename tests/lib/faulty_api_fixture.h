@@ -24,7 +24,7 @@ struct faulty_api_fixture {
         struct hfd_cacher *cacher;
         struct hfd_registry *registry;
         struct hf_client *client;
-        struct hf_cancel *token; /* ends all waits after a minute */
+        struct hf_cancel *token; /* ends the waits for requests after a minute */
         atomic_int n_replaced;   /* how often the cacher reported a replaced history */
 };
 

@@ -4,8 +4,8 @@
  * A memory store with faults that the test sets: its watch ends or loses events, its replies are
  * lost, delayed or false, or a hook of the test runs while it serves a request.
  *
- * It has one watch at a time. mu guards the members marked so. The test sets the others while no
- * request is under way.
+ * It has only the operations that the API core uses, and one watch at a time. mu guards the members
+ * marked so. The test sets the others while no request is under way.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -42,10 +42,10 @@ struct faulty_store {
 void faulty_store_init(struct faulty_store *store, const struct hf_host *host);
 void faulty_store_deinit(struct faulty_store *store);
 void faulty_store_drop_events(struct faulty_store *store, bool drops_events);
-/* Waits until a watch is open and its hook has run. The cache may be full before that. Aborts
- * after PATIENCE_MSEC. */
+/* Waits until a watch has begun since the last faulty_store_end_watch, and its hook has run. The
+ * cache may be full before that. Aborts after PATIENCE_MSEC. */
 void faulty_store_await_watch(struct faulty_store *store);
-/* Ends the watch with this error, when it is open. */
+/* Waits likewise, and ends the watch with this error. */
 void faulty_store_end_watch(struct faulty_store *store, int error);
 /* The watch gets no events when it is opened anew either, as on a store whose every member hangs.
  */

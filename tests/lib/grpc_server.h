@@ -24,7 +24,8 @@
  *      s  the same message; the stream stays, and each later message is returned too
  *      S  the same message; the stream stays, and later messages are ignored
  *
- * Asserts instead of handling errors.
+ * A message of more than 1 KiB, with its prefix, is never complete. Asserts instead of handling
+ * errors.
  */
 #include <stdatomic.h>
 

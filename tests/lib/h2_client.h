@@ -43,16 +43,17 @@ void h2_client_close(struct h2_client *client);
 
 /* Sends what the session has to send. */
 void h2_client_flush(struct h2_client *client);
-/* Reads once and passes the input to the session. Returns false at the end of the connection. */
+/* Reads once and passes the input to the session. Returns false when tls_client_read does. */
 bool h2_client_iteration(struct h2_client *client);
 
 nghttp2_nv h2_client_header(const char *name, const char *value);
-/* Sends a request and returns the id of its stream. body NULL = none; borrowed. */
+/* Sends a request and returns the id of its stream. body NULL = none; borrowed until it was sent.
+ */
 int32_t h2_client_ask_with(struct h2_client *client, const char *method, const char *path,
                            const nghttp2_nv *headers, size_t n_headers, const char *body, size_t n);
 int32_t h2_client_ask(struct h2_client *client, const char *method, const char *path,
                       const char *body);
 
 struct h2_client_stream *h2_client_stream_of(struct h2_client *client, int32_t id);
-/* Waits until the stream is closed. */
+/* Waits until the stream is closed. The test fails if h2_client_iteration returns false before. */
 struct h2_client_stream *h2_client_await(struct h2_client *client, int32_t id);

@@ -37,15 +37,19 @@ struct http_fixture {
         size_t last_bytes;
 };
 
+/* The process ignores SIGPIPE from now on. */
 void http_fixture_start(struct http_fixture *f);
+/* Also drops the held requests that were not taken. f->http may be NULL. */
 void http_fixture_stop(struct http_fixture *f);
-/* Replaces start for a test with its own configuration: sets up everything except the server. */
+/* Replaces start for a test with its own configuration: does all of it except for the server. */
 void http_fixture_prepare(struct http_fixture *f);
 struct hfd_http_config http_fixture_config(struct http_fixture *f);
 
-/* Waits until *counter, a counter of the fixture, is at least n. */
+/* Waits until *counter, a counter of the fixture, is at least n. The test fails after
+ * TLS_CLIENT_WAIT_S. */
 void http_fixture_await(struct http_fixture *f, const unsigned *counter, unsigned n);
-/* Waits for the next request to /hold. The caller takes over the reference. */
+/* Waits likewise for the next request to /hold. The caller takes over the reference. Thread: one.
+ */
 struct hfd_http_request *http_fixture_take_held(struct http_fixture *f);
 void http_fixture_skip_time(struct http_fixture *f, hf_nsec by);
 

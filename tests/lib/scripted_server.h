@@ -46,7 +46,7 @@ __attribute__((format(printf, 3, 4))) void scripted_server_set(struct scripted_s
  */
 void scripted_server_set_response(struct scripted_server *server, const char *status,
                                   const char *headers, const char *body);
-/* Adds a response that is sent before those of the script; each is sent once. */
+/* Adds a response that is sent before those of the script; each is sent once. At most 16. */
 void scripted_server_add_first(struct scripted_server *server, const char *status,
                                const char *headers, const char *body);
 void scripted_server_require(struct scripted_server *server, const char *text);
@@ -55,4 +55,5 @@ void scripted_server_add_filler(struct scripted_server *server, size_t n);
 bool scripted_server_got(struct scripted_server *server,
                          const char *text); /* whether the last request contains the text */
 unsigned scripted_server_n_requests(struct scripted_server *server);
+/* Waits until at least n requests have come since the script was set. Has no time limit. */
 void scripted_server_await_requests(struct scripted_server *server, unsigned n);

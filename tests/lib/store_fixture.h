@@ -25,7 +25,7 @@ int store_fixture_begin_test(void **state);
 #define STORE_TEST(name) cmocka_unit_test_setup(name, store_fixture_begin_test)
 /*
  * Runs the tests over each backend. Without etcd it prints that and skips etcd. Returns the number
- * of failed tests, or 1 if etcd cannot be started.
+ * of failed tests; 1 if etcd cannot be started.
  */
 int store_fixture_run(const struct CMUnitTest *tests, size_t n);
 

@@ -36,7 +36,7 @@ struct tcp_relay {
 void tcp_relay_start(struct tcp_relay *relay, uint16_t to);
 /* Ends all connections and joins the threads. Nothing may be held back. */
 void tcp_relay_stop(struct tcp_relay *relay);
-/* While true, nothing that the server sends reaches the client. */
+/* While true, nothing that the server sends from now on reaches the client. */
 void tcp_relay_hold(struct tcp_relay *relay, bool holding);
-/* Waits until something is held back. */
+/* Waits until something is held back. Has no time limit. */
 void tcp_relay_await_held(struct tcp_relay *relay);

@@ -32,7 +32,8 @@ struct watch_recorder {
         int error;
 };
 
-/* Watches the keys in [begin, end) from this revision on. Returns the error of the call. */
+/* Watches the keys in [begin, end) from this revision on. Returns the error of the call. Call
+ * watch_recorder_stop in any case. */
 int watch_recorder_start(struct watch_recorder *recorder, struct hfd_store *store,
                          const char *begin, const char *end, uint64_t revision);
 /* Cancels the watch if it is still open, waits for its end, and frees the events. */

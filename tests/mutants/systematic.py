@@ -3,8 +3,11 @@
 """Systematic mutants: small mistakes made by rule all over the sources, which the tests must notice.
 
 systematic.py build DIRECTORY                       copies the tree to DIRECTORY with all mistakes in it, compiles it, and
-                                                    finds which test reaches which mistake
+                                                    finds which test reaches which mistake. Again: only what changed.
+    [--scope FOLDER,...] [--tests REGEX]            only mistakes in these folders, and only tests with these names
 systematic.py run DIRECTORY [-n 400] [--seed N]     tries a sample; or [--only FILE,...], [--number N,...], [--all]
+    [--patience SECONDS] [--jobs N]                 a test hangs that takes this much longer than usual; most mistakes
+                                                    that make one hang cost no processor, so more jobs help
 systematic.py show DIRECTORY N...                   shows mistakes by their number
 
 operators.py has the mistakes. One that no test notices survives, unless equivalent.tsv says why it changes nothing
@@ -43,8 +46,13 @@ LIMIT = 65536
 WANTED = 95.0  # per cent
 
 
-def sources():
-    return sorted(path.relative_to(ROOT) for folder in SCOPE for path in (ROOT / folder).rglob("*.c"))
+def sources(scope):
+    return sorted(path.relative_to(ROOT) for folder in scope for path in (ROOT / folder).rglob("*.c"))
+
+
+def write_if_changed(path, data):
+    if not path.is_file() or path.read_bytes() != data:
+        path.write_bytes(data)
 
 
 def key(mutation):
@@ -53,10 +61,10 @@ def key(mutation):
 
 # ---- build ----
 
-def write_schema(directory, dropped):
+def write_schema(directory, scope, dropped):
     """Writes the copies with their mistakes. Returns the list of mistakes; its index is the number less one."""
     mutations, number = [], 0
-    for name in sources():
+    for name in sources(scope):
         text = (ROOT / name).read_text()
         chosen = []
         for mutation in operators.find(text):
@@ -66,20 +74,23 @@ def write_schema(directory, dropped):
                               "original": mutation.original, "changed": mutation.changed, "dropped": number in dropped})
             if number not in dropped:
                 chosen.append((number, mutation))
-        (directory / "tree" / name).write_text(operators.schema(text, chosen))
+        write_if_changed(directory / "tree" / name, operators.schema(text, chosen).encode())
     assert number < LIMIT
     return mutations
 
 
-def compile_tree(directory):
-    """Compiles, and leaves out the mistakes that do not compile."""
+def compile_tree(directory, scope, wanted):
+    """Compiles the tests that are wanted, and leaves out the mistakes that do not compile."""
     build, dropped = directory / "build", set()
     while True:
-        mutations = write_schema(directory, dropped)
+        mutations = write_schema(directory, scope, dropped)
         if not build.exists():
             subprocess.run(["meson", "setup", build, directory / "tree", "-Dwerror=false", "-Dwarning_level=0", f"-Dc_args=-include {HERE}/hf_mutant.h -w"],
                            check=True, stdout=subprocess.DEVNULL)
-        done = subprocess.run(["ninja", "-k", "0", "-C", build], capture_output=True, text=True)
+        # The tree may have tests that the build directory does not know yet.
+        subprocess.run(["ninja", "-C", build, "build.ninja"], check=True, stdout=subprocess.DEVNULL)
+        targets = {os.path.relpath(test["argv"][0], build) for test in tests_of(build, wanted)}
+        done = subprocess.run(["ninja", "-k", "0", "-C", build, *targets], capture_output=True, text=True)
         if done.returncode == 0:
             return mutations
         found = set()
@@ -96,12 +107,14 @@ def compile_tree(directory):
         print(f"{len(dropped)} mistakes do not compile")
 
 
-def tests_of(build):
+def tests_of(build, wanted):
     """The programs that are run: the unit tests and the simulator."""
     listed = json.loads(subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, check=True).stdout)
     found = []
     for test in listed:
         argv = test["cmd"]
+        if not re.search(wanted, test["name"]):
+            continue
         if "unit" in " ".join(test["suite"]):
             found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
         elif test["name"] in ("sim", "sim-seven", "sim-stop-at-each-step"):
@@ -130,9 +143,9 @@ def run_test(test, extra, limit):
             process.wait()
 
 
-def trace(directory, mutations):
+def trace(directory, mutations, wanted):
     """Runs each test without a mistake: how long it takes, and which mistakes it reaches."""
-    tests = tests_of(directory / "build")
+    tests = tests_of(directory / "build", wanted)
     for test in tests:
         with tempfile.NamedTemporaryFile() as file:
             file.truncate(LIMIT)
@@ -146,20 +159,22 @@ def trace(directory, mutations):
     return tests
 
 
-def build(directory):
+def build(directory, scope, wanted):
     directory.mkdir(parents=True, exist_ok=True)
-    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True).stdout
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-coz", "--exclude-standard"], capture_output=True, check=True).stdout
+    with_mistakes = {str(name) for name in sources(scope)}
     for name in tracked.decode().split("\0")[:-1]:
         target = directory / "tree" / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_file():
-            shutil.copy2(ROOT / name, target)
+        if (ROOT / name).is_file() and name not in with_mistakes:
+            write_if_changed(target, (ROOT / name).read_bytes())
+            shutil.copymode(ROOT / name, target)
     if (ROOT / ".cache").exists():
         shutil.copytree(ROOT / ".cache", directory / "tree" / ".cache", dirs_exist_ok=True)
-    mutations = compile_tree(directory)
-    tests = trace(directory, mutations)
+    mutations = compile_tree(directory, scope, wanted)
+    tests = trace(directory, mutations, wanted)
     (directory / "schema.json").write_text(json.dumps({"mutations": mutations, "tests": tests}))
-    print(f"{sum(not m['dropped'] for m in mutations)} mistakes in {len(sources())} files")
+    print(f"{sum(not m['dropped'] for m in mutations)} mistakes in {len(with_mistakes)} files")
 
 
 # ---- run ----
@@ -174,11 +189,11 @@ def equivalents():
     return found
 
 
-def judge(mutation, by_number):
+def judge(mutation, by_number, patience):
     """The name of the test that notices the mistake, or None."""
     for test in by_number.get(mutation["number"], []):
         extra = {"HF_MUTANT": str(mutation["number"])}
-        limit = 10 + 4 * test["seconds"]
+        limit = patience + 4 * test["seconds"]
         if not run_test(test, extra, limit) and not run_test(test, extra, limit):
             return test["name"]
     return None
@@ -208,7 +223,7 @@ def run(directory, options):
     with open(directory / "results.tsv", "w") as results, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         def one(mutation):
             reason = known.get((mutation["file"], key(mutation)))
-            by = None if reason else judge(mutation, by_number)
+            by = None if reason else judge(mutation, by_number, options.patience)
             word = f"equivalent: {reason}" if reason else by or ("SURVIVES" if by_number.get(mutation["number"]) else "NOT REACHED")
             with lock:
                 share = shares["/".join(mutation["file"].split("/")[:-1])]
@@ -243,6 +258,9 @@ def main():
     for command in ("build", "run", "show"):
         sub = commands.add_parser(command)
         sub.add_argument("directory", type=pathlib.Path)
+        if command == "build":
+            sub.add_argument("--scope", default=",".join(SCOPE))
+            sub.add_argument("--tests", default="")
         if command == "show":
             sub.add_argument("numbers", type=int, nargs="+")
         if command == "run":
@@ -251,11 +269,12 @@ def main():
             sub.add_argument("--only")
             sub.add_argument("--number")
             sub.add_argument("--all", action="store_true")
+            sub.add_argument("--patience", type=float, default=10.0)
             sub.add_argument("--jobs", type=int, default=os.cpu_count())
     o = parser.parse_args()
     directory = o.directory.resolve()
     if o.command == "build":
-        build(directory)
+        build(directory, o.scope.split(","), o.tests)
     elif o.command == "run":
         return run(directory, o)
     else:

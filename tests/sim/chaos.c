@@ -171,6 +171,7 @@ static void inject_fault(struct sim *sim, int p) {
         case 9:
                 COUNT(sim, kills);
                 sim_proc_kill(sim, p);
+                sim_proc_prove_death(sim, p);
                 sim_event_at(sim, sim->now + sim_between(sim, 0, lease * 2), E_RESTART, p, 0, 0);
                 break;
         case 10:

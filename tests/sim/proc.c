@@ -40,6 +40,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         struct hf__core_config config = {.timing = sim->timing, .seed = sim_draw(sim)};
 
+        config.renew_phase = 1 + (hf_nsec)(config.seed % (uint64_t)sim->timing.retry_period);
         proc->incarnation++;
         snprintf(proc->identity, sizeof proc->identity, "e%d-%u", p, proc->incarnation);
         memcpy(config.identity, proc->identity, sizeof proc->identity);
@@ -81,6 +82,21 @@ void sim_proc_kill(struct sim *sim, int p) {
         proc->n_queued = 0;
         sim_unfenced_kill(sim, p);
         hf__gate_shut(&proc->gate);
+}
+
+/*
+ * Electors that rely on a server without a fence are told nothing, as in the library. Nothing is
+ * drawn, so that the other faults of a schedule stay as they are.
+ */
+void sim_proc_prove_death(struct sim *sim, int p) {
+        for (int other = 0; other < sim->n_procs && !sim->fence_off; other++) {
+                uint64_t chance =
+                        ((uint64_t)sim->now ^ (uint64_t)other) * UINT64_C(0x9e3779b97f4a7c15);
+
+                if (other != p && sim->procs[other].alive && chance >> 62 == 0)
+                        sim_event_at(sim, sim->now + (hf_nsec)(chance % (2 * (uint64_t)S)), E_DEAD,
+                                     other, (uint64_t)p, sim->procs[p].incarnation);
+        }
 }
 
 /* ---- the work of a term ---- */

@@ -6,6 +6,7 @@
  * which they were scheduled. So a seed with the same options always gives the same schedule; a
  * change that draws one number more or less makes another schedule of nearly every seed.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/sim.h"
@@ -82,6 +83,19 @@ static struct sim_event pop_event(struct sim *sim) {
 
 /* ---- events ---- */
 
+/* An identity belongs to one incarnation, so each record in its name was written by the dead. */
+static void prove_death(struct sim *sim, const struct sim_event *event) {
+        const struct hf__record *seen = &sim->procs[event->proc].core.observed;
+        char dead[32];
+
+        (void)snprintf(dead, sizeof dead, "e%d-%u", (int)event->a, (unsigned)event->b);
+        if (!seen->exists || strcmp(seen->holder, dead) != 0)
+                return;
+        COUNT(sim, proofs_of_death);
+        sim->event.record = *seen;
+        sim_proc_event(sim, event->proc, HF__EV_HOLDER_DEAD);
+}
+
 /*
  * An event for a process. It is dropped if that incarnation is dead, and queued while the process
  * is paused.
@@ -117,6 +131,7 @@ static void deliver(struct sim *sim, const struct sim_event *event) {
                 if (event->a == proc->work_gen && proc->work_alive)
                         sim_proc_work(sim, event->proc);
                 break;
+        case E_DEAD: prove_death(sim, event); break;
         case E_EPOCH: sim_proc_epoch(sim, event->proc); break;
         case E_ANSWER: sim_unfenced_answer(sim, event); break;
         case E_STALE:
@@ -163,6 +178,7 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_WATCH_LOST:
         case E_WORK:
         case E_STALE:
+        case E_DEAD:
         case E_EPOCH:
         case E_ANSWER:
         case E_JOIN: deliver(sim, event); break;

@@ -69,6 +69,7 @@
         X(reissued_revisions, 2000)                                                                \
         X(old_writes_applied, 20)                                                                  \
         X(ends_of_term_by_epoch, 100)                                                              \
+        X(proofs_of_death, 500)                                                                    \
         X(kills, 2000)                                                                             \
         X(lost_requests, 2000)                                                                     \
         X(lost_replies, 2000)                                                                      \
@@ -133,6 +134,7 @@ enum sim_event_type {
         E_RESUME,
         E_THAW,
         E_RESTART,
+        E_DEAD,  /* a process learns, by a lock file, that another one is dead */
         E_EPOCH, /* a process learns that the store's history was replaced */
 };
 
@@ -395,6 +397,8 @@ bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs);
 /* proc.c */
 void sim_proc_boot(struct sim *sim, int p);
 void sim_proc_kill(struct sim *sim, int p);
+/* Some of the others are on the same host, and learn soon that the process is dead. */
+void sim_proc_prove_death(struct sim *sim, int p);
 void sim_proc_resume(struct sim *sim, int p);
 void sim_proc_step(struct sim *sim, int p); /* handles sim->event */
 void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type);

@@ -15,6 +15,7 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "base/json_number.h"
 #include "base/strbuf.h"
 
 static struct hf__json *parse(const char *text) {
@@ -152,6 +153,28 @@ static void test_numbers_that_no_type_holds_are_refused(void **state) {
         }
         struct hf__json *tiny = parse("1e-999"); /* is zero */
         hf__json_free(tiny);
+}
+
+/* The second check is what refuses a long number if this version of cJSON reads it. */
+static void test_a_number_has_at_most_63_bytes(void **state) {
+        char text[80] = "[[-1,\"12\"],";
+        const size_t begin = strlen(text);
+        struct hf__json *json = NULL;
+
+        for (size_t n = 62; n <= 65; n++) {
+                size_t offset = 0;
+                memset(text + begin, '1', n);
+                memcpy(text + begin, "0.", 2);
+                memcpy(text + begin + n, "]", 2);
+                int expected = n <= 63 ? 0 : HF_E_TOO_LARGE;
+                assert_int_equal(hf__json_parse(text, begin + n + 1, &json, &offset), expected);
+                if (expected == 0)
+                        hf__json_free(json);
+                else
+                        assert_int_equal(offset, begin);
+                assert_int_equal(hf__json_number_check(text, begin + n + 1, &offset), expected);
+                assert_int_equal(offset, begin);
+        }
 }
 
 static void test_only_the_given_bytes_are_read(void **state) {
@@ -396,6 +419,7 @@ int main(void) {
                 cmocka_unit_test(test_numbers_have_the_grammar_of_json),
                 cmocka_unit_test(test_whole_numbers_are_exact_up_to_64_bits),
                 cmocka_unit_test(test_numbers_that_no_type_holds_are_refused),
+                cmocka_unit_test(test_a_number_has_at_most_63_bytes),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
                 cmocka_unit_test(test_getters_find_members_by_path),
                 cmocka_unit_test(test_values_are_built_in_order),

@@ -152,6 +152,98 @@ static void test_a_broken_ledger_is_named(void **state) {
         }
 }
 
+#define ZEROS "00000000000000000000000000000000"
+#define LINE(more)                                                                                 \
+        "{\\\"step\\\":\\\"a\\\",\\\"version\\\":\\\"1\\\",\\\"outcome\\\":\\\"kept\\\"," more "}"
+#define HASH(value) "\\\"hash\\\":\\\"" value "\\\""
+
+/* One record that cannot be read makes the whole ledger unreadable: its step would be done again.
+ */
+static void test_a_record_that_is_not_as_we_write_it_is_refused(void **state) {
+        static const struct {
+                const char *lines;
+                const char *wrong; /* NULL = nothing */
+        } cases[] = {
+                {LINE(HASH(ZEROS)), NULL},
+                {LINE(HASH(ZEROS)) "\\n\\n", NULL},
+                {LINE(HASH(ZEROS) ",\\\"applied\\\":\\\"\\\""), NULL},
+                {LINE(HASH(ZEROS) ",\\\"superseded\\\":[\\\"" ZEROS "\\\"]"), NULL},
+                {LINE(HASH(ZEROS)) "\\n" LINE(HASH(ZEROS)), "has the step of an earlier one"},
+                {LINE(HASH("")), "has no usable hash"},
+                {LINE(HASH("0")), "has no usable hash"},
+                {LINE(HASH(ZEROS "0")), "has no usable hash"},
+                {LINE(HASH("0000000000000000000000000000000G")), "has no usable hash"},
+                {LINE(HASH("0000000000000000000000000000000A")), "has no usable hash"},
+                {LINE("\\\"hash\\\":7"), "has no usable hash"},
+                {LINE(HASH(ZEROS) ",\\\"applied\\\":\\\"0\\\""), "has no usable hash"},
+                {LINE(HASH(ZEROS) ",\\\"applied\\\":[]"), "has no usable hash"},
+                {LINE(HASH(ZEROS) ",\\\"superseded\\\":[7]"), "has no usable hash"},
+                {LINE(HASH(ZEROS) ",\\\"superseded\\\":[\\\"\\\"]"), "has no usable hash"},
+                {LINE(HASH(ZEROS) ",\\\"phase\\\":7"), "has no usable phase or time"},
+                {LINE(HASH(ZEROS) ",\\\"at\\\":7"), "has no usable phase or time"},
+                {LINE(HASH(ZEROS) ",\\\"phase\\\":\\\"" ZEROS ZEROS "\\\""),
+                 "has no usable phase or time"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char text[1024];
+                (void)snprintf(text, sizeof text, "{\"data\":{\"format\":\"1\",\"steps\":\"%s\"}}",
+                               cases[i].lines);
+                struct hf__json *object = parse(text);
+                struct hf_status status = {0};
+                struct hf__ledger ledger;
+                int r = hf__ledger_read(object, phases, 2, &ledger, &status);
+                if (r != (cases[i].wrong ? HF_E_INVALID : 0) ||
+                    (cases[i].wrong && !strstr(status.message, cases[i].wrong)))
+                        fail_msg("%s: %d: %s", cases[i].lines, r, status.message);
+                hf__ledger_done(&ledger);
+                hf__json_free(object);
+        }
+}
+
+static void test_a_record_keeps_all_its_members(void **state) {
+        struct hf__ledger ledger = {0}, back;
+        struct hf__ledger_entry a = entry("a", 'a');
+        struct hf__strbuf text = {0};
+
+        a.n_superseded = 1; /* is not taken over: only what is replaced is superseded */
+        assert_int_equal(hf__ledger_add(&ledger, &a), 0);
+        write_and_read(&ledger, NULL, &back);
+        assert_string_equal(back.entries[0].phase, "phase-0");
+        assert_string_equal(back.entries[0].at, "2026-01-01T00:00:00Z");
+        assert_string_equal(back.entries[0].applied, a.applied);
+        assert_string_equal(back.entries[0].version, "1.0.0");
+        assert_int_equal(back.entries[0].n_superseded, 0);
+        assert_int_equal(hf__ledger_write(&ledger, NULL, "n", "l", &text), 0);
+        assert_non_null(strstr(text.data, "\"kind\":\"ConfigMap\""));
+        assert_non_null(strstr(text.data, "\"apiVersion\":\"v1\""));
+        hf__strbuf_done(&text);
+        hf__ledger_done(&back);
+        hf__ledger_done(&ledger);
+}
+
+static void test_a_ledger_has_a_limit(void **state) {
+        struct hf__ledger ledger = {0};
+        struct hf__strbuf text = {0};
+        static char step[600];
+        char phase[] = "a";
+
+        for (; phase[0] < 'a' + HF_BOOTSTRAP_PHASES_MAX; phase[0]++)
+                assert_int_equal(hf__ledger_complete(&ledger, phase, "1", "now"), 0);
+        assert_int_equal(hf__ledger_complete(&ledger, phase, "1", "now"), HF_E_TOO_LARGE);
+        assert_int_equal(hf__ledger_complete(&ledger, "a", "2", "now"), 0);
+        memset(step, 's', sizeof step - 1);
+        for (int i = 0; i < 2 * HF_BOOTSTRAP_STEPS_MAX; i++) {
+                (void)snprintf(step, 8, "%07d", i);
+                step[7] = 's';
+                struct hf__ledger_entry one = entry(step, 'a');
+                assert_int_equal(hf__ledger_add(&ledger, &one), 0);
+        }
+        assert_int_equal(hf__ledger_write(&ledger, NULL, "n", "l", &text), HF_E_TOO_LARGE);
+        hf__strbuf_done(&text);
+        hf__ledger_done(&ledger);
+}
+
 /*
  * A completion that cannot be parsed counts: readiness must not depend on an edit by a user. It is
  * not overwritten.
@@ -190,6 +282,25 @@ static void test_a_hash_covers_the_content_only(void **state) {
         hash_text("{\"a\":[[],1]}", a);
         hash_text("{\"a\":[[1]]}", b);
         assert_string_not_equal(a, b);
+}
+
+/*
+ * The hashes are stored in ledgers and stamps, so every later version of the program must make the
+ * same ones. Otherwise it would take every object for one that a user has edited.
+ */
+static void test_hashes_are_the_same_in_each_version(void **state) {
+        static const char *const cases[][2] = {
+                {"{}", "44136fa355b3678a1146ad16f7e8649e"},
+                {"{\"b\":[1,\"x\",{\"d\":null,\"c\":true}],\"a\":{\"e\":1.5}}",
+                 "10a9cfd8887ba98893768a7f25b0221e"},
+                {"{\"a\":[],\"b\":[[1],[2,3]],\"c\":{}}", "448bca1bb78cc2519a34bdbffb4fa06a"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                hf__hash hash;
+                hash_text(cases[i][0], hash);
+                assert_string_equal(hash, cases[i][1]);
+        }
 }
 
 static void see(const char *text, struct hf__content_seen *seen) {
@@ -258,6 +369,10 @@ static void test_a_replacement_keeps_the_objects_identity(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_ledger_has_a_limit),
+                cmocka_unit_test(test_a_record_keeps_all_its_members),
+                cmocka_unit_test(test_a_record_that_is_not_as_we_write_it_is_refused),
+                cmocka_unit_test(test_hashes_are_the_same_in_each_version),
                 cmocka_unit_test(test_a_ledger_survives_the_round_trip),
                 cmocka_unit_test(test_foreign_data_survives),
                 cmocka_unit_test(test_completed_phases_are_read_from_a_newer_format),

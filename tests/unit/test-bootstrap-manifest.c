@@ -173,6 +173,42 @@ static void test_a_duplicate_step_is_refused(void **state) {
         hf__steps_done(&two);
 }
 
+static void test_a_name_must_be_readable_in_urls_and_messages(void **state) {
+        static const char *const bad[] = {".",         "..",     "a b", "a/b",     "a%b",
+                                          "a\\u007fb", "a\\\"b", "",    "\xc3\xa4"};
+        static const char *const good[] = {"a", "a.b", "...", "system:x", "a!b"};
+        char text[512], name[HF_NAME_MAX + 2];
+        struct hf__steps steps = {0};
+
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+                struct hf_status status = {0};
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"
+                               "\"name\":\"%s\"}}",
+                               bad[i]);
+                assert_int_equal(add(&steps, text, &status), HF_E_INVALID);
+                assert_non_null(strstr(status.message, "it is not a valid name"));
+        }
+        memset(name, 'a', sizeof name - 1);
+        for (size_t n = HF_NAME_MAX; n <= HF_NAME_MAX + 1; n++) {
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"
+                               "\"name\":\"%.*s\"}}",
+                               (int)n, name);
+                assert_int_equal(add(&steps, text, NULL), n > HF_NAME_MAX ? HF_E_INVALID : 0);
+        }
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"
+                               "\"name\":\"%s\"}}",
+                               good[i]);
+                assert_int_equal(add(&steps, text, NULL), 0);
+        }
+        hf__steps_done(&steps);
+        assert_int_equal(steps.n, 0);
+        assert_null(steps.list);
+}
+
 static void test_the_number_of_steps_is_limited(void **state) {
         char text[160];
         struct hf__steps steps = {0};
@@ -208,6 +244,12 @@ static void remove_all(const char *directory, const char *const *names, size_t n
                 (void)remove(path);
         }
         assert_int_equal(rmdir(directory), 0);
+}
+
+static void remove_all_of(const char *directory, const char *name) {
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+        assert_int_equal(unlink(path), 0);
 }
 
 static void test_files_are_read_by_name(void **state) {
@@ -247,8 +289,77 @@ static void test_files_are_read_by_name(void **state) {
         assert_non_null(strstr(status.message, directory));
 }
 
+static void test_files_and_directories_have_limits(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX", name[32];
+        static char large[(1 << 20) + 2];
+        static const char object[] =
+                "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}";
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, ".yaml", "{{{"); /* has no name before its ending */
+        memset(large, ' ', sizeof large - 1);
+        memcpy(large, object, sizeof object - 1);
+        put_file(directory, "a.json", large);
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status),
+                         HF_E_TOO_LARGE);
+        assert_non_null(strstr(status.message, "it has more than 1048576 bytes"));
+        large[1 << 20] = '\0';
+        put_file(directory, "a.json", large);
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(steps.n, 1);
+        hf__steps_done(&steps);
+        for (int i = 0; i < 1000; i++) {
+                (void)snprintf(name, sizeof name, "n%d.yaml", i);
+                put_file(directory, name, "# nothing\n");
+        }
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status),
+                         HF_E_TOO_LARGE);
+        assert_non_null(strstr(status.message, "there are more than 1000 manifest files"));
+        remove_all_of(directory, "n0.yaml");
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(steps.n, 1);
+        hf__steps_done(&steps);
+        for (int i = 1; i < 1000; i++) {
+                (void)snprintf(name, sizeof name, "n%d.yaml", i);
+                remove_all_of(directory, name);
+        }
+        remove_all_of(directory, ".yaml");
+        remove_all(directory, one, 1);
+}
+
+static void test_a_file_that_cannot_be_read_is_named(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX", path[64];
+        const char *one[] = {"a.yaml"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        (void)snprintf(path, sizeof path, "%s/a.yaml", directory);
+        assert_int_equal(symlink("/nonexistent", path), 0);
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), -2);
+        assert_non_null(strstr(status.message, "a.yaml: cannot read it: "));
+        assert_int_equal(unlink(path), 0);
+        /* A file of the kernel says that it has a size, and has less. */
+        assert_int_equal(symlink("/sys/kernel/mm/transparent_hugepage/enabled", path), 0);
+        if (access(path, R_OK) == 0) {
+                assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status),
+                                 HF_E_INVALID);
+                assert_non_null(strstr(status.message, "the file shrank while it was read"));
+        }
+        remove_all(directory, one, 1);
+        assert_int_equal(mkdir(directory, 0700), 0); /* a directory without any is fine */
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
+                cmocka_unit_test(test_files_and_directories_have_limits),
+                cmocka_unit_test(test_a_name_must_be_readable_in_urls_and_messages),
                 cmocka_unit_test(test_documents_become_steps_in_order),
                 cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
                 cmocka_unit_test(test_a_long_file_name_keeps_document_and_line),

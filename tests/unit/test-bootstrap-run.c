@@ -420,6 +420,7 @@ static void *complete(void *ctx) {
  */
 static void test_a_hook_is_done_when_another_process_completes_the_phase(void **state) {
         struct fixture *f = fixture_new(FAULT_NONE, -1, 0, 0);
+        struct hf_bootstrap_info info;
         pthread_t thread;
 
         assert_int_equal(hf_bootstrap_install(f->bootstrap, f->hooks, NULL, 0, NULL), 0);
@@ -427,6 +428,29 @@ static void test_a_hook_is_done_when_another_process_completes_the_phase(void **
         assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(hf_health_each(f->host.health, HF_READYZ, NULL, NULL), 0);
+        for (size_t i = 0; i < 2; i++) {
+                hf_bootstrap_info(f->bootstrap, i, &info);
+                assert_true(info.complete && info.n_settled == 1);
+        }
+        fixture_free(f);
+}
+
+/* It learns so from the ledger when it begins to lead, even if its own version never completes. */
+static void test_a_leader_without_hooks_knows_that_an_older_version_was_complete(void **state) {
+        struct fixture *f = fixture_new(FAULT_REFUSED, -1, 0, 0);
+        struct hf_bootstrap_info info;
+
+        fake_api_put(f->api, "configmaps/kube-system/holdfast-bootstrap",
+                     "{\"metadata\":{},\"data\":{\"format\":\"1\",\"zero.completed\":\"0.9.0 "
+                     "now\"}}");
+        add_elector(f);
+        assert_int_equal(hf_controllers_install(f->hooks, f->electors, NULL, 0, NULL), 0);
+        assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
+        await_point(f, HF_BOOTSTRAP_FAILING, 1);
+        hf_bootstrap_info(f->bootstrap, 0, &info);
+        assert_true(info.complete && info.n_settled == 0);
+        hf_bootstrap_info(f->bootstrap, 1, &info);
+        assert_false(info.complete);
         fixture_free(f);
 }
 
@@ -561,6 +585,8 @@ int main(void) {
                 cmocka_unit_test(test_bootstrap_completes_when_any_reply_is_lost_once),
                 cmocka_unit_test(test_a_hook_waits_until_the_shutdown),
                 cmocka_unit_test(test_a_hook_is_done_when_another_process_completes_the_phase),
+                cmocka_unit_test(
+                        test_a_leader_without_hooks_knows_that_an_older_version_was_complete),
                 cmocka_unit_test(test_a_hook_with_a_time_limit_lets_the_start_go_on),
                 cmocka_unit_test(test_a_deleted_ledger_is_recreated_in_the_same_term),
                 cmocka_unit_test(test_a_missing_namespace_of_the_ledger_is_a_failure),

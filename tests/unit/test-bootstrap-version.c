@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -35,16 +36,24 @@ static void test_invalid_versions_are_refused(void **state) {
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
                 assert_false(hf__version_valid(bad[i]));
         assert_false(hf__version_valid(NULL));
+        char longest[HF__VERSION_MAX + 2];
+        memset(longest, '1', sizeof longest);
+        longest[HF__VERSION_MAX] = '\0';
+        assert_true(hf__version_valid(longest));
+        longest[HF__VERSION_MAX] = '1';
+        longest[HF__VERSION_MAX + 1] = '\0';
+        assert_false(hf__version_valid(longest));
 }
 
 /* semver 11: each is less than the next one. */
 static void test_versions_are_ordered(void **state) {
         static const char *const rising[] =
-                {"0.1",        "0.2.0-1",     "0.2.0-1.1",     "0.2.0-2",
-                 "0.2.0-11",   "0.2.0-alpha", "0.2.0-alpha.1", "0.2.0-alpha.beta",
-                 "0.2.0-beta", "0.2.0-rc",    "0.2.0-rc.2",    "0.2.0-rc.11",
-                 "0.2",        "0.2.1",       "0.10.0",        "1",
-                 "1.0.1",      "2.0.0",       "10.0.0",        "123456789012345678901.0"};
+                {"0.1",         "0.2.0-1",     "0.2.0-1.1",     "0.2.0-2",
+                 "0.2.0-11",    "0.2.0-alpha", "0.2.0-alpha.1", "0.2.0-alpha.beta",
+                 "0.2.0-beta",  "0.2.0-rc",    "0.2.0-rc.2",    "0.2.0-rc.2.x",
+                 "0.2.0-rc.11", "0.2.0-rc0",   "0.2.0-rc00",    "0.2.0-rc1",
+                 "0.2",         "0.2.1",       "0.10.0",        "1",
+                 "1.0.1",       "2.0.0",       "10.0.0",        "123456789012345678901.0"};
         const size_t n = sizeof rising / sizeof *rising;
 
         for (size_t i = 0; i < n; i++)
@@ -60,6 +69,10 @@ static void test_equal_versions_compare_as_equal(void **state) {
         assert_int_equal(hf__version_compare("1.0.0-rc.01", "1.0.0-rc.1"), 0);
         assert_int_equal(hf__version_compare("1.0.0-rc.1+a", "1.0.0-rc.1+b"), 0);
         assert_int_equal(hf__version_compare("01.2.3", "1.2.3"), 0);
+        assert_int_equal(hf__version_compare("1.2.3", "001.02.03"), 0);
+        assert_int_equal(hf__version_compare("0.0", "00.000"), 0);
+        assert_true(hf__version_compare("010", "9") > 0);
+        assert_true(hf__version_compare("9", "010") < 0);
 }
 
 int main(void) {

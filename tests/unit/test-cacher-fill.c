@@ -138,6 +138,24 @@ static void test_every_namespace_is_listed(void **state) {
         store->ops->free(store);
 }
 
+/* Its successor in the order of keys has the same length. */
+static void test_a_page_may_end_with_a_key_of_the_greatest_length(void **state) {
+        struct hfd_store *store = make_store(499);
+        char key[HFD_KEY_MAX] = "/registry/unknown/";
+        size_t n = strlen(key);
+
+        memset(key + n, 'k', sizeof key - 1 - n);
+        assert_true(store_client_put(store, key, "{}") > 0);
+        assert_true(store_client_put(store, "/registry/unknown/l", "{}") > 0);
+        struct hfd_cacher *cacher = start_cacher(store);
+        await_fill(cacher, 499);
+        pthread_mutex_lock(&cacher->mu);
+        assert_int_equal(cacher->reflector.n_listed_max, 501);
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_cacher_free(cacher);
+        store->ops->free(store);
+}
+
 /* Pages may be too large for the store or for its deadline: they are requested again, smaller. */
 static void test_a_page_that_fails_is_requested_again(void **state) {
         static const int errors[] = {HF_E_TIMEOUT, HF_E_UNAVAILABLE, -EMSGSIZE};
@@ -187,6 +205,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_stores_work_grows_as_the_objects_do),
                 cmocka_unit_test(test_every_namespace_is_listed),
+                cmocka_unit_test(test_a_page_may_end_with_a_key_of_the_greatest_length),
                 cmocka_unit_test(test_a_page_that_fails_is_requested_again),
                 cmocka_unit_test(test_repeated_failures_are_no_progress),
         };

@@ -313,6 +313,136 @@ static void test_yaml_depth_and_size_are_limited(void **state) {
         hf__strbuf_done(&limited);
 }
 
+/* ---- where files are, and what they may contain ---- */
+
+static void put(const char *file, const char *text) {
+        FILE *out = fopen(file, "w");
+
+        assert_non_null(out);
+        assert_true(fputs(text, out) >= 0);
+        assert_int_equal(fclose(out), 0);
+}
+
+static void expect_token_file(const char *file, const char *ends_with) {
+        struct hf__kubeconfig config = {0};
+        struct hf_status status = {0};
+
+        if (hf__kubeconfig_load(file, &config, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_non_null(config.rest.token_file);
+        assert_int_equal(config.rest.token_file[0], '/'); /* it is read again later */
+        assert_non_null(strstr(config.rest.token_file, ends_with));
+        hf__kubeconfig_done(&config);
+}
+
+static void test_paths_are_relative_to_the_file_that_has_them(void **state) {
+        char root[] = "/tmp/holdfast-kubeconfig-XXXXXX", path[128], list[256], here[1024];
+        struct hf__kubeconfig config = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(root));
+        assert_non_null(getcwd(here, sizeof here));
+        (void)snprintf(path, sizeof path, "%s/.kube", root);
+        assert_int_equal(mkdir(path, 0700), 0);
+        (void)snprintf(path, sizeof path, "%s/.kube/config", root);
+        put(path, HEAD CLUSTER USER "    tokenFile: token\n");
+        (void)snprintf(path, sizeof path, "%s/.kube/token", root);
+        put(path, "t\n");
+        (void)snprintf(path, sizeof path, "%s/.kube/config", root);
+        expect_token_file(path, "/.kube/token");
+        /* ~/.kube/config */
+        assert_int_equal(unsetenv("KUBECONFIG"), 0);
+        assert_int_equal(setenv("HOME", root, 1), 0);
+        expect_token_file(NULL, "/.kube/token");
+        assert_int_equal(setenv("KUBECONFIG", "", 1), 0); /* as if it were not set */
+        expect_token_file(NULL, "/.kube/token");
+        assert_int_equal(setenv("HOME", "", 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
+        assert_non_null(strstr(status.message, "neither KUBECONFIG nor HOME is set"));
+        assert_int_equal(unsetenv("HOME"), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
+        /* the user comes from the second file of a list, with its directory */
+        (void)snprintf(path, sizeof path, "%s/first", root);
+        put(path, HEAD CLUSTER);
+        (void)snprintf(list, sizeof list, "%s/first:%s/.kube/config", root, root);
+        assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
+        expect_token_file(NULL, "/.kube/token");
+        /* the working directory */
+        (void)snprintf(path, sizeof path, "%s/.kube", root);
+        assert_int_equal(chdir(path), 0);
+        expect_token_file("config", "/.kube/token");
+        expect_token_file("./config", "/.kube/token");
+        assert_int_equal(chdir(here), 0);
+        assert_int_equal(unsetenv("KUBECONFIG"), 0);
+        static const char *const files[] = {"first", ".kube/config", ".kube/token"};
+        for (size_t i = 0; i < 3; i++) {
+                (void)snprintf(path, sizeof path, "%s/%s", root, files[i]);
+                assert_int_equal(unlink(path), 0);
+        }
+        (void)snprintf(path, sizeof path, "%s/.kube", root);
+        assert_int_equal(rmdir(path), 0);
+        assert_int_equal(rmdir(root), 0);
+}
+
+static void test_what_is_no_text_is_refused(void **state) {
+        static char large[(1 << 20) + 2];
+        struct hf__kubeconfig config = {0};
+        struct hf_status status = {0};
+        size_t n = strlen(HEAD CLUSTER USER "    token: t\n");
+
+        memset(large, '\n', sizeof large - 1);
+        memcpy(large, HEAD CLUSTER USER "    token: t\n", n);
+        assert_int_equal(hf__kubeconfig_parse(large, 1 << 20, "", "f", &config, &status), 0);
+        hf__kubeconfig_done(&config);
+        hf__kubeconfig_done(&config); /* done is idempotent */
+        assert_int_equal(hf__kubeconfig_parse(large, (1 << 20) + 1, "", "f", &config, &status),
+                         HF_E_INVALID);
+        assert_string_equal(status.message, "f: the file is too large or not text");
+        large[n] = '\0';
+        assert_int_equal(hf__kubeconfig_parse(large, n + 1, "", "f", &config, &status),
+                         HF_E_INVALID);
+        assert_string_equal(status.message, "f: the file is too large or not text");
+        assert_int_equal(hf__kubeconfig_parse("", 0, "", "f", &config, &status), HF_E_INVALID);
+        assert_int_equal(hf__kubeconfig_parse(" \n", 2, "", "f", &config, &status), HF_E_INVALID);
+        assert_int_equal(hf__kubeconfig_parse("[]", 2, "", "f", &config, &status), HF_E_INVALID);
+        assert_string_equal(status.message, "f: this is not a kubeconfig");
+        assert_int_equal(hf__kubeconfig_parse("{} ", 1, "", "f", &config, &status), HF_E_INVALID);
+}
+
+static void test_data_is_base64_of_a_text(void **state) {
+        static const char *const bad[] = {"QUFBAA==", "*", "Q0E"};
+
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+                struct hf__kubeconfig config = {0};
+                struct hf_status status;
+                char text[512];
+                (void)snprintf(text, sizeof text,
+                               HEAD CLUSTER "    certificate-authority-data: '%s'\n" USER
+                                            "    token: t\n",
+                               bad[i]);
+                assert_int_equal(parse(text, &config, &status), HF_E_INVALID);
+                assert_string_equal(status.message,
+                                    "file: certificate-authority-data is not base64 of PEM text");
+        }
+}
+
+static void test_a_setting_without_a_value_is_not_set(void **state) {
+        static const char *const unset[] = {"exec: null", "exec: ''", "exec:"};
+        static const char *const set[] = {"exec: {}", "exec: a", "exec: 1", "exec: []"};
+
+        for (size_t i = 0; i < 7; i++) {
+                struct hf__kubeconfig config = {0};
+                struct hf_status status;
+                char text[512];
+                (void)snprintf(text, sizeof text, "%s    token: t\n    %s\n", HEAD CLUSTER USER,
+                               i < 3 ? unset[i] : set[i - 3]);
+                assert_int_equal(parse(text, &config, &status), i < 3 ? 0 : HF_E_INVALID);
+                if (i >= 3)
+                        assert_non_null(strstr(status.message, "exec is not supported"));
+                hf__kubeconfig_done(&config);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_inline_credentials_are_read),
@@ -322,6 +452,10 @@ int main(void) {
                 cmocka_unit_test(test_errors_are_one_line),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
                 cmocka_unit_test(test_several_files_are_merged),
+                cmocka_unit_test(test_paths_are_relative_to_the_file_that_has_them),
+                cmocka_unit_test(test_what_is_no_text_is_refused),
+                cmocka_unit_test(test_data_is_base64_of_a_text),
+                cmocka_unit_test(test_a_setting_without_a_value_is_not_set),
                 cmocka_unit_test(test_yaml_scalars_become_json),
                 cmocka_unit_test(test_yaml_depth_and_size_are_limited),
         };

@@ -63,6 +63,16 @@ static void test_codes_become_errors(void **state) {
                 {200, "{\"code\":410,\"reason\":\"Expired\"}", false,
                  HF_E_GONE}, /* an ERROR event */
                 {200, "{}", false, HF_E_UNAVAILABLE},
+                {299, NULL, false, HF_E_UNAVAILABLE},
+                {300, NULL, false, HF_E_INVALID},
+                {200, "{\"code\":300}", false, HF_E_INVALID},
+                {200, "{\"code\":299}", false, HF_E_UNAVAILABLE},
+                {200, "{\"code\":404}", false, HF_E_NOT_FOUND},
+                {200, "{\"code\":999}", false, HF_E_UNAVAILABLE},
+                {200, "{\"code\":1000}", false, HF_E_UNAVAILABLE},
+                /* the code of the response counts, if it says that something failed */
+                {300, "{\"code\":404}", false, HF_E_INVALID},
+                {500, "{\"code\":404}", false, HF_E_UNAVAILABLE},
         };
         struct hf_status status;
 

@@ -349,6 +349,60 @@ static void test_a_standby_that_holds_back_takes_a_lease_later(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
+/* The write is the one that takes an expired Lease: at the revision of the record. */
+static void test_the_lease_of_a_dead_process_is_taken_before_it_expires(void **state) {
+        struct core_fixture f;
+        core_fixture_start(&f);
+        struct hf__record held = core_fixture_held_by(&f, "other", 15);
+        held.acquire_us = 7;
+        core_fixture_read_done(&f, 0, &held);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        f.event.record = held;
+        f.event.record.acquire_us = 8; /* the proof is for another term */
+        core_fixture_step(&f, HF__EV_HOLDER_DEAD);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        f.event.record = held;
+        strcpy(f.event.record.holder, "somebody");
+        core_fixture_step(&f, HF__EV_HOLDER_DEAD);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        f.event.record = held;
+        core_fixture_step(&f, HF__EV_HOLDER_DEAD);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_string_equal(f.sent.rv, held.rv);
+        assert_int_equal(f.sent.cause, HF__CAUSE_DIED);
+        core_fixture_write_done(&f, 0);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
+}
+
+/* The dead process's last renewal was applied late: it is still dead. Another process has taken the
+ * Lease: it is alive. */
+static void test_a_proof_of_death_lasts_as_long_as_the_term_of_the_dead(void **state) {
+        struct core_fixture f;
+        core_fixture_start(&f);
+        struct hf__record held = core_fixture_held_by(&f, "other", 15);
+        held.acquire_us = 7;
+        core_fixture_read_done(&f, 0, &held);
+        f.event.record = held;
+        core_fixture_step(&f, HF__EV_HOLDER_DEAD);
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
+        held.renew_us++;
+        core_fixture_set_revision(&f, &held);
+        core_fixture_read_done(&f, 0, &held);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        core_fixture_write_done(&f, HF_E_CONFLICT);
+        struct hf__record taken = core_fixture_held_by(&f, "third", 15);
+        taken.acquire_us = 9;
+        const struct hf__core_action *read =
+                core_fixture_find_action(&f, HF__ACT_READ)
+                        ? core_fixture_find_action(&f, HF__ACT_READ)
+                        : core_fixture_wait_for(&f, HF__ACT_READ, 5 * SEC);
+        assert_non_null(read);
+        core_fixture_read_done(&f, 0, &taken);
+        assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 10 * SEC));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_absent_lease_is_created),
@@ -367,6 +421,8 @@ int main(void) {
                 cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),
                 cmocka_unit_test(test_an_acquire_with_a_late_reply_starts_no_term),
                 cmocka_unit_test(test_an_acquire_overwritten_before_its_reply_starts_no_term),
+                cmocka_unit_test(test_the_lease_of_a_dead_process_is_taken_before_it_expires),
+                cmocka_unit_test(test_a_proof_of_death_lasts_as_long_as_the_term_of_the_dead),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

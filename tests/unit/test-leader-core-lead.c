@@ -266,6 +266,32 @@ static void test_the_backoff_grows_and_resets(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
+/* A hundred electors acquire at the same moment. Two retry periods later their renewals are as far
+ * apart as their phases are, and none was late or in haste. */
+static void test_renewals_that_begin_together_spread_over_the_retry_period(void **state) {
+        const hf_nsec period = 2 * SEC;
+        unsigned n_in[10] = {0};
+
+        for (int i = 0; i < 100; i++) {
+                struct core_fixture f;
+                core_fixture_start(&f);
+                f.core.config.renew_phase = 1 + i * (period / 100);
+                core_fixture_read_done(&f, HF_E_NOT_FOUND, NULL);
+                core_fixture_write_done(&f, 0);
+                hf_nsec begin = f.now;
+                while (f.now < begin + 2 * period) {
+                        hf_nsec last = f.now;
+                        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, period));
+                        assert_true(f.now - last >= period / 2 && f.now - last <= period);
+                        core_fixture_write_done(&f, 0);
+                }
+                assert_true(f.now % period == f.core.config.renew_phase % period);
+                n_in[f.now % period / (period / 10)]++;
+        }
+        for (int i = 0; i < 10; i++)
+                assert_int_equal(n_in[i], 10);
+}
+
 static void test_the_backoff_is_limited_by_the_lease_duration(void **state) {
         struct core_fixture f;
         hf_nsec day = 86400 * SEC;
@@ -303,6 +329,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
                 cmocka_unit_test(test_without_numeric_revisions_an_overtaken_acquire_is_read_again),
                 cmocka_unit_test(test_the_backoff_grows_and_resets),
+                cmocka_unit_test(test_renewals_that_begin_together_spread_over_the_retry_period),
                 cmocka_unit_test(test_the_backoff_is_limited_by_the_lease_duration),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

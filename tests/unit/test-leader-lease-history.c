@@ -165,7 +165,7 @@ static char *write_lease(const char *last_text, const struct hf__record *record)
 
         if (last_text)
                 assert_int_equal(hf__json_parse(last_text, strlen(last_text), &last, NULL), 0);
-        hf__lease_write(last, "ns", "lead", record, NULL, &out);
+        hf__lease_write(last, "ns", "lead", record, NULL, NULL, &out);
         assert_int_equal(out.error, 0);
         hf__json_free(last);
         return out.data;

@@ -37,7 +37,7 @@ static char *write_text(const char *last_text, const struct hf__record *record,
         struct hf__strbuf out = {0};
         if (last_text)
                 assert_int_equal(hf__json_parse(last_text, strlen(last_text), &last, NULL), 0);
-        hf__lease_write(last, "kube-system", "lead", record, labels, &out);
+        hf__lease_write(last, "kube-system", "lead", record, labels, NULL, &out);
         assert_int_equal(out.error, 0);
         hf__json_free(last);
         return out.data;
@@ -257,7 +257,7 @@ static struct fixture *fixture_new(void) {
                                            .client = &f->client->base,
                                            .labels = labels,
                                            .n_labels = 1};
-        assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
+        assert_int_equal(hf__lease_lock_new(&f->api->host, &config, NULL, NULL, &f->lock), 0);
         pthread_mutex_init(&f->recorded.mu, NULL);
         hf_cond_init(&f->recorded.changed);
         f->lock->on_reply = on_done;

@@ -3,18 +3,16 @@
  * Failing allocations and thread creations. Each scenario runs again and again, and the n-th
  * allocation (or thread creation) of the library in it fails, for every n, on whichever thread it
  * happens. A function either does its work or reports the failure, and background work is retried.
- * Leak checkers detect what is not freed.
+ * What is not freed is an error, too.
  *
- * The linker redirects all allocations to this file (--wrap). Allocations of the fake API server do
- * not fail: it reports when a thread runs its code (fake_api_shield).
+ * failing_memory.h makes them fail. Allocations of the fake API server do not fail: it reports when
+ * a thread runs its code (fake_api_shield).
  */
 #undef NDEBUG
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,65 +34,10 @@
 #include "bootstrap/ledger.h"
 #include "bootstrap/manifest.h"
 #include "bootstrap/step_body.h"
+#include "failing_memory.h"
 #include "fake_api_client.h"
 
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t n);
-void *__real_reallocarray(void *old, size_t n, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t n);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
-                          void *ctx);
-
-static atomic_int countdown = -1; /* < 0: nothing fails */
-static atomic_bool hit;
-static _Thread_local int shielded;
-
-static void arm(int n) {
-        atomic_store(&hit, false);
-        atomic_store(&countdown, n);
-}
-static void disarm(void) { atomic_store(&countdown, -1); }
-
-static bool fails(void) {
-        if (shielded || atomic_load(&countdown) < 0 || atomic_fetch_sub(&countdown, 1) != 0)
-                return false;
-        atomic_store(&hit, true);
-        errno = ENOMEM;
-        return true;
-}
-
-void *__wrap_malloc(size_t n);
-void *__wrap_malloc(size_t n) { return fails() ? NULL : __real_malloc(n); }
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_calloc(n, size); }
-void *__wrap_realloc(void *old, size_t n);
-void *__wrap_realloc(void *old, size_t n) { return fails() ? NULL : __real_realloc(old, n); }
-void *__wrap_reallocarray(void *old, size_t n, size_t size);
-void *__wrap_reallocarray(void *old, size_t n, size_t size) {
-        return fails() ? NULL : __real_reallocarray(old, n, size);
-}
-char *__wrap_strdup(const char *text);
-char *__wrap_strdup(const char *text) { return fails() ? NULL : __real_strdup(text); }
-char *__wrap_strndup(const char *text, size_t n);
-char *__wrap_strndup(const char *text, size_t n) {
-        return fails() ? NULL : __real_strndup(text, n);
-}
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
-                          void *ctx);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
-                          void *ctx) {
-        return fails() ? EAGAIN : __real_pthread_create(thread, attr, fn, ctx);
-}
-
-/* The fake API server's own allocations do not fail. */
-static void enter_fake(void) { shielded++; }
-static void leave_fake(void) { shielded--; }
-
 #define GUARD (20 * HF_NSEC_PER_SEC)
-
-static bool is_shortage(int r) { return r == -ENOMEM || r == -EAGAIN; }
 
 /* ---- an elector ---- */
 
@@ -175,12 +118,12 @@ static void elector_life(int n) {
         struct hf_electors *electors = NULL;
         struct hf_status status = {0};
 
-        arm(n);
+        failing_memory_arm(n);
         int r = elector_begin(&f, client, &electors);
         if (r == 0) {
                 await_run(&f);
                 r = hf_electors_stop(electors, &status);
-                disarm();
+                failing_memory_disarm();
                 if (r != 0)
                         fail_msg("allocation %d: stop: %s", n, status.message);
                 assert_int_equal(f.n_running, 0);
@@ -189,7 +132,7 @@ static void elector_life(int n) {
                 assert_non_null(strstr(text, holder));
                 free(text);
         }
-        disarm();
+        failing_memory_disarm();
         if (r != 0 && !is_shortage(r))
                 fail_msg("allocation %d: %s", n, hf_strerror(r));
         hf_electors_free(electors);
@@ -244,11 +187,7 @@ static void test_shards_are_added_or_the_failure_is_reported(void **state) {
 }
 
 static void test_an_elector_leads_or_reports_the_failure(void **state) {
-        int n = 0;
-        do
-                elector_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 20);
+        failing_memory_try_all(elector_life, 20);
 }
 
 /* ---- a work queue ---- */
@@ -260,7 +199,7 @@ static void queue_life(int n) {
         int n_in = 0, n_out = 0;
         const char *taken;
 
-        arm(n);
+        failing_memory_arm(n);
         int r = hf_workqueue_new(&host, "q", &queue);
         assert_true(r == 0 || is_shortage(r));
         for (int i = 0; r == 0 && i < 50; i++) {
@@ -270,7 +209,7 @@ static void queue_life(int n) {
                 assert_true(added == 0 || is_shortage(added));
                 n_in += added == 0;
         }
-        disarm();
+        failing_memory_disarm();
         for (; r == 0 && n_out < n_in; n_out++) { /* all accepted keys come out */
                 assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &taken), 0);
                 hf_workqueue_done(queue, taken);
@@ -283,11 +222,7 @@ static void queue_life(int n) {
 }
 
 static void test_a_queue_keeps_the_keys_it_accepted(void **state) {
-        int n = 0;
-        do
-                queue_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 50);
+        failing_memory_try_all(queue_life, 50);
 }
 
 /* ---- requests over HTTP ---- */
@@ -333,7 +268,7 @@ static void rest_life(int n) {
         struct hf_client *client = NULL;
         int expected = 0;
 
-        arm(n);
+        failing_memory_arm(n);
         int r = hf_rest_client_new(&host, &config, &client, NULL);
         assert_true(r == 0 || is_shortage(r));
         if (r == 0) {
@@ -348,17 +283,13 @@ static void rest_life(int n) {
         while (replies.n < expected)
                 pthread_cond_wait(&replies.cond, &replies.mu);
         pthread_mutex_unlock(&replies.mu);
-        disarm();
+        failing_memory_disarm();
         hf_client_free(client);
         assert_int_equal(replies.n, expected);
 }
 
 static void test_every_accepted_request_gets_a_reply(void **state) {
-        int n = 0;
-        do
-                rest_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 10);
+        failing_memory_try_all(rest_life, 10);
 }
 
 /* ---- an informer ---- */
@@ -377,7 +308,7 @@ static void cache_life(int n) {
         assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
         hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + GUARD);
         (void)fake_api_put_thing(api, "a", "one", "1");
-        arm(n);
+        failing_memory_arm(n);
         int r = hf_informer_new(&host, &config, &informer);
         r = r != 0 ? r : hf_informer_start(informer);
         assert_true(r == 0 || is_shortage(r));
@@ -388,7 +319,7 @@ static void cache_life(int n) {
                 assert_int_equal(hf_informer_wait(informer, revision, guard), 0);
                 assert_int_equal(hf_informer_count(informer), 2);
         }
-        disarm();
+        failing_memory_disarm();
         hf_informer_free(informer);
         hf_cancel_unref(guard);
         hf_client_free(client);
@@ -396,11 +327,7 @@ static void cache_life(int n) {
 }
 
 static void test_an_informer_syncs_or_reports_the_failure(void **state) {
-        int n = 0;
-        do
-                cache_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 5);
+        failing_memory_try_all(cache_life, 5);
 }
 
 /* ---- a bootstrap: its manifests, its ledger, the bodies that it sends ---- */
@@ -426,9 +353,9 @@ static void manifests_life(int n) {
         struct hf_bootstrap *bootstrap = NULL;
         struct hf_status status = {0};
 
-        arm(n);
+        failing_memory_arm(n);
         int r = hf_bootstrap_new(&host, &config, &bootstrap, &status);
-        disarm();
+        failing_memory_disarm();
         assert_true(r == 0 || is_shortage(r));
         assert_true((r == 0) == (bootstrap != NULL));
         assert_true(r == 0 || status.message[0]);
@@ -451,7 +378,7 @@ static void ledger_life(int n) {
         struct hf__content_seen seen;
         struct hf__json *json = NULL;
 
-        arm(n);
+        failing_memory_arm(n);
         int r = hf__ledger_add(&ledger, &entry);
         r = r != 0 ? r : hf__ledger_complete(&ledger, "zero", "1", "now");
         r = r != 0 ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
@@ -459,7 +386,7 @@ static void ledger_life(int n) {
         r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
         r = r != 0 ? r : hf__content_inspect(content, sizeof content - 1, &seen);
         r = r != 0 ? r : hf__step_body_replacement(&step, content, sizeof content - 1, &body);
-        disarm();
+        failing_memory_disarm();
         assert_true(r == 0 || is_shortage(r));
         assert_true(r != 0 || (back.n_entries == 1 && back.n_completed == 1));
         hf__json_free(json);
@@ -470,16 +397,8 @@ static void ledger_life(int n) {
 }
 
 static void test_a_bootstrap_is_read_whole_or_not_at_all(void **state) {
-        int n = 0;
-        do
-                manifests_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 20);
-        n = 0;
-        do
-                ledger_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 5);
+        failing_memory_try_all(manifests_life, 20);
+        failing_memory_try_all(ledger_life, 5);
 }
 
 int main(void) {
@@ -491,6 +410,7 @@ int main(void) {
                 cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
-        fake_api_shield = (struct fake_api_shield){.enter = enter_fake, .leave = leave_fake};
+        fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,
+                                                   .leave = failing_memory_leave};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

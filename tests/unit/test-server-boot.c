@@ -44,7 +44,7 @@ int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_statu
 
 static int boot(struct hf_status *ret_status) {
         static char dir[] = "/tmp", etcd[] = "http://127.0.0.1:2379";
-        struct hfd_config config = {.data_dir = dir, .etcd_servers = {etcd}};
+        struct hfd_config config = {.data_dir = dir, .etcd_servers = {etcd}, .n_etcd_servers = 1};
         static struct hfd_server server;
         char part; /* not used by the functions above */
 

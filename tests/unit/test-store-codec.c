@@ -249,6 +249,38 @@ static void test_the_end_of_a_prefix_range_is_computed(void **state) {
         assert_string_equal(end, "");
 }
 
+static void assert_next(const char *key, size_t n, const char *expected) {
+        char next[HFD_KEY_MAX];
+
+        hfd_key_after(next, key);
+        assert_true(strcmp(next, key) > 0);
+        assert_int_equal(strlen(next), n);
+        assert_memory_equal(next, expected, n);
+}
+
+static void test_the_next_page_starts_after_a_key_of_any_length(void **state) {
+        char key[HFD_KEY_MAX + 1], expected[HFD_KEY_MAX + 1];
+        const size_t longest = HFD_KEY_MAX - 1;
+
+        assert_next("/a/b", 5, "/a/b\x01");
+        memset(key, 'k', sizeof key);
+        memset(expected, 'k', sizeof expected);
+        key[longest - 1] = 0;
+        expected[longest - 1] = 1;
+        assert_next(key, longest, expected);
+        /* No allowed key begins with one of the greatest length. */
+        key[longest - 1] = 'k';
+        key[longest] = 0;
+        expected[longest - 1] = 'l';
+        assert_next(key, longest, expected);
+        memcpy(key + longest - 2, "\xff\xff", 2);
+        expected[longest - 3] = 'l';
+        assert_next(key, longest - 2, expected);
+        hfd_key_after(key, key); /* in place */
+        assert_int_equal(strlen(key), longest - 2);
+        assert_memory_equal(key, expected, longest - 2);
+}
+
 static void test_invalid_endpoints_are_refused(void **state) {
         static const char *const bad[] = {"",         "127.0.0.1:2379", "ftp://x:1",  "http://",
                                           "http:///", "https://a/b",    "http://a?x", "http://u@a"};
@@ -308,6 +340,7 @@ int main(void) {
                 cmocka_unit_test(test_grpc_errors_are_mapped),
                 cmocka_unit_test(test_engine_outcomes_are_mapped),
                 cmocka_unit_test(test_the_end_of_a_prefix_range_is_computed),
+                cmocka_unit_test(test_the_next_page_starts_after_a_key_of_any_length),
                 cmocka_unit_test(test_invalid_endpoints_are_refused),
                 cmocka_unit_test(test_endpoints_have_host_and_port),
         };

@@ -3,9 +3,10 @@
 /*
  * Cancellation tokens.
  *
- * A token is live until it is fired (hf_cancel_fire on it or on an ancestor) or until its deadline
- * passes. Then it stays fired for ever. Cancellation goes from a parent to its children, never
- * upwards. The code that waits for work to end owns the token that cancels this work.
+ * A token is live until it is fired (hf_cancel_fire on it or on an ancestor) or until its deadline,
+ * or an ancestor's, passes. Then it stays fired for ever. Cancellation goes from a parent to its
+ * children, never upwards. The code that waits for work to end owns the token that cancels this
+ * work.
  *
  * Firing waits for nothing but short mutexes. It calls the token's wakers, which only wake threads
  * up: they signal a condition variable, for example. When a deadline passes, nothing happens by
@@ -84,9 +85,9 @@ struct hf_cancel_waker {
         int state;
 };
 /*
- * Adds a waker. fn(ctx) is called at most once, on the thread that fires the token, or at once if
- * the token has fired already. A deadline that passes later does not cause the call. fn must not
- * block. The caller keeps token alive until the waker is removed.
+ * Adds a waker. fn(ctx) is called at most once, on the thread that fires the token, or in this
+ * function if the token has fired already. A deadline that passes later does not cause the call. fn
+ * must not block. The caller keeps token alive until the waker is removed.
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);

@@ -37,8 +37,8 @@ struct hf_health *hf_health_free(struct hf_health *health);
 
 /*
  * Adds a check to each endpoint whose bit is set. name is copied. Returns 0, HF_E_EXISTS when the
- * name is taken, -EINVAL or -ENOMEM. Blocks while checks run. If health is NULL, does nothing and
- * returns 0.
+ * name is taken, -EINVAL (no name, function or endpoint) or -ENOMEM. Blocks while checks run. If
+ * health is NULL, does nothing and returns 0.
  */
 HF_MUST_CHECK int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints,
                                 hf_health_fn fn, void *ctx);
@@ -47,9 +47,9 @@ HF_MUST_CHECK int hf_health_add(struct hf_health *health, const char *name, unsi
 void hf_health_remove(struct hf_health *health, const char *name);
 
 /*
- * Runs every check of one endpoint and passes its result to `each` (may be NULL); reason is "" for
- * a healthy check, and valid only during the call. Returns the number of unhealthy checks; 0 if
- * health is NULL.
+ * Runs the checks of an endpoint, or of several whose bits are set, and passes each result to
+ * `each` (may be NULL); reason is "" for a healthy check, and valid only during the call. Returns
+ * the number of unhealthy checks; 0 if health is NULL.
  */
 size_t hf_health_each(struct hf_health *health, unsigned endpoint,
                       void (*each)(void *ctx, const char *name, bool healthy, const char *reason),

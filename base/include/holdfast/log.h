@@ -34,7 +34,7 @@ struct hf_log {
         enum hf_log_level max_level; /* lines of a higher value are dropped unformatted; 0 = INFO */
 };
 
-/* Formats a line, cuts it after 1 KiB, and writes it to log, which may be NULL. Thread: any. */
+/* Formats a line, cuts it to 1023 bytes, and writes it to log, which may be NULL. Thread: any. */
 void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component,
             const char *format, ...) HF_PRINTF(4, 5);
 

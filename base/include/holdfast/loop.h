@@ -34,7 +34,8 @@ int hf_loop_fd(struct hf_loop *loop);
  * number. The thread that calls it is the loop's: always the same one. Does not block. A called
  * function may post others, which wait for the next call. */
 size_t hf_loop_dispatch(struct hf_loop *loop);
-/* Calls fn(ctx) once in a later hf_loop_dispatch. 0 or -ENOMEM. Never blocks. Thread: any. */
+/* Has fn(ctx) called once, as hf_loop_dispatch and hf_loop_free describe. 0 or -ENOMEM. Never
+ * blocks. Thread: any. */
 HF_MUST_CHECK int hf_loop_post(struct hf_loop *loop, void (*fn)(void *ctx), void *ctx);
 
 #ifdef __cplusplus

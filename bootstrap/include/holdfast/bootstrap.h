@@ -5,12 +5,15 @@
  * cluster, no matter which instances crash and how many start together.
  *
  * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built into the program or
- * in directories. The leader applies them, gated and fenced, before its other controllers run: each
- * phase is a leader-only controller `bootstrap-<phase>` of the elector. A *ledger*, a ConfigMap,
- * has one record per manifest, and a content that is recorded is not applied again. Each phase is
- * also a post-start hook `bootstrap-<phase>` on every instance, leading or not. The hook is done
- * once the ledger shows that *any* version has completed the phase, so that a rolling upgrade
- * cannot block itself; or when its patience is over.
+ * in directories. The leader applies them, gated and fenced: each phase is a leader-only controller
+ * `bootstrap-<phase>` of the elector. It counts as started when the phase is complete, or when it
+ * fails but some version has completed it before. A *ledger*, a ConfigMap, has one record per
+ * manifest: a manifest whose content is the recorded one is not applied again. If a user deletes
+ * the ledger, the leader does the phases once more.
+ *
+ * Each phase is also a post-start hook `bootstrap-<phase>` on every instance, leading or not. The
+ * hook is done once the ledger shows that *any* version has completed the phase, so that a rolling
+ * upgrade cannot block itself; or when its patience is over.
  *
  * docs/semantics.md, "Bootstrap", has the rules for upgrades, edits and mixed versions. In short:
  * an absent object is created; an object that a user made, edited or deleted stays as the user left
@@ -19,8 +22,8 @@
  *
  * Use: call hf_bootstrap_new; add hf_bootstrap_controllers to the elector's set, and let the other
  * leader-only controllers run `after` the last of them; call hf_bootstrap_set_elector and
- * hf_bootstrap_install; then run the hooks. A program with its own kind of hooks skips
- * hf_bootstrap_install and reads hf_bootstrap_info.
+ * hf_bootstrap_install; then run the hooks. A program with its own kind of hooks may skip
+ * hf_bootstrap_install. hf_bootstrap_info then knows only what this process learned while it led.
  *
  * Thread: the owner's, before the elector and the hooks run, unless a function's comment names
  * another.
@@ -79,27 +82,39 @@ struct hf_bootstrap_phase {
         hf_nsec hook_patience;
 };
 
-/* What has happened when on_progress is called. */
+/*
+ * What this process, which leads, has done when on_progress is called. When a response is lost, or
+ * another process writes the ledger at the same time, a point may be repeated or left out.
+ */
 enum hf_bootstrap_point {
-        HF_BOOTSTRAP_BEGUN,    /* the leader has begun a phase that has something to do */
+        HF_BOOTSTRAP_BEGUN,    /* it has begun a phase that has something to do */
         HF_BOOTSTRAP_APPLIED,  /* a step's object is as it should be, but not recorded yet */
-        HF_BOOTSTRAP_RECORDED, /* the ledger has the step's record */
-        HF_BOOTSTRAP_COMPLETE, /* the ledger shows the phase as complete */
+        HF_BOOTSTRAP_RECORDED, /* it has written the step's record into the ledger */
+        HF_BOOTSTRAP_COMPLETE, /* it has recorded in the ledger that the phase is complete */
         HF_BOOTSTRAP_FAILING,  /* a step or a request for the ledger failed; it is tried again */
         HF_BOOTSTRAP_GAVE_WAY, /* the phase kept failing, and the elector releases the Lease */
 };
 
-/* The state of a phase, as this process last knew it. */
+/*
+ * The state of a phase, as this process last knew it. It learns from the ledger while it leads, and
+ * while the phase's hook waits. What other processes do at other times does not show here.
+ */
 struct hf_bootstrap_info {
-        char phase[48];      /* its name */
-        size_t n_steps;      /* manifests */
-        size_t n_settled;    /* steps for which there is nothing left to do */
-        bool complete;       /* the ledger shows that some version has completed it */
+        char phase[48]; /* its name */
+        size_t n_steps; /* manifests */
+        /* The first n_settled steps needed nothing more to be done. n_steps if that is true of the
+         * whole phase, also because a newer version has completed it. */
+        size_t n_settled;
+        /* The ledger showed that some version, perhaps an older one, has completed the phase. Stays
+         * true if the ledger is deleted. */
+        bool complete;
         bool running;        /* this process leads and works on the phase */
         bool failing;        /* running, and the last attempt failed */
         unsigned n_failures; /* consecutive failures; 0 unless failing */
-        char step[128];      /* running: the step, "ConfigMap/default/a"; may be cut */
-        char message[464];   /* failing: one line that names manifest, object and reason */
+        char step[128];      /* running: the step, "ConfigMap/default/a"; may be cut; "" = the
+                                ledger */
+        char message[464];   /* failing: one line with the reason, which names the manifest and its
+                                object, or the ledger */
 };
 
 /* Zero is the default of every member that is not required. */
@@ -113,16 +128,22 @@ struct hf_bootstrap_config {
         const struct hf_bootstrap_phase *phases; /* n_phases, required, in order */
         size_t n_phases;
         const char *ledger_ns, *ledger_name; /* NULL = kube-system, holdfast-bootstrap */
-        /* for the hooks, which watch the ledger; borrowed; NULL = the client of the hooks */
+        /* for the hooks, which watch the ledger; borrowed; NULL = the client of the hooks, which
+         * then must have one */
         struct hf_client *client;
-        /* as in <holdfast/informer.h>: a read "not older than" the acquiring write is enough */
+        /* Set this if Leases and ConfigMaps of the server share one revision counter, and a GET
+         * with a resourceVersion gives a state that is not older. Then the ledger is read, at the
+         * beginning of a term, with the resourceVersion of the write that acquired the Lease; and
+         * with resourceVersion=0 when the leader checks that it still exists. So the server can use
+         * its cache. By default all reads are consistent. */
         bool one_revision;
-        /* A leader whose bootstrap has failed for this long releases the Lease, so that another
-         * instance can try. The time doubles with each release in a row, up to 10 minutes. 0 = 15
-         * s */
+        /* A leader in which a phase has failed for this long, without a success in between,
+         * releases the Lease, so that another instance can try. The time doubles with each release
+         * in a row, up to 10 minutes. 0 = 15 s */
         hf_nsec give_way_after;
-        /* Called on the phase's thread, without a lock; the phase waits until it returns. info is
-         * borrowed until then. NULL = none */
+        /* Called on the phase's thread, without a lock; the phase waits until it returns. Phases
+         * can run in parallel, so calls for different phases can overlap. info is borrowed until
+         * it returns. NULL = none */
         void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
                             const struct hf_bootstrap_info *info);
         void *ctx; /* for on_progress; borrowed */
@@ -153,9 +174,11 @@ const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootst
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector);
 /*
  * Registers a post-start hook bootstrap-<phase> per phase. The first one runs after the n_after
- * hooks named in `after` (copied), each further one after the previous one. The
- * election must not wait for these hooks, so the hook start-controllers must run before them. 0, or
- * an error of hf_hooks_add or of registering the health checks.
+ * hooks named in `after` (copied), each further one after the previous one. The election must not
+ * wait for these hooks, so start-controllers must not be `after` one of them. A phase without
+ * hook_patience also gets the check bootstrap-<phase> in healthz and readyz. Call it before
+ * hf_hooks_start. 0, or an error of hf_hooks_add or hf_health_add; some hooks may then be
+ * registered.
  */
 HF_MUST_CHECK int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                                        const char *const *after, size_t n_after,

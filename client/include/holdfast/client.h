@@ -37,7 +37,7 @@ struct hf_client;
 
 /* A resource type, as in the paths of the Kubernetes API. All three strings are borrowed. */
 struct hf_resource {
-        const char *group;   /* "coordination.k8s.io"; "" = the core group */
+        const char *group;   /* "coordination.k8s.io"; NULL or "" = the core group */
         const char *version; /* "v1" */
         const char *plural;  /* "leases" */
 };
@@ -87,8 +87,8 @@ struct hf_request {
         const char *subresource;
         /* further query parameters, already encoded: "labelSelector=a%3Db"; NULL = none */
         const char *query;
-        /* create and update: the object; patch: the patch; required. delete: DeleteOptions, or NULL
-         */
+        /* create and update: the object; patch: the patch; required. delete, deletecollection:
+         * DeleteOptions, or NULL */
         const void *body;
         size_t n_body; /* bytes */
         /* the leader's fence, for writes; NULL = unfenced */
@@ -118,9 +118,10 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
 /*
  * Starts a request. Calls `done` once with the response. Never blocks.
  *
- * Returns 0 if `done` will be called. Otherwise `done` is never called: -EINVAL (a required member
- * is missing), -ENOMEM, HF_E_CLOSED (the client is stopped). An error that is known without asking
- * the server, such as HF_E_NOT_LEADER from a leader's client, is still reported through `done`.
+ * Returns 0 if `done` was or will be called. Otherwise `done` is never called: -EINVAL (a required
+ * member is missing, or a member is not valid), another -errno, HF_E_CLOSED (the client is
+ * stopped). An error that is known without asking the server, such as HF_E_NOT_LEADER from a
+ * leader's client, is still reported through `done`.
  *
  * *ret_id (may be NULL) is for hf_client_cancel. It is written before this function returns, but
  * possibly after `done` was called. It must therefore not be in memory that `done` frees.
@@ -160,7 +161,7 @@ typedef void (*hf_event_fn)(void *ctx, const struct hf_event *event);
  * again), HF_E_CANCELED, or another failure. status is borrowed, and may be NULL. */
 typedef void (*hf_watch_end_fn)(void *ctx, int error, const struct hf_status *status);
 
-/* Starts a watch. Never blocks. Returns 0 if on_end will be called. Errors and *ret_id (for
+/* Starts a watch. Never blocks. Returns 0 if on_end was or will be called. Errors and *ret_id (for
  * hf_client_watch_cancel) are as for hf_client_request. The events of a watch are delivered one at
  * a time, in the order in which the server sent them. */
 HF_MUST_CHECK int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
@@ -183,7 +184,7 @@ struct hf_client *hf_client_free(struct hf_client *client);
  *
  * On success *ret_body (may be NULL) is malloc'ed and NUL-terminated, and the caller frees it;
  * *ret_n (may be NULL) is its length without the NUL. Returns 0, the error of the response,
- * HF_E_CANCELED, or -EINVAL, -ENOMEM or HF_E_CLOSED when no request could be started. reterr_status
+ * HF_E_CANCELED, or an error of hf_client_request when no request could be started. reterr_status
  * (may be NULL) is set on every failure.
  */
 HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request *request,
@@ -194,8 +195,10 @@ HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request
  * Creates a client whose callbacks run in `loop`. It passes its requests on to `inner`. Both are
  * borrowed. When a watch's events wait for the loop with more than 64 MiB, it ends with
  * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread; it waits
- * until `inner` has canceled the requests, which does not take long, and calls the callbacks. Do
- * not use it for functions that block the loop's thread, such as hf_client_do. 0, -EINVAL, -ENOMEM.
+ * until `inner` has canceled the requests, which does not take long, and calls hf_loop_dispatch
+ * until the callbacks were called, so that other functions that wait in the loop are called, too.
+ * Do not use it for functions that block the loop's thread, such as hf_client_do. 0, -EINVAL,
+ * -ENOMEM.
  */
 HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                                      struct hf_client **ret_client);

@@ -63,17 +63,17 @@ struct hf_informer_config {
         hf_nsec resync;
 };
 
-/* Creates an informer; `host` is borrowed. Returns 0, -ENOMEM, or -EINVAL: the configuration lacks
- * a required member, or its size is wrong. */
+/* Creates an informer; `host` is borrowed. Returns 0, -errno, or -EINVAL: the configuration lacks a
+ * required member, its size is wrong, or resync is negative. */
 HF_MUST_CHECK int hf_informer_new(const struct hf_host *host,
                                   const struct hf_informer_config *config,
                                   struct hf_informer **ret_informer);
 /* Starts the informer's thread ("hf-informer") and returns at once, before the first list. Returns
- * 0, -errno, or -EINVAL: it has already been started. */
+ * 0, -errno, or -EINVAL: it has already been started. Thread: the owner's. */
 HF_MUST_CHECK int hf_informer_start(struct hf_informer *informer);
-/* Cancels the current list and watch, joins the thread, and frees the informer with its
- * handlers and indexes. No other thread may be in a function with this informer. Accepts NULL;
- * returns NULL. */
+/* Cancels the current list and watch, joins the thread (so it blocks while a handler runs), and
+ * frees the informer with its handlers and indexes. No other thread may be in a function with this
+ * informer. Accepts NULL; returns NULL. */
 struct hf_informer *hf_informer_free(struct hf_informer *informer);
 
 /* ---- waiting ---- */
@@ -82,8 +82,9 @@ struct hf_informer *hf_informer_free(struct hf_informer *informer);
 bool hf_informer_synced(struct hf_informer *informer);
 /*
  * Blocks until the informer has seen all changes up to resource_version, and its handlers have been
- * called for them. Returns 0; HF_E_CANCELED: token fired first; -EINVAL: resource_version is not a
- * number.
+ * called for them. (A handler that was just added may still wait for its first events.) Returns 0;
+ * HF_E_CANCELED: token fired first; -EINVAL: an argument is NULL, or resource_version is not a
+ * number above 0.
  *
  * resource_version: a number that the server issued for an object of this collection (with
  * one_revision: of any collection); NULL = only wait for the first list. If the collection is idle
@@ -161,8 +162,9 @@ HF_MUST_CHECK int hf_informer_by_index(struct hf_informer *informer, const char 
  * until it returns. A MODIFIED may be a resync. */
 typedef void (*hf_informer_handler_fn)(void *ctx, enum hf_event_type type, const char *ns,
                                        const char *name, const char *object, size_t n);
-/* Adds a handler, before or after start. The handler soon gets every known object as ADDED. ctx is
- * borrowed until the handler is removed or the informer is freed. Returns 0, -ENOMEM or -EINVAL. */
+/* Adds a handler, before or after start. Once the informer runs, the handler soon gets every known
+ * object as ADDED, perhaps before this function has returned. ctx is borrowed until the handler is
+ * removed or the informer is freed. Returns 0, -ENOMEM or -EINVAL. */
 HF_MUST_CHECK int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn,
                                           void *ctx, struct hf_informer_handler **ret_handler);
 /* Removes a handler and frees its registration. Blocks while the handler runs; afterwards the

@@ -10,7 +10,8 @@
  * (success) or hf_workqueue_retry (failure), and then always hf_workqueue_done. Two workers never
  * have the same key at the same time.
  *
- * Thread: any, for every function except new and free. Only hf_workqueue_take blocks. A queue
+ * Thread: any, for every function except new and free. Only hf_workqueue_take waits for keys; the
+ * others wait for short mutexes at most, and free also for a reader of the metrics. A queue
  * belongs to one term of a leader; create a new one for the next term.
  */
 #include <stddef.h>
@@ -32,7 +33,7 @@ struct hf_workqueue;
  * workqueue_retries_total, workqueue_queue_duration_seconds, workqueue_work_duration_seconds,
  * workqueue_unfinished_work_seconds and workqueue_longest_running_processor_seconds.
  *
- * Returns 0, -EINVAL (an argument is NULL) or -ENOMEM.
+ * Returns 0, -EINVAL (an argument is NULL) or another -errno.
  */
 HF_MUST_CHECK int hf_workqueue_new(const struct hf_host *host, const char *name,
                                    struct hf_workqueue **ret_queue);
@@ -48,13 +49,15 @@ HF_MUST_CHECK int hf_workqueue_add(struct hf_workqueue *queue, const char *key);
  * time counts. 0 or -ENOMEM. */
 HF_MUST_CHECK int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key,
                                          hf_nsec delay);
-/* Adds the key after the delay of this key, which doubles with each retry. 0 or -ENOMEM. */
+/* Adds the key after the delay of this key, which doubles with each retry, or later if
+ * hf_workqueue_limit_retries says so. 0 or -ENOMEM. */
 HF_MUST_CHECK int hf_workqueue_retry(struct hf_workqueue *queue, const char *key);
 /* Resets the delay of the key to its first value. Ignores a key that the queue does not know. */
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key);
 /* Limits the retries of all keys together to per_s per second, after an initial burst of `burst`
- * retries (0 counts as 1). A retry waits for the longer of this limit and the delay of its key.
- * per_s <= 0 removes the limit; less than one retry in 1000 s counts as one in 1000 s. */
+ * retries (0 counts as 1; the burst is at most what 1000 s yield). A retry waits for the longer of
+ * this limit and the delay of its key. per_s <= 0 removes the limit; less than one retry in 1000 s
+ * counts as one in 1000 s. */
 void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst);
 
 /* ---- taking ---- */
@@ -62,10 +65,11 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
 /*
  * Blocks until a key is ready, and hands it to the caller, who must give it back with
  * hf_workqueue_done. Keys are handed out in the order in which they were added; a delayed key
- * counts as added when a worker, in this function, notices that its delay has elapsed.
+ * counts as added when this function or hf_workqueue_drain notices that its delay has elapsed, and
+ * a key that was added while a worker had it, when that worker gives it back.
  *
  * Returns 0; HF_E_CANCELED: `abort` fired, or the queue was dropped; HF_E_CLOSED: the queue is
- * draining and empty. *ret_key is owned by the queue and valid until hf_workqueue_done.
+ * draining, and no key is ready. *ret_key is owned by the queue and valid until hf_workqueue_done.
  */
 HF_MUST_CHECK int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort,
                                     const char **ret_key);
@@ -76,10 +80,11 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key);
 /* ---- ending; both are final ---- */
 
 /* Stops accepting keys, and discards those whose delay has not elapsed. Workers get the keys that
- * are ready, then HF_E_CLOSED. */
+ * are ready, then HF_E_CLOSED. A key that was added while a worker had it becomes ready when that
+ * worker gives it back. */
 void hf_workqueue_drain(struct hf_workqueue *queue);
-/* Stops accepting keys and discards all that are ready or delayed. Workers get HF_E_CANCELED at
- * once. */
+/* Stops accepting keys and discards all that are ready or delayed. hf_workqueue_take returns
+ * HF_E_CANCELED from now on. */
 void hf_workqueue_drop(struct hf_workqueue *queue);
 /* The number of keys that are ready. Does not count delayed keys or keys that workers have. */
 size_t hf_workqueue_depth(struct hf_workqueue *queue);

@@ -6,11 +6,12 @@
  * it.
  *
  * Starts run in the order of dependencies (`after`). Hooks that do not depend on each other start
- * concurrently, each on a separate thread. Stops run in the reverse order. Each start and stop
- * has a deadline, and the other stops run even if one fails. Each hook has a health check
+ * concurrently, each on a separate thread. Stops run in the reverse order. Each start and stop has
+ * a deadline, and the other stops run even if one fails. Each hook has a health check
  * `poststarthook/<name>` in healthz, livez and readyz, which reports "not finished" until the start
- * has returned 0. hf_hooks_stop may be called while hooks are starting: then the shutting-down
- * token fires, no further hook starts, and those whose start has begun are stopped.
+ * has returned 0, and is removed by hf_hooks_free. hf_hooks_stop may be called while hooks are
+ * starting: then the shutting-down token fires, no further hook starts, and those whose start has
+ * begun are stopped.
  *
  * hf_hooks_start and hf_hooks_stop close the registration. A hook can use two tokens of the
  * registry: *shutting down* (stop working; the API still responds) and *stopped* (the API is gone).
@@ -39,7 +40,8 @@ extern "C" {
 #endif
 
 struct hf_hooks;
-struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_stop has returned */
+struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_stop has returned, and
+                           longer while a thread of the hook is stuck */
 struct hf_client;       /* <holdfast/client.h>; hooks only pass it on */
 
 struct hf_hook {
@@ -49,8 +51,9 @@ struct hf_hook {
         size_t n_after;
         /* Required. Runs on a separate thread and may block, but not past its deadline. */
         int (*start)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
-        /* Ends the work that start began. Also runs when start has failed, and beside a start that
-         * missed its deadline. NULL = there is nothing to end but the spawned threads. */
+        /* Ends the work that start began. Usually runs on a separate thread. Also runs when start
+         * has returned an error, and beside a start that missed its deadline. NULL = there is
+         * nothing to end but the spawned threads. */
         int (*stop)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
         hf_nsec start_deadline; /* relative; 0 = 60 s; HF_NSEC_NEVER = none */
         hf_nsec stop_deadline;  /* relative; 0 = 30 s; HF_NSEC_NEVER = none */
@@ -61,8 +64,8 @@ struct hf_hook {
 HF_MUST_CHECK int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
                                struct hf_hooks **ret_hooks);
 /* Frees the registry after hf_hooks_stop, or when it was never started. If threads of a hook may
- * still be running, it leaks the memory on purpose, because they use it. Accepts NULL, returns
- * NULL. */
+ * still be running (also if it was started and not stopped), it leaks the memory on purpose,
+ * because they use it. Accepts NULL, returns NULL. */
 struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
 
 /*
@@ -80,10 +83,10 @@ HF_MUST_CHECK int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hoo
 
 /*
  * Closes the registration, checks `after` (HF_E_INVALID for an unknown name or a cycle; the message
- * contains it) and runs all starts. Blocks until all have returned 0, one has failed (its status is
- * returned), a deadline has passed (HF_E_TIMEOUT, the message names the hook), or
- * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these. HF_E_CLOSED
- * if the hooks were started or stopped before; -ENOMEM.
+ * contains it) and runs all starts. Blocks until all have returned 0, one has failed (its error is
+ * returned; other starts may still run), a deadline has passed (HF_E_TIMEOUT, the message names the
+ * hook), or hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these.
+ * HF_E_CLOSED if the hooks were started or stopped before; -ENOMEM.
  */
 HF_MUST_CHECK int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the shutting-down token, and causes a running hf_hooks_start to return soon. Idempotent,
@@ -113,9 +116,9 @@ struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; 
  * how long the stop may take. No effect on a stop that has begun. */
 void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline);
 /*
- * Starts a thread of the hook. fn gets a token that fires when the stop of this hook begins; the
- * registry joins the thread. 0 or -errno; HF_E_CLOSED when the hook is being stopped or the
- * shutdown has begun.
+ * Starts a thread of the hook, named by the first 15 bytes of thread_name. fn gets a token that
+ * fires when the stop of this hook begins; the registry joins the thread. 0 or -errno; HF_E_CLOSED
+ * when the hook is being stopped or the shutdown has begun.
  */
 HF_MUST_CHECK int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
                                 void (*fn)(void *ctx, struct hf_cancel *token), void *ctx);

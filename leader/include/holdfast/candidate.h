@@ -14,7 +14,7 @@
  * Failures are retried with backoff. hf_candidate_stop does not delete the object: it expires.
  *
  * Each candidate has its own thread. The object is coordination.k8s.io/v1beta1.
- * Thread: any, for every function.
+ * Thread: any, for every function. No other thread may use the candidate during hf_candidate_free.
  */
 #include <stddef.h>
 
@@ -29,8 +29,9 @@ struct hf_candidate;
 
 struct hf_candidate_config {
         size_t size;                   /* sizeof(struct hf_candidate_config) */
-        struct hf_client *client;      /* required; borrowed until hf_candidate_free. Do not pass
-                                          a term's client: it refuses the writes of a standby */
+        struct hf_client *client;      /* required; borrowed until hf_candidate_free. Its watch may
+                                          end after that. Do not pass a term's client: it refuses
+                                          the writes of a standby */
         const char *ns, *name;         /* the LeaseCandidate's; required; copied. name must be the
                                           elector's identity */
         const char *lease_name;        /* the Lease to lead, in namespace ns; required; copied */
@@ -49,8 +50,8 @@ HF_MUST_CHECK int hf_candidate_new(const struct hf_host *host,
                                    struct hf_status *reterr_status);
 /* Starts the thread and returns at once. 0 or -errno. HF_E_CLOSED: already started or stopped. */
 HF_MUST_CHECK int hf_candidate_start(struct hf_candidate *candidate);
-/* Cancels the requests under way and blocks until the thread has ended. A second call returns at
- * once. */
+/* Cancels the requests under way and blocks until the thread has ended. Before the start it only
+ * prevents one. A second call returns at once, even if the first one still blocks. */
 void hf_candidate_stop(struct hf_candidate *candidate);
 /* Stops the candidate if necessary, then frees it. Accepts NULL, returns NULL. */
 struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate);

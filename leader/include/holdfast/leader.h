@@ -17,6 +17,9 @@
  * Use: hf_electors_new, hf_electors_add for each Lease, hf_controllers_install (one pair of hooks
  * for all of them), then run the hooks. An embedder without hooks calls hf_electors_start
  * and hf_electors_stop itself.
+ *
+ * Thread: any for hf_electors_start, hf_electors_stop and hf_electors_stop_begin, and where a
+ * function's comment says so; the owner's for the others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,12 +38,13 @@ extern "C" {
 /* ---- timing ---- */
 
 struct hf_leader_timing {
-        hf_nsec lease_duration;  /* default 15 s; whole seconds. A standby waits this long after it
-                                    has seen the last renewal */
-        hf_nsec renew_deadline;  /* default 10 s. The leader may act for this long after it sent its
-                                    last successful renewal */
-        hf_nsec retry_period;    /* default 2 s. Time between two renewals, and between two polls of
-                                    a standby whose watch does not work */
+        hf_nsec lease_duration; /* default 15 s; whole seconds. The leader writes it into the Lease,
+                                   and standbys wait this long after they have seen the last
+                                   renewal */
+        hf_nsec renew_deadline; /* default 10 s. The leader may act for this long after it sent its
+                                   last successful renewal */
+        hf_nsec retry_period;   /* default 2 s. Time between two renewals, and between two polls of
+                                   a standby whose watch does not work */
         hf_nsec request_timeout; /* default renew_deadline / 2. Limit for one read or write of the
                                     Lease */
         hf_nsec stop_grace;     /* default min(3 s, (lease_duration - renew_deadline) / 2). After an
@@ -52,8 +56,8 @@ void hf_leader_timing_defaults(struct hf_leader_timing *timing);
 /*
  * Checks the timing as a whole: lease_duration > renew_deadline + stop_grace + lease_duration / 20
  * (a margin for clocks of different speed); renew_deadline > retry_period x 1.2 + request_timeout;
- * lease_duration in whole seconds; everything positive. HF_E_INVALID: reterr_status names the
- * broken rule and the numbers. Pure.
+ * lease_duration in whole seconds; everything positive and below 2^31 s. HF_E_INVALID:
+ * reterr_status names the broken rule and the numbers. Pure.
  */
 HF_MUST_CHECK int hf_leader_timing_check(const struct hf_leader_timing *timing,
                                          struct hf_status *reterr_status);
@@ -84,24 +88,26 @@ enum hf_controller_class {
 };
 
 struct hf_controller {
-        const char *name; /* required; unique among the electors of a cluster; copied */
+        const char *name; /* required; unique among the set's electors of a cluster;
+                             copied */
         enum hf_controller_class runs;
         /*
-         * Called on a separate thread when a term begins, with fresh state (HF_EVERY_INSTANCE: when
-         * the electors start). After drain has fired it must finish its work and return; after
-         * abort it must return at once. If it returns earlier: 0 = finished for this term; an
-         * error = it is called again, with backoff.
+         * Required. Called on a separate thread when a term begins (HF_EVERY_INSTANCE: when the
+         * electors start) and the controllers in `after` have started, unless the term ends before.
+         * Each term has a new struct hf_term. After drain has fired it must finish its work and
+         * return; after abort it must return at once. If it returns earlier: 0 = finished for this
+         * term; an error = it is called again in the same term, with backoff.
          */
         int (*run)(struct hf_term *term, void *ctx);
         void *ctx; /* passed to run and is_settled; borrowed */
         /*
-         * The controllers that must have started before this one begins: names from the same set
-         * and class; n_after; copied. A controller has started when it has
-         * called hf_term_started or has returned 0. A planned stop goes in the opposite order: the
-         * named controllers are drained only after this one has returned. An abort reaches all
-         * controllers at once. If a controller fails before it has started, those after it wait
-         * until it succeeds. If it fails later, it is restarted and they keep running. All
-         * controllers of a term share one drain_deadline.
+         * The controllers that must have started before this one begins: names of the same elector
+         * and class; n_after; copied. A controller has started when it has called hf_term_started
+         * or has returned 0, or if it is settled (see below). A planned stop goes in the opposite
+         * order: the named controllers are drained only after this one has returned. An abort
+         * reaches all controllers at once. If a controller fails before it has started, those after
+         * it wait until it succeeds. If it fails later, it is restarted and they keep running. All
+         * controllers of a leader's term share one drain_deadline.
          */
         const char *const *after;
         size_t n_after;
@@ -116,15 +122,16 @@ struct hf_controller {
 /* Reports that this controller has started, so that the controllers after it may begin. It counts
  * as started for the rest of the term. Idempotent. Thread: any. */
 void hf_term_started(struct hf_term *term);
-/* Fires on a planned stop: begin no new work, finish the work under way. Fires on an abort too.
- * Borrowed. Thread: any. */
+/* Fires on a planned stop, once the controllers that are `after` this one have returned: begin no
+ * new work, finish the work under way. Fires on an abort too. Borrowed. Thread: any. */
 struct hf_cancel *hf_term_drain(struct hf_term *term);
-/* Fires when the Lease is lost or the drain deadline has passed: return now. Borrowed. Thread:
- * any. */
+/* Fires when the term is lost or the drain deadline has passed: return now. Borrowed. Thread: any.
+ */
 struct hf_cancel *hf_term_abort(struct hf_term *term);
 /* The term's client. It refuses writes (HF_E_NOT_LEADER) while this process may not act, and sends
- * the term's fence with each write. From the abort on it refuses everything. Borrowed; NULL for
- * HF_EVERY_INSTANCE. Thread: any, as for the next five functions. */
+ * the term's fence with each write. The abort cancels the writes under way; reads and watches under
+ * way go on. From then on it refuses everything. Borrowed; NULL for HF_EVERY_INSTANCE. Thread: any,
+ * as for the next five functions. */
 struct hf_client *hf_term_client(struct hf_term *term);
 /* The embedder's own client, for HF_EVERY_INSTANCE: no gate and no fence protect its writes, and
  * the other instances write at the same time. Borrowed; NULL for HF_LEADER_ONLY. */
@@ -178,7 +185,8 @@ struct hf_leader_info {
         char last_end[96];         /* why this process's last term ended; "" = it never led */
         char stuck_controller[64]; /* if HF_STUCK: the controller that did not return */
         hf_nsec heard_at;          /* boot time of the last successful read or write of the Lease,
-                                      or of the last event from its watch */
+                                      or of the last event from its watch; at first that of
+                                      hf_electors_add */
         bool identity_taken;       /* the Lease is held under our identity, but this process did
                                       not acquire it: another process uses, or used, the same */
         hf_nsec free_at; /* boot time from which this process may take a Lease that another process
@@ -194,7 +202,8 @@ struct hf_elector_config {
                                      visible ASCII without spaces; required; copied */
         struct hf_client *client; /* accesses the Lease (on lane HF_LANE_LEASE) and sends the
                                      controllers' requests; required; borrowed until
-                                     hf_electors_free */
+                                     hf_electors_free. Its last responses may come later, so
+                                     free it before the host */
         struct hf_leader_timing timing;          /* zero fields = defaults */
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
@@ -205,7 +214,7 @@ struct hf_elector_config {
                           the host until the client is freed */
         bool unfenced; /* accept a server without fences: then only the gate stops late writes */
         /* Called when the state or the holder has changed, or identity_taken has become true; must
-         * not block. Optional. Thread: see `loop`. */
+         * not block. info is borrowed. Optional. Thread: see `loop`. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;             /* passed to on_change; borrowed */
         const char *lock_type; /* see hf_leader_lock_type_check; NULL = leases */
@@ -239,11 +248,25 @@ struct hf_elector_config {
 /* 0 or -errno. host is borrowed until hf_electors_free. */
 HF_MUST_CHECK int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
 /*
- * Adds an elector. Call it before start. HF_E_INVALID: reterr_status names the broken rule (for
- * `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS: another elector of
- * this cluster has the same Lease, or another controller the same name. HF_E_CLOSED: already
- * started. -EINVAL: config->size is wrong, or there is no client. -ENOMEM. *ret_elector (may be
- * NULL) is owned by electors.
+ * Lets processes of one host take each other's Leases before they expire, when the holder has died.
+ * Creates the file if it is missing and locks it until hf_electors_free; the kernel frees the lock
+ * when the process dies. Each process has a file of its own, with a name of letters, digits, dots,
+ * dashes and underscores, all in one directory on a local file system, and runs as the same user.
+ * Files are never removed. The process must not close descriptors that it did not open. Call it
+ * before the first hf_electors_add; the electors must be fenced and must not migrate.
+ *
+ * A death counts only if it is proven (docs/semantics.md). HF_E_BUSY: a living process has the
+ * file. HF_E_INVALID: the path cannot be used. HF_E_CLOSED: too late, or called before. -errno.
+ * reterr_status has the reason. Blocks on the file system.
+ */
+HF_MUST_CHECK int hf_electors_use_lock_file(struct hf_electors *electors, const char *path,
+                                            struct hf_status *reterr_status);
+/*
+ * Adds an elector. Call it before start. 0 or an error. HF_E_INVALID: reterr_status names the
+ * broken rule (for `after`: the controller and the unknown name, or the cycle). HF_E_EXISTS:
+ * another elector of this cluster has the same Lease, or another controller the same name.
+ * HF_E_CLOSED: already started or stopped. -EINVAL: config->size is wrong, or there is no client.
+ * Another -errno. *ret_elector (may be NULL) is owned by electors.
  */
 HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
                                   const struct hf_elector_config *config,
@@ -251,18 +274,22 @@ HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
 /*
  * Starts all electors and returns at once. 0 or -errno. HF_E_EXISTS: another set has already
  * registered its checks with the host's health: use one set for all Leases of a process, or several
- * hosts with separate healths. HF_E_CLOSED: already started or stopped.
+ * hosts with separate healths. HF_E_CLOSED: already started or stopped. After another error no
+ * elector contends, and only hf_electors_stop and hf_electors_free may follow. An error may come
+ * after HF_EVERY_INSTANCE controllers have begun: then it aborts them and blocks up to stop_grace
+ * until they return.
  */
 HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
- * Drains, joins and releases every elector, then joins the loop. Blocks up to drain_deadline +
- * stop_grace + request_timeout x 2 (of the slowest elector), 2 s for a busy machine, and another
- * stop_grace for HF_EVERY_INSTANCE controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a
- * controller or an on_change callback did not return. reterr_status names it, nothing that it uses
- * may be freed, and its Lease was not released. HF_E_TIMEOUT: a Lease could not be released, or was
- * not because a write of its term, at a server without fences, may still take effect. Other calls,
- * during the stop or later, wait for its end and return the same. Must not be called from on_change
- * or from a controller's run: it would wait for itself.
+ * Drains, joins and releases every elector, then joins the loop. Before the start it only prevents
+ * one, and returns 0. Blocks up to drain_deadline + stop_grace + request_timeout x 2 (of the
+ * slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
+ * controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a controller or an on_change callback
+ * did not return. reterr_status says which, and nothing that it uses may be freed. The Lease of a
+ * leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease could not be
+ * released, or was not because a write of its term, at a server without fences, may still take
+ * effect. Other calls, during the stop or later, wait for its end and return the same. Must not be
+ * called from on_change or from a controller's run: it would wait for itself.
  */
 HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
@@ -279,12 +306,14 @@ HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf
  * -EINVAL if none was begun. Never blocks. Thread: any. */
 HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
                                         struct hf_status *reterr_status);
-/* Call it after stop. Accepts NULL, returns NULL. Leaks everything if a controller or the loop is
- * stuck, because it may still use the memory. */
+/* Call it after stop, or without a start. Waits for a stop that was begun. Accepts NULL, returns
+ * NULL. Leaks everything if a controller or the loop is stuck or was not stopped, because it may
+ * still use the memory. */
 struct hf_electors *hf_electors_free(struct hf_electors *electors);
 
 /* Registers one pair of hooks, start-controllers and stop-controllers, for all electors, also those
- * that are added later. after: n_after names of the hooks that must start first; copied. */
+ * that are added later. after: n_after names of the hooks that must start first; copied.
+ * electors is borrowed until hf_hooks_stop has returned. 0, or an error of hf_hooks_add. */
 HF_MUST_CHECK int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                                          const char *const *after, size_t n_after,
                                          struct hf_status *reterr_status);
@@ -296,7 +325,9 @@ bool hf_elector_may_act(struct hf_elector *elector);
 /*
  * Begins a planned hand-over to the standby named identity (copied), and returns at once. The
  * elector drains and joins its controllers, then releases the Lease with the annotation
- * holdfast.dev/successor. HF_E_NOT_LEADER; -EINVAL: not an identity; -ENOMEM. Thread: any.
+ * holdfast.dev/successor. 0 = requested, which has no effect if the term ends before.
+ * HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an identity; -ENOMEM.
+ * Thread: any.
  */
 HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
@@ -312,8 +343,8 @@ HF_MUST_CHECK int hf_elector_step_down(struct hf_elector *elector);
  * before the next write of the Lease. Thread: any. Never blocks.
  */
 void hf_elector_end_term(struct hf_elector *elector);
-/* Counts the iterations of the loop: at least one per second unless a callback blocks it. A
- * watchdog can check that it rises. Thread: any. */
+/* Counts the iterations of the loop: while the electors run, at least one per second unless a
+ * callback blocks it. A watchdog can check that it rises. Thread: any. */
 uint64_t hf_electors_iterations(struct hf_electors *electors);
 
 #ifdef __cplusplus

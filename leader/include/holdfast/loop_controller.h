@@ -5,11 +5,11 @@
  * struct hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct
  * hf_loop_controller.
  *
- * In each term the loop calls `begin`; later `drain`, on a planned stop; and `abort`, when the term
- * was lost or its drain deadline has passed. The host answers with hf_loop_run_done, which may come
- * at any time after `begin` was called: in `drain` or `abort` itself, or when its last request has
- * ended. Until then the run is valid, and the Lease is not released. A loop that does not dispatch
- * makes the controller stuck (HF_E_STUCK).
+ * In each term the loop calls `begin`; `drain`, when the term ends, in whatever way; and then
+ * `abort`, if the term was lost or its drain deadline has passed. The host answers with
+ * hf_loop_run_done, which may come at any time after `begin` was called: in `drain` or `abort`
+ * itself, or when its last request has ended. Until then the run is valid, and the Lease is not
+ * released. A loop that does not dispatch makes the controller stuck (HF_E_STUCK).
  *
  * Requests of the term go through a client that hf_loop_client_new makes in `begin` from
  * hf_term_client(hf_loop_run_term(run)). Free it before hf_loop_run_done.
@@ -33,8 +33,9 @@ struct hf_loop_controller {
         void *ctx;                                         /* passed to the three; borrowed */
 };
 
-/* For hf_controller.run; ctx is a const struct hf_loop_controller. Returns -EINVAL if a required
- * member is missing. */
+/* For hf_controller.run; ctx is a const struct hf_loop_controller. Blocks until hf_loop_run_done
+ * and returns its result; -EINVAL if a required member is missing or `size` is wrong; another
+ * -errno. */
 HF_MUST_CHECK int hf_loop_controller_run(struct hf_term *term, void *ctx);
 /* Borrowed until hf_loop_run_done. Thread: the loop's. */
 struct hf_term *hf_loop_run_term(struct hf_loop_run *run);

@@ -7,16 +7,16 @@
  *
  * What a run does:
  *
- *   1. It waits until every informer has reached the revision of the write that began the term
- *      (HF_EVERY_INSTANCE: until it has its first list).
+ *   1. It waits until every informer has reached the revision of the write that began the term, as
+ *      hf_informer_wait does (HF_EVERY_INSTANCE: until it has its first list).
  *   2. It adds a handler to each informer. The handler enqueues a key for every object in the
  *      cache, and then for every change. So a change made while no process led reaches the next
  *      leader. The controller now counts as started (hf_term_started).
  *   3. Workers take the keys. Two workers never work on the same key at a time.
  *   4. On drain, the workers finish the queued keys. Keys that wait for a delay are dropped; the
  *      next leader's replay enqueues them again.
- *      On abort, all queued keys are dropped. A reconcile under way runs on, but its client refuses
- *      writes.
+ *      On abort, all queued keys are dropped. A reconcile under way runs on, but a leader's client
+ *      refuses its requests.
  *   5. The workers are joined, the handlers removed, the queue freed.
  *
  * A reconcile function must read the current state from the caches (hf_informer_get), because
@@ -74,8 +74,9 @@ struct hf_reconciler {
 
 /*
  * Blocks until the term ends, then returns 0. An error means that the loop could not be set up; the
- * controller's run() should return it, and is then called again with backoff. -EINVAL: a required
- * member is missing, or n_workers is too large. Thread: the controller's own.
+ * controller's run() should return it, and is then called again with backoff. -EINVAL: `size` is
+ * wrong, a required member is missing, n_workers is too large, or an informer with one_revision
+ * cannot wait for the term because its revision is not a number. Thread: the controller's own.
  */
 HF_MUST_CHECK int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *term);
 

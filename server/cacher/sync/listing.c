@@ -4,12 +4,14 @@
  * further pages are requested. So all pages show the same state of the store, even if other clients
  * write meanwhile.
  *
- * Large pages. For each page, etcd counts all keys that follow it, so its work is the number of
- * pages times the number of keys. Pages therefore grow: each one is a few times as large as all
- * before it together, until PAGE_BYTES or PAGE_MAX. So a small store is listed in a few pages, none
- * of which is much too large if the objects are large, and the work grows about linearly with the
- * size of the store. A page that fails is requested again, smaller each time, because it may have
- * been too large for the store's deadline or for a response.
+ * Large pages. For each page, etcd counts all keys of the range that follow it, so few pages mean
+ * less work for it. But large objects need small pages, and the sizes are not known in advance.
+ * Pages therefore grow: the first has PAGE_FIRST objects, which is a guess, and each further one
+ * may have PAGE_GROWTH times as many as all before it together. The limits are PAGE_MAX and, with
+ * the average size so far, PAGE_BYTES. Until a page reaches a limit, the work grows about linearly
+ * with the number of keys. A page that fails may have been too large for the store's deadline or
+ * for a response. So it is requested again at half the size, and all later pages of this listing
+ * are halved too.
  *
  * Two threads. The store's thread receives a page, keeps references to its values, and requests
  * the next one, unless two pages wait; the cacher's timer thread builds the trees, a few objects at
@@ -199,12 +201,7 @@ static bool next_range(struct hfd_listing *listing, const struct hfd_store_reply
         key_directory(reply->kvs[reply->n_kvs - 1].key, last);
         (void)snprintf(listing->directory, sizeof listing->directory, "%s",
                        strcmp(first, last) == 0 ? last : "");
-        /*
-         * The next page starts at the lowest possible key after the last one, because no key
-         * contains a NUL.
-         */
-        (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
-                       reply->kvs[reply->n_kvs - 1].key);
+        hfd_key_after(listing->start, reply->kvs[reply->n_kvs - 1].key);
         return true;
 }
 

@@ -350,8 +350,7 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 end_audit(audit, same_history);
                 return;
         }
-        (void)snprintf(audit->start, sizeof audit->start, "%.*s\x01", HFD_KEY_MAX - 2,
-                       reply->kvs[reply->n_kvs - 1].key);
+        hfd_key_after(audit->start, reply->kvs[reply->n_kvs - 1].key);
         request_audit_page(audit);
 }
 

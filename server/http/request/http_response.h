@@ -6,8 +6,9 @@
  * code that responds (hfd_http_request_reply, _stream, _push, _end); this header is for the worker.
  *
  * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
- * held while bytes are copied. Threads: the worker only, for every function here except
- * hfd_http_response_done, which the thread with the last reference calls.
+ * held while bytes are copied. Threads: the worker only, for every function here, with two
+ * exceptions: the thread with the last reference calls hfd_http_response_done, and hfd_worker_done
+ * may call hfd_http_response_clear_posted.
  */
 #include <pthread.h>
 #include <stdbool.h>

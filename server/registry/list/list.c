@@ -207,9 +207,8 @@ static void list_from_store(struct hfd_read *read) {
         r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
         if (r == 0 && *read->start)
                 r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
-        /* The lowest possible key after the last one, because no key contains a NUL. */
-        if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
-                strcat(start, "\x01");
+        if (r == 0 && *read->start)
+                hfd_key_after(start, start);
         /*
          * With selectors all objects are read, because the limit counts only those that match.
          * Otherwise one object more than the limit is read, which shows whether more follow.

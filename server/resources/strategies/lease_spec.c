@@ -63,7 +63,8 @@ bool hfd_lease_spec_is_text(const struct hf__json *spec, const char *kind, const
         return set_wrong_type(kind, field, "string", reason, max_reason);
 }
 
-/* Go clients decode these fields into an int32, and could not read a Lease with a larger number. */
+/* Go clients decode leaseDurationSeconds and leaseTransitions into an int32, and could not read a
+ * Lease with a larger number. */
 bool hfd_lease_spec_is_int32(const struct hf__json *spec, const char *kind, const char *field,
                              char *reason, size_t max_reason) {
         int64_t whole;

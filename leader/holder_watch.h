@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Watches the processes of this host that hold the Leases of a set, by their lock files
+ * (holder_lock.h). Electors whose Leases are held by one process share what is known of it.
+ *
+ * Thread: the elector loop's, except where noted.
+ */
+#include <stdbool.h>
+
+#include <holdfast/clock.h>
+#include <holdfast/error.h>
+
+struct hf_elector;
+struct hf__holder_ref; /* what an elector knows of its Lease's holder */
+struct hf__holder_watch;
+
+/* Locks the file at path for this process; errors as hf__holder_lock_new. Thread: the owner's. */
+int hf__holder_watch_new(const char *path, struct hf__holder_watch **ret_watch,
+                         struct hf_status *reterr_status);
+/* All electors must have dropped their holders. Accepts NULL, returns NULL. Thread: the owner's. */
+struct hf__holder_watch *hf__holder_watch_free(struct hf__holder_watch *watch);
+/* Before the loop starts: where to wait for the ends of processes. Borrowed. */
+void hf__holder_watch_set_epoll(struct hf__holder_watch *watch, int epoll_fd);
+/* Describes this process; borrowed. NULL if watch is NULL. Thread: any. */
+const char *hf__holder_watch_process(const struct hf__holder_watch *watch);
+
+/* Whether the process that holds the elector's Lease, as its core has observed it, is certainly
+ * dead. A process is tested when it is first seen, at its end, and once a second. */
+bool hf__holder_watch_is_dead(struct hf__holder_watch *watch, struct hf_elector *elector,
+                              hf_nsec now);
+/* Forgets the elector's holder. */
+void hf__holder_watch_drop(struct hf__holder_watch *watch, struct hf_elector *elector);
+/* Handles a readable descriptor. False: it belongs to no process here. True: the electors whose
+ * Leases the process holds must look again. */
+bool hf__holder_watch_on_fd(struct hf__holder_watch *watch, int fd);

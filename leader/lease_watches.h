@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One watch of a namespace's Leases for all electors of a set that have their Leases there. It
+ * passes each event on by the name of the Lease. A set of ten thousand electors would otherwise
+ * need as many requests, of 40 KiB each in libcurl.
+ *
+ * A collection is shared when at least HF__LEASE_WATCHES_SHARED Leases of it are expected, and
+ * until the server forbids it: a role may allow the Leases by their names only. Then each lock
+ * opens a watch of its own with hf_client_watch.
+ *
+ * Differences from hf_client_watch. If the shared watch is open already, a new subscription does
+ * not begin with the present Lease, only with the next event. Events of one Lease come one at a
+ * time and in order. Thread: any. Nothing blocks.
+ */
+#include <holdfast/client.h>
+
+struct hf__lease_watches;
+
+#define HF__LEASE_WATCHES_SHARED 8
+
+/* 0 or -errno. */
+int hf__lease_watches_new(struct hf__lease_watches **ret_watches);
+/* All subscriptions must have ended. The last response of a shared watch frees the memory. Accepts
+ * NULL, returns NULL. */
+struct hf__lease_watches *hf__lease_watches_free(struct hf__lease_watches *watches);
+
+/* Announces one more Lease of this namespace. client is borrowed until all responses have arrived,
+ * ns is copied. 0 or -ENOMEM. */
+int hf__lease_watches_expect(struct hf__lease_watches *watches, struct hf_client *client,
+                             const char *ns);
+/* Whether the Leases of this namespace are watched together. */
+bool hf__lease_watches_is_shared(struct hf__lease_watches *watches, struct hf_client *client,
+                                 const char *ns);
+/* Subscribes, as hf_client_watch does: on_end is called once if the result is 0. name is borrowed
+ * until then. A Lease has one subscription at a time; the previous one must have been closed. */
+int hf__lease_watches_open(struct hf__lease_watches *watches, struct hf_client *client,
+                           const char *ns, const char *name, hf_event_fn on_event,
+                           hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
+/* Ends a subscription with HF_E_CANCELED, as hf_client_watch_cancel does. on_end may be called
+ * before this function returns. */
+void hf__lease_watches_close(struct hf__lease_watches *watches, struct hf_client *client,
+                             const char *ns, const char *name, uint64_t id);

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hf_bootstrap_new and hf_bootstrap_install accept, refuse and say. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <holdfast/bootstrap.h>
+#include <holdfast/health.h>
+
+static const struct hf_bootstrap_kind kinds[] = {{"v1", "Namespace", "namespaces", false}};
+static const struct hf_host silent = {.size = sizeof silent};
+
+#define NAMESPACE(name)                                                                            \
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"" name "\"}}"
+
+static struct hf_bootstrap_config config_of(const struct hf_bootstrap_phase *phases, size_t n) {
+        return (struct hf_bootstrap_config){.size = sizeof(struct hf_bootstrap_config),
+                                            .version = "1.0.0",
+                                            .kinds = kinds,
+                                            .n_kinds = 1,
+                                            .phases = phases,
+                                            .n_phases = n};
+}
+
+/* Asserts what hf_bootstrap_new returns; says: NULL = anything. */
+static void assert_new(const struct hf_bootstrap_config *config, int result, const char *says) {
+        struct hf_bootstrap *bootstrap = NULL;
+        struct hf_status status = {0};
+        int r = hf_bootstrap_new(&silent, config, &bootstrap, &status);
+
+        if (r != result)
+                fail_msg("%d, not %d: %s", r, result, status.message);
+        if (says && !strstr(status.message, says))
+                fail_msg("\"%s\" does not say \"%s\"", status.message, says);
+        hf_bootstrap_free(bootstrap);
+}
+
+static void test_a_phase_has_a_dns_label_as_its_name(void **state) {
+        static const char *const good[] = {"a", "0", "a-b",
+                                           "a1234567890123456789012345678901234567-9"};
+        static const char *const bad[] =
+                {NULL,  "",    "-",
+                 "-a",  "a-",  "A",
+                 "a.b", "a b", "a1234567890123456789012345678901234567-90"};
+
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+                struct hf_bootstrap_phase phase = {.name = good[i]};
+                struct hf_bootstrap_config config = config_of(&phase, 1);
+                assert_new(&config, 0, NULL);
+        }
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+                struct hf_bootstrap_phase phase = {.name = bad[i]};
+                struct hf_bootstrap_config config = config_of(&phase, 1);
+                assert_new(&config, HF_E_INVALID, "is not a name for a phase");
+        }
+}
+
+static void test_there_are_one_to_eight_phases(void **state) {
+        static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+        struct hf_bootstrap_phase phases[HF_BOOTSTRAP_PHASES_MAX + 1] = {{0}};
+        struct hf_bootstrap *bootstrap;
+        size_t n;
+
+        for (size_t i = 0; i <= HF_BOOTSTRAP_PHASES_MAX; i++)
+                phases[i].name = names[i];
+        struct hf_bootstrap_config config = config_of(phases, HF_BOOTSTRAP_PHASES_MAX);
+        assert_int_equal(hf_bootstrap_new(&silent, &config, &bootstrap, NULL), 0);
+        const struct hf_controller *controllers = hf_bootstrap_controllers(bootstrap, &n);
+        assert_int_equal(n, HF_BOOTSTRAP_PHASES_MAX);
+        assert_string_equal(controllers[7].name, "bootstrap-h");
+        assert_string_equal(controllers[7].after[0], "bootstrap-g");
+        hf_bootstrap_free(bootstrap);
+        config.n_phases++;
+        assert_new(&config, HF_E_INVALID, "there must be 1 to 8 phases, not 9");
+        config.n_phases = 0;
+        assert_new(&config, HF_E_INVALID, "there must be 1 to 8 phases, not 0");
+}
+
+static void test_the_name_of_the_ledger_has_a_limit(void **state) {
+        const struct hf_bootstrap_phase phase = {.name = "a"};
+        char longest[HF_NAME_MAX + 1], too_long[HF_NAME_MAX + 2];
+
+        memset(longest, 'a', HF_NAME_MAX);
+        longest[HF_NAME_MAX] = '\0';
+        memset(too_long, 'a', HF_NAME_MAX + 1);
+        too_long[HF_NAME_MAX + 1] = '\0';
+        struct hf_bootstrap_config config = config_of(&phase, 1);
+        config.ledger_ns = config.ledger_name = longest;
+        assert_new(&config, 0, NULL);
+        config.ledger_ns = too_long;
+        assert_new(&config, HF_E_INVALID, "the ledger's name is too long");
+        config.ledger_ns = NULL;
+        config.ledger_name = too_long;
+        assert_new(&config, HF_E_INVALID, "the ledger's name is too long");
+}
+
+static void test_an_object_belongs_to_one_manifest_of_one_phase(void **state) {
+        static const struct hf_bootstrap_manifest one = {"one.json", NAMESPACE("a"),
+                                                         sizeof NAMESPACE("a") - 1},
+                                                  two[] = {one,
+                                                           {"two.json", NAMESPACE("a"),
+                                                            sizeof NAMESPACE("a") - 1}};
+        const struct hf_bootstrap_phase apart[] =
+                {{.name = "a", .manifests = &two[0], .n_manifests = 1},
+                 {.name = "b"},
+                 {.name = "c", .manifests = &two[1], .n_manifests = 1}};
+        const struct hf_bootstrap_phase together = {.name = "a",
+                                                    .manifests = two,
+                                                    .n_manifests = 2};
+        struct hf_bootstrap_config config = config_of(apart, 3);
+
+        assert_new(&config, HF_E_INVALID, "Namespace/a is already in one.json");
+        config = config_of(&together, 1);
+        assert_new(&config, HF_E_INVALID, "Namespace/a is already in one.json");
+}
+
+static void test_all_phases_together_have_a_thousand_manifests(void **state) {
+        enum { N = HF_BOOTSTRAP_STEPS_MAX + 1 };
+        static char texts[N][100];
+        static struct hf_bootstrap_manifest manifests[N];
+        struct hf_bootstrap_phase phases[] =
+                {{.name = "a", .manifests = manifests, .n_manifests = 400},
+                 {.name = "b", .manifests = manifests + 400, .n_manifests = 600}};
+        struct hf_bootstrap_config config = config_of(phases, 2);
+        struct hf_bootstrap *bootstrap;
+        struct hf_bootstrap_info info;
+
+        for (int i = 0; i < N; i++) {
+                int n = snprintf(texts[i], sizeof texts[i],
+                                 "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"
+                                 "\"name\":\"n%d\"}}",
+                                 i);
+                manifests[i] = (struct hf_bootstrap_manifest){"n.json", texts[i], (size_t)n};
+        }
+        assert_int_equal(hf_bootstrap_new(&silent, &config, &bootstrap, NULL), 0);
+        hf_bootstrap_info(bootstrap, 1, &info);
+        assert_string_equal(info.phase, "b");
+        assert_int_equal(info.n_steps, 600);
+        hf_bootstrap_free(bootstrap);
+        phases[1].n_manifests++;
+        assert_new(&config, HF_E_TOO_LARGE, "there are more than 1000 manifests");
+}
+
+static void test_directories_come_after_the_built_in_manifests(void **state) {
+        static const struct hf_bootstrap_manifest built_in = {"built-in.json", NAMESPACE("a"),
+                                                              sizeof NAMESPACE("a") - 1};
+        char directory[] = "/tmp/holdfast-config-XXXXXX", path[64];
+        const char *const directories[] = {directory}, *const missing[] = {
+                                                               "/nonexistent/manifests"};
+        struct hf_bootstrap_phase phase = {.name = "a",
+                                           .manifests = &built_in,
+                                           .n_manifests = 1,
+                                           .directories = directories,
+                                           .n_directories = 1};
+        struct hf_bootstrap_config config = config_of(&phase, 1);
+        struct hf_bootstrap *bootstrap;
+        struct hf_bootstrap_info info;
+
+        assert_non_null(mkdtemp(directory));
+        (void)snprintf(path, sizeof path, "%s/b.json", directory);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(NAMESPACE("b"), file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(hf_bootstrap_new(&silent, &config, &bootstrap, NULL), 0);
+        hf_bootstrap_info(bootstrap, 0, &info);
+        assert_int_equal(info.n_steps, 2);
+        hf_bootstrap_free(bootstrap);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(directory), 0);
+        phase.directories = missing;
+        assert_new(&config, -2, "/nonexistent/manifests: cannot read the directory: ");
+}
+
+static bool healthy(void *ctx, char *reason, size_t max_reason) { return true; }
+
+static void test_a_health_check_that_is_taken_is_named(void **state) {
+        const struct hf_bootstrap_phase phases[] = {{.name = "a"}, {.name = "b"}};
+        struct hf_bootstrap_config config = config_of(phases, 2);
+        struct hf_host host = {.size = sizeof host};
+        struct hf_bootstrap *bootstrap = NULL;
+        struct hf_hooks *hooks;
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_health_new(&host.health), 0);
+        assert_int_equal(hf_health_add(host.health, "bootstrap", HF_LIVEZ, healthy, NULL), 0);
+        assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), HF_E_EXISTS);
+        assert_non_null(strstr(status.message, "bootstrap: health check or metric: "));
+        assert_int_equal(hf_health_each(host.health, HF_LIVEZ, NULL, NULL), 0);
+        hf_health_remove(host.health, "bootstrap");
+        assert_int_equal(hf_health_add(host.health, "bootstrap-b", HF_LIVEZ, healthy, NULL), 0);
+        assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), 0);
+        assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
+        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, &status), HF_E_EXISTS);
+        assert_non_null(strstr(status.message, "health check bootstrap-b: "));
+        hf_hooks_free(hooks);
+        /* A hook's name may be taken, too. */
+        hf_health_remove(host.health, "bootstrap-b");
+        hf_bootstrap_free(bootstrap);
+        assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), 0);
+        assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
+        assert_int_equal(hf_health_add(host.health, "poststarthook/bootstrap-a", HF_LIVEZ, healthy,
+                                       NULL),
+                         0);
+        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, &status), HF_E_EXISTS);
+        assert_int_equal(hf_health_each(host.health, HF_READYZ, NULL, NULL), 0);
+        hf_hooks_free(hooks);
+        hf_bootstrap_free(bootstrap);
+        assert_int_equal(hf_health_each(host.health, HF_HEALTHZ, NULL, NULL), 0);
+        hf_health_free(host.health);
+}
+
+static void note_reason(void *ctx, const char *name, bool is_healthy, const char *reason) {
+        char *text = ctx;
+
+        if (strcmp(name, "bootstrap-a") == 0)
+                strcpy(text, is_healthy ? "healthy" : reason);
+}
+
+static void test_readiness_depends_only_on_phases_without_patience(void **state) {
+        const struct hf_bootstrap_phase phases[] = {{.name = "a"},
+                                                    {.name = "b", .hook_patience = 1}};
+        struct hf_bootstrap_config config = config_of(phases, 2);
+        struct hf_host host = {.size = sizeof host};
+        struct hf_bootstrap *bootstrap = NULL;
+        struct hf_hooks *hooks;
+        char reason[512] = "";
+
+        assert_int_equal(hf_health_new(&host.health), 0);
+        assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, NULL), 0);
+        assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
+        assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, NULL), 0);
+        /* two hooks, and phase a */
+        assert_int_equal(hf_health_each(host.health, HF_READYZ, note_reason, reason), 3);
+        assert_string_equal(reason, "not complete: the leader does it");
+        hf_hooks_free(hooks);
+        hf_bootstrap_free(bootstrap);
+        assert_int_equal(hf_health_each(host.health, HF_READYZ, NULL, NULL), 0);
+        hf_health_free(host.health);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_phase_has_a_dns_label_as_its_name),
+                cmocka_unit_test(test_there_are_one_to_eight_phases),
+                cmocka_unit_test(test_the_name_of_the_ledger_has_a_limit),
+                cmocka_unit_test(test_an_object_belongs_to_one_manifest_of_one_phase),
+                cmocka_unit_test(test_all_phases_together_have_a_thousand_manifests),
+                cmocka_unit_test(test_directories_come_after_the_built_in_manifests),
+                cmocka_unit_test(test_a_health_check_that_is_taken_is_named),
+                cmocka_unit_test(test_readiness_depends_only_on_phases_without_patience),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deadlines of hooks, on a clock that the test moves: it stands still until the functions that run
+ * are blocked, and then jumps to the deadline that a coordinator waits for. So each deadline is
+ * exact, and a coordinator that would wait for another one shows.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/hooks.h>
+
+#define SECOND    HF_NSEC_PER_SEC
+#define MAX_IDLES 1000 /* waits for a deadline that has passed already */
+
+/* ---- the clock ---- */
+
+static struct {
+        _Atomic hf_nsec now;
+        atomic_int n_blocked; /* functions of hooks that block now */
+        atomic_int n_wanted;  /* the clock jumps when so many block */
+        atomic_int n_jumps;   /* jumps that are left */
+        atomic_int n_idles;
+} time_of_test;
+
+static hf_nsec test_now(void *ctx) { return atomic_load(&time_of_test.now); }
+
+/* Wakes up each millisecond, which the contract of a clock allows. */
+static int test_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+        const struct hf_clock *system = hf_clock_system();
+        hf_nsec until = hf_now(system) + HF_NSEC_PER_MSEC;
+
+        if (system->wait(system->ctx, cond, mutex, until) != HF_E_TIMEOUT ||
+            deadline == HF_NSEC_NEVER)
+                return 0;
+        if (deadline <= test_now(NULL)) {
+                assert(atomic_fetch_add(&time_of_test.n_idles, 1) < MAX_IDLES);
+                return HF_E_TIMEOUT;
+        }
+        if (atomic_load(&time_of_test.n_blocked) < atomic_load(&time_of_test.n_wanted) ||
+            atomic_load(&time_of_test.n_jumps) == 0)
+                return 0;
+        atomic_fetch_sub(&time_of_test.n_jumps, 1);
+        atomic_store(&time_of_test.now, deadline);
+        return HF_E_TIMEOUT;
+}
+
+static const struct hf_clock test_clock = {test_now, test_now, test_now, test_wait, NULL};
+static const struct hf_host host = {.size = sizeof host, .clock = &test_clock};
+
+static int setup(void **state) {
+        atomic_store(&time_of_test.now, 1000 * SECOND);
+        atomic_store(&time_of_test.n_blocked, 0);
+        atomic_store(&time_of_test.n_wanted, 1);
+        atomic_store(&time_of_test.n_jumps, 100);
+        atomic_store(&time_of_test.n_idles, 0);
+        return 0;
+}
+/* Since the test began. */
+static hf_nsec elapsed(void) { return test_now(NULL) - 1000 * SECOND; }
+
+/* ---- functions of hooks ---- */
+
+/* A function that blocks until the test lets it go on. */
+struct block {
+        sem_t may_return;
+        atomic_bool has_returned;
+};
+
+static void block_init(struct block *block) {
+        assert_int_equal(sem_init(&block->may_return, 0, 0), 0);
+        atomic_store(&block->has_returned, false);
+}
+
+static int blocking(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        struct block *block = ctx;
+
+        atomic_fetch_add(&time_of_test.n_blocked, 1);
+        while (sem_wait(&block->may_return) != 0)
+                continue;
+        atomic_fetch_sub(&time_of_test.n_blocked, 1);
+        atomic_store(&block->has_returned, true);
+        return 0;
+}
+static int succeeding(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        return 0;
+}
+static void blocking_job(void *ctx, struct hf_cancel *token) { (void)blocking(NULL, ctx, NULL); }
+static int spawning(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        return hf_hook_spawn(context, "job", blocking_job, ctx);
+}
+
+/* ---- tests ---- */
+
+/* Lets a thread that a stop has given up go on. The memory of its hooks stays: they are stuck. */
+static void release(struct block *block) {
+        assert_int_equal(sem_post(&block->may_return), 0);
+        while (!atomic_load(&block->has_returned))
+                (void)sched_yield();
+}
+
+static struct hf_hooks *hooks_of(const struct hf_hook *list, size_t n) {
+        struct hf_hooks *hooks = NULL;
+
+        assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(hf_hooks_add(hooks, &list[i], "test", NULL), 0);
+        return hooks;
+}
+
+/* referenced here, because hooks that are stuck are never freed */
+static struct hf_hooks *stuck[8];
+static size_t n_stuck;
+
+static void leave_stuck(struct hf_hooks *hooks) {
+        stuck[n_stuck++] = hooks;
+        assert_null(hf_hooks_free(hooks));
+}
+
+static void test_a_start_has_sixty_seconds_and_a_stop_thirty(void **state) {
+        static struct block block;
+        struct hf_hook hook = {.name = "a", .start = blocking, .ctx = &block};
+        struct hf_status status = {0};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+
+        block_init(&block);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
+        assert_int_equal(elapsed(), 60 * SECOND);
+        assert_string_equal(status.message,
+                            "hook \"a\" has not finished its start within 60000 ms");
+        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+        assert_int_equal(elapsed(), 90 * SECOND);
+        assert_string_equal(status.message, "hook \"a\" is stuck: its start function has not "
+                                            "returned within 60000 ms");
+        leave_stuck(hooks);
+        release(&block);
+}
+
+static void test_the_nearest_deadline_of_a_start_counts(void **state) {
+        static struct block blocks[3];
+        struct hf_hook list[] = {
+                {.name = "a", .start = blocking, .start_deadline = 9 * SECOND, .ctx = &blocks[0]},
+                {.name = "b", .start = blocking, .start_deadline = 7 * SECOND, .ctx = &blocks[1]},
+                {.name = "c", .start = blocking, .start_deadline = 8 * SECOND, .ctx = &blocks[2]},
+        };
+        struct hf_status status = {0};
+        struct hf_hooks *hooks = hooks_of(list, 3);
+
+        for (int i = 0; i < 3; i++)
+                block_init(&blocks[i]);
+        atomic_store(&time_of_test.n_wanted, 3);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
+        assert_int_equal(elapsed(), 7 * SECOND);
+        assert_non_null(strstr(status.message, "\"b\""));
+        for (int i = 0; i < 3; i++)
+                release(&blocks[i]);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+}
+
+/* Ends what hangs, and says what it saw. */
+static struct {
+        struct block *start;
+        bool start_had_returned;
+        hf_nsec at;
+} stop_seen;
+
+static int releasing_stop(struct hf_hook_context *context, void *ctx,
+                          struct hf_status *reterr_status) {
+        stop_seen.start_had_returned = atomic_load(&stop_seen.start->has_returned);
+        stop_seen.at = elapsed();
+        release(stop_seen.start);
+        return 0;
+}
+
+static void *start_main(void *ctx) {
+        static int result;
+
+        result = hf_hooks_start(ctx, NULL);
+        return &result;
+}
+
+static void test_a_stop_gives_a_start_its_time_and_then_runs_beside_it(void **state) {
+        static struct block block;
+        struct hf_hook hook = {.name = "a",
+                               .start = blocking,
+                               .stop = releasing_stop,
+                               .start_deadline = 5 * SECOND,
+                               .ctx = &block};
+        struct hf_hooks *hooks = hooks_of(&hook, 1);
+        pthread_t thread;
+        void *result;
+
+        block_init(&block);
+        stop_seen.start = &block;
+        atomic_store(&time_of_test.n_wanted, 2); /* the clock stands still */
+        assert_int_equal(pthread_create(&thread, NULL, start_main, hooks), 0);
+        while (atomic_load(&time_of_test.n_blocked) == 0)
+                (void)sched_yield();
+        hf_hooks_shut_down(hooks);
+        assert_int_equal(pthread_join(thread, &result), 0);
+        assert_int_equal(*(int *)result, HF_E_CANCELED);
+        atomic_store(&time_of_test.n_jumps, 1); /* to the deadline of the start */
+        atomic_store(&time_of_test.n_wanted, 1);
+        assert_int_equal(hf_hooks_stop(hooks, NULL), 0);
+        assert_false(stop_seen.start_had_returned);
+        assert_int_equal(stop_seen.at, 5 * SECOND);
+        hf_hooks_free(hooks);
+}
+
+/* The message says which of the hook's threads has not returned. The second hook has no stop
+ * function, because the clock would not wait for its return. */
+static void test_a_stuck_stop_names_what_has_not_returned(void **state) {
+        static struct block blocks[2];
+        static const char *const expected[] = {
+                "hook \"a\" is stuck: its stop function has not returned within 30000 ms",
+                "hook \"a\" is stuck: one of its threads has not returned within 3000 ms",
+        };
+        const struct hf_hook list[] = {
+                {.name = "a", .start = succeeding, .stop = blocking, .ctx = &blocks[0]},
+                {.name = "a", .start = spawning, .stop_deadline = 3 * SECOND, .ctx = &blocks[1]},
+        };
+
+        for (int i = 0; i < 2; i++) {
+                struct hf_hooks *hooks = hooks_of(&list[i], 1);
+                struct hf_status status = {0};
+                setup(NULL);
+                block_init(&blocks[i]);
+                atomic_store(&time_of_test.n_wanted, 2); /* the start must not be interrupted */
+                assert_int_equal(hf_hooks_start(hooks, &status), 0);
+                atomic_store(&time_of_test.n_wanted, 1);
+                assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+                assert_string_equal(status.message, expected[i]);
+                assert_int_equal(elapsed(), (i == 0 ? 30 : 3) * SECOND);
+                leave_stuck(hooks);
+                release(&blocks[i]);
+        }
+}
+
+/* A hook that is stuck must not use up the time of those that are stopped after it. */
+static void test_each_stop_has_a_deadline_of_its_own(void **state) {
+        static struct block blocks[2];
+        static const char *const on_a[] = {"a"};
+        /* b stops first, although it was registered first */
+        struct hf_hook list[] = {
+                {.name = "b",
+                 .start = succeeding,
+                 .stop = blocking,
+                 .stop_deadline = 3 * SECOND,
+                 .after = on_a,
+                 .n_after = 1,
+                 .ctx = &blocks[1]},
+                {.name = "a",
+                 .start = succeeding,
+                 .stop = blocking,
+                 .stop_deadline = 4 * SECOND,
+                 .ctx = &blocks[0]},
+        };
+        struct hf_status status = {0};
+        struct hf_hooks *hooks = hooks_of(list, 2);
+
+        block_init(&blocks[0]);
+        block_init(&blocks[1]);
+        atomic_store(&time_of_test.n_wanted, 3); /* the starts must not be interrupted */
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        atomic_store(&time_of_test.n_wanted, 1);
+        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+        assert_int_equal(elapsed(), 7 * SECOND);
+        assert_string_equal(status.message,
+                            "hook \"a\" is stuck: its stop function has not returned within 4000 "
+                            "ms; hook \"b\" is stuck: its stop function has not returned within "
+                            "3000 ms");
+        leave_stuck(hooks);
+        release(&blocks[0]);
+        release(&blocks[1]);
+}
+
+/* The test leaves stuck threads alone on purpose, so the sanitizer must not report them. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup(test_a_start_has_sixty_seconds_and_a_stop_thirty, setup),
+                cmocka_unit_test_setup(test_the_nearest_deadline_of_a_start_counts, setup),
+                cmocka_unit_test_setup(test_a_stop_gives_a_start_its_time_and_then_runs_beside_it,
+                                       setup),
+                cmocka_unit_test_setup(test_a_stuck_stop_names_what_has_not_returned, setup),
+                cmocka_unit_test_setup(test_each_stop_has_a_deadline_of_its_own, setup),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
