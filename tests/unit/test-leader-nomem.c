@@ -161,9 +161,9 @@ static void shards_life(int n) {
         struct hf_status status = {0};
 
         assert_int_equal(hf_electors_new(&api->host, &electors), 0);
-        arm(n);
+        failing_memory_arm(n);
         int r = hf_shards_add(electors, &config, &shards, &status);
-        disarm();
+        failing_memory_disarm();
         if (r != 0 && !is_shortage(r))
                 fail_msg("allocation %d: %s", n, hf_strerror(r));
         if (r == 0) {
@@ -178,12 +178,7 @@ static void shards_life(int n) {
 }
 
 static void test_shards_are_added_or_the_failure_is_reported(void **state) {
-        int n = 0;
-
-        do
-                shards_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 20);
+        failing_memory_try_all(shards_life, 20);
 }
 
 static void test_an_elector_leads_or_reports_the_failure(void **state) {
