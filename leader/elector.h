@@ -91,6 +91,9 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
 /* Only to test the fence: from now on writes are sent although the gate is shut. Call it before
  * start. */
 void hf__elector_gate_off(struct hf_elector *elector);
+/* Sets how much longer than other standbys this one waits before it takes a free Lease; see rule 15
+ * of elector_core.h. 0 or -ENOMEM. Thread: any; never blocks. */
+int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back);
 /* Its controllers must have returned and the loop must have ended. Accepts NULL, returns NULL.
  * Waits only for lock callbacks that are posting to the mailbox at this moment. */
 struct hf_elector *hf__elector_free(struct hf_elector *elector);

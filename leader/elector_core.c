@@ -157,6 +157,7 @@ static void handle_event(struct hf__core *core, const struct hf__core_event *eve
         case HF__EV_HAND_OVER: on_hand_over(core, event->successor, now.boot, actions); break;
         case HF__EV_JOINED: on_joined(core, event->doubt_at, now.boot, actions); break;
         case HF__EV_SETTLED: hf__core_term_settled(core, event->doubt_at); break;
+        case HF__EV_HOLD_BACK: core->hold_back = event->hold_back; break;
         case HF__EV_HOLDER_DEAD: on_holder_dead(core, &event->record); break;
         case HF__EV_STALE_TERM: on_stale_term(core, now.boot, actions); break;
         }

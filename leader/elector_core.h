@@ -105,6 +105,10 @@
  * 14. A standby takes the Lease of a process that is proven to be dead at once, by the same write
  *     that takes an expired one. The proof is for a holder and an acquire time. It lasts while the
  *     record has these, because a dead process stays dead.
+ *
+ * 15. A standby with a hold_back waits for that much longer before it takes a Lease that is free or
+ *     expired, so that another one takes it first. The named successor of a hand-over does not
+ *     wait. HF__EV_HOLD_BACK changes it. (Not in a coordinated election: rule 12.)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,6 +137,7 @@ enum hf__core_event_type {
                               term, after HF__ACT_TERM_DRAIN or HF__ACT_TERM_ABORT */
         HF__EV_SETTLED,    /* the last unanswered write of the term has ended; doubt_at. Only after
                               an HF__EV_JOINED whose doubt_at was HF_NSEC_NEVER */
+        HF__EV_HOLD_BACK,  /* hold_back: see rule 15 */
         HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
                               the fence, or the store was replaced by a backup. A term ends, and
                               nothing known of the Lease counts until it has been read again */
@@ -145,6 +150,7 @@ struct hf__core_event {
         uint32_t op_id;
         int result;
         hf_nsec retry_after; /* the server's Retry-After; 0 = none */
+        hf_nsec hold_back;
         /* Boot time at which the last write of the term's controllers ended whose outcome is
          * unknown, at most its deadline; 0 = there is none, or the server has fences;
          * HF_NSEC_NEVER = a write is still unanswered. */
@@ -263,6 +269,7 @@ struct hf__core {
         /* following */
         hf_nsec poll_at;      /* without a watch: time of the next read */
         hf_nsec contend_at;   /* no acquire before this: backoff after a lost term (rule 9) */
+        hf_nsec hold_back;    /* added to the time at which a Lease may be taken (rule 15) */
         hf_nsec yields_until; /* after a hand-over: no acquire before this; 0 once the Lease
                                  names a new holder (rule 10) */
 

@@ -100,10 +100,20 @@ static hf_nsec poll_due_at(const struct hf__core *core) {
         return core->heard_at + hf__core_timing(core)->lease_duration / 2;
 }
 
+static bool is_handed_to_me(const struct hf__core *core) {
+        return core->observed.exists && core->observed.holder[0] == '\0' &&
+               strcmp(core->observed.successor, core->config.identity) == 0;
+}
+
 static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
-        if (!core->config.coordinated)
-                return hf__core_free_at(core);
-        return hf__core_is_named(core, now) ? now : HF_NSEC_NEVER;
+        hf_nsec free_at = hf__core_free_at(core);
+
+        if (core->config.coordinated)
+                return hf__core_is_named(core, now) ? now : HF_NSEC_NEVER;
+        if (core->hold_back == 0 || is_handed_to_me(core) ||
+            hf__core_is_written_by_us(core, &core->observed))
+                return free_at;
+        return hf__later(free_at, core->observed_at) + core->hold_back;
 }
 
 /*
@@ -119,11 +129,6 @@ static hf_nsec final_read_at(const struct hf__core *core, hf_nsec write_at) {
                          core->final_read_for != write_at;
 
         return is_wanted ? at : HF_NSEC_NEVER;
-}
-
-static bool is_handed_to_me(const struct hf__core *core) {
-        return core->observed.exists && core->observed.holder[0] == '\0' &&
-               strcmp(core->observed.successor, core->config.identity) == 0;
 }
 
 static hf_nsec start_first_read(struct hf__core *core, struct hf__core_time now,

@@ -424,6 +424,11 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         pthread_cond_destroy(&electors->changed);
         pthread_mutex_destroy(&electors->mu);
         free(electors->list);
+        while (electors->parts) {
+                struct hf__electors_part *part = electors->parts;
+                electors->parts = part->next;
+                part->free(part);
+        }
         free(electors);
         return NULL;
 }
@@ -485,6 +490,17 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
 }
 
 int hf_elector_step_down(struct hf_elector *elector) { return request_hand_over(elector, ""); }
+
+int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back) {
+        struct hf__elector_message *message = calloc(1, sizeof *message);
+        if (!message)
+                return -ENOMEM;
+        message->elector = elector;
+        message->event.type = HF__EV_HOLD_BACK;
+        message->event.hold_back = hold_back;
+        hf__mailbox_post(&elector->electors->mailbox, &message->message);
+        return 0;
+}
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->end_requested, true);

@@ -19,11 +19,18 @@ enum hf__electors_state {
         HF__ELECTORS_HUNG, /* stopped, but the loop's thread did not end */
 };
 
+/* An object that lives as long as the electors. Embedded in it, as its first member. */
+struct hf__electors_part {
+        struct hf__electors_part *next;
+        void (*free)(struct hf__electors_part *part);
+};
+
 struct hf_electors {
         /* immutable after start */
         const struct hf_host *host; /* borrowed */
         struct hf_elector **list;   /* owned */
         size_t n;
+        struct hf__electors_part *parts;   /* owned; freed after the electors */
         struct hf__lease_watches *watches; /* owned */
         struct hf__holder_watch *holders;  /* owned; NULL = deaths are not proven */
         uint64_t first_phase;              /* of the first elector's renewals; see renew_phase */

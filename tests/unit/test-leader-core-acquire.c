@@ -317,6 +317,38 @@ static void test_an_acquire_overwritten_before_its_reply_starts_no_term(void **s
         assert_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
+/* A standby that holds back leaves a free Lease to others, but not one that was handed to it. */
+static void test_a_standby_that_holds_back_takes_a_lease_later(void **state) {
+        struct core_fixture f;
+        struct hf__record record;
+
+        for (int handed = 0; handed < 2; handed++) {
+                core_fixture_start(&f);
+                record = core_fixture_held_by(&f, "bing", 15);
+                core_fixture_read_done(&f, 0, &record);
+                f.event.hold_back = 6 * SEC;
+                core_fixture_step(&f, HF__EV_HOLD_BACK);
+                record = core_fixture_held_by(&f, "", 1);
+                strcpy(record.successor, handed ? "baz" : "");
+                core_fixture_watched(&f, &record);
+                if (handed) {
+                        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+                        continue;
+                }
+                assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 6 * SEC - MSEC));
+                assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 2 * MSEC));
+        }
+        /* The wait ends at once when it need not hold back any more. It also covers an expiry. */
+        core_fixture_start(&f);
+        f.event.hold_back = 6 * SEC;
+        core_fixture_step(&f, HF__EV_HOLD_BACK);
+        record = core_fixture_held_by(&f, "bing", 15);
+        core_fixture_read_done(&f, 0, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 20 * SEC));
+        core_fixture_step(&f, HF__EV_HOLD_BACK);
+        assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
+}
+
 /* The write is the one that takes an expired Lease: at the revision of the record. */
 static void test_the_lease_of_a_dead_process_is_taken_before_it_expires(void **state) {
         struct core_fixture f;
@@ -383,6 +415,7 @@ int main(void) {
                 cmocka_unit_test(test_a_last_read_sees_a_renewal_that_the_watch_missed),
                 cmocka_unit_test(test_a_last_read_does_not_delay_the_acquire),
                 cmocka_unit_test(test_a_named_successor_goes_first),
+                cmocka_unit_test(test_a_standby_that_holds_back_takes_a_lease_later),
                 cmocka_unit_test(test_a_standby_polls_without_a_watch),
                 cmocka_unit_test(test_a_process_with_the_same_identity_is_another_holder),
                 cmocka_unit_test(test_after_a_lost_reply_the_lease_is_acquired_again),

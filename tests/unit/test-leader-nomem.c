@@ -30,6 +30,7 @@
 #include <holdfast/reconciler.h>
 #include <holdfast/recorder.h>
 #include <holdfast/selector.h>
+#include <holdfast/shards.h>
 #include <holdfast/upsert.h>
 #include <holdfast/workqueue.h>
 
@@ -144,6 +145,47 @@ static void elector_life(int n) {
         hf_electors_free(electors);
         hf_client_free(&client->base);
         fake_api_free(f.api);
+}
+
+static int run_shard(struct hf_term *term, unsigned shard, void *ctx) { return 0; }
+
+static void shards_life(int n) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        const struct hf_elector_config elector = {.size = sizeof elector,
+                                                  .ns = "kube-system",
+                                                  .name = "jobs",
+                                                  .identity = "a",
+                                                  .client = &client->base};
+        const struct hf_shard_controller controller = {.name = "job", .run = run_shard};
+        const struct hf_shards_config config = {.size = sizeof config,
+                                                .elector = &elector,
+                                                .n_shards = 3,
+                                                .controllers = &controller,
+                                                .n_controllers = 1};
+        struct hf_electors *electors = NULL;
+        struct hf_shards *shards = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_electors_new(&api->host, &electors), 0);
+        failing_memory_arm(n);
+        int r = hf_shards_add(electors, &config, &shards, &status);
+        failing_memory_disarm();
+        if (r != 0 && !is_shortage(r))
+                fail_msg("allocation %d: %s", n, hf_strerror(r));
+        if (r == 0) {
+                assert_non_null(hf_shards_elector(shards, 2));
+                assert_null(hf_shards_elector(shards, 3));
+        } else {
+                assert_true(status.message[0]);
+        }
+        hf_electors_free(electors);
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
+static void test_shards_are_added_or_the_failure_is_reported(void **state) {
+        failing_memory_try_all(shards_life, 20);
 }
 
 static void test_an_elector_leads_or_reports_the_failure(void **state) {
@@ -570,6 +612,7 @@ static void test_a_bootstrap_is_read_whole_or_not_at_all(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
+                cmocka_unit_test(test_shards_are_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
                 cmocka_unit_test(test_a_retry_needs_no_memory),

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shards: an elector for each shard, an elector without leader-only work for the Lease that
+ * announces this instance, and a balancer. The balancer is a controller of every instance. It
+ * watches the group's Leases and carries out what shards_core.c decides: which electors take a free
+ * Lease at once and which hold back, and which shard is handed over to whom.
+ *
+ * Nothing depends on the balancer but the balance: without it the electors still elect, after their
+ * hold-back.
+ *
+ * The balancer's map function runs on the informer's thread, everything else on the controller's.
+ * What was seen is guarded by `mu`. The decisions belong to the controller's thread.
+ */
+#include <holdfast/shards.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/informer.h>
+#include <holdfast/reconciler.h>
+#include <holdfast/workqueue.h>
+
+#include "base/json.h"
+#include "base/sized_config.h"
+#include "base/thread.h"
+#include "leader/electors.h"
+#include "leader/lease_record.h"
+#include "leader/shards_core.h"
+
+#define LABEL        "holdfast.dev/shards"
+#define MEMBER       "member-"
+#define KEY          "shards" /* the only key of the balancer's queue */
+#define LEASE_NAME   (HF_SHARDS_NAME_MAX + 32)
+#define HOLD_BACK(t) (3 * (t)->retry_period)
+
+struct shard {
+        struct hf_elector *elector; /* borrowed */
+        bool contends;              /* it was told not to hold back; only the controller's thread */
+};
+
+/* One controller of one shard. */
+struct runner {
+        int (*run)(struct hf_term *term, unsigned shard, void *ctx);
+        void *ctx; /* borrowed */
+        unsigned shard;
+};
+
+struct hf_shards {
+        struct hf__electors_part part; /* first: the electors own the shards */
+        /* immutable after hf_shards_add */
+        char ns[HF_NAME_MAX + 1], name[HF_SHARDS_NAME_MAX + 1];
+        struct hf_leader_timing timing;
+        struct shard *list; /* owned */
+        unsigned n;
+        struct runner *runners; /* owned */
+
+        pthread_mutex_t mu;
+        struct hf__shards_core core; /* what was seen is guarded by mu */
+};
+
+static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
+
+unsigned hf_shard_of(const char *key, unsigned n_shards) {
+        return (unsigned)(hf__shards_key(key) % n_shards);
+}
+
+struct hf_elector *hf_shards_elector(struct hf_shards *shards, unsigned shard) {
+        return shard < shards->n ? shards->list[shard].elector : NULL;
+}
+
+static void free_shards(struct hf__electors_part *part) {
+        struct hf_shards *shards = (struct hf_shards *)part;
+
+        hf__shards_core_done(&shards->core);
+        pthread_mutex_destroy(&shards->mu);
+        free(shards->runners);
+        free(shards->list);
+        free(shards);
+}
+
+/* ---- what is seen ---- */
+
+/* Reads all of text as a number of this base, written as printf would. */
+static bool read_number(const char *text, int base, uint64_t *ret_number) {
+        char *end, again[32];
+
+        if (!*text || strspn(text, "0123456789abcdef") != strlen(text))
+                return false;
+        errno = 0;
+        *ret_number = strtoull(text, &end, base);
+        (void)snprintf(again, sizeof again, base == 16 ? "%016" PRIx64 : "%" PRIu64, *ret_number);
+        return errno == 0 && *end == '\0' && strcmp(again, text) == 0;
+}
+
+/* Hands what a Lease says to the core. record NULL: it was deleted. True: decide again. */
+static bool see_lease(struct hf_shards *shards, const char *suffix, const struct hf__record *record,
+                      hf_nsec now) {
+        struct hf__shards_core *core = &shards->core;
+        uint64_t number = 0;
+        bool changes = false;
+
+        pthread_mutex_lock(&shards->mu);
+        if (strncmp(suffix, MEMBER, strlen(MEMBER)) == 0) {
+                if (!read_number(suffix + strlen(MEMBER), 16, &number)) {
+                        /* not one of ours */
+                } else if (!record) {
+                        hf__shards_core_lost_member(core, number);
+                        changes = true;
+                } else if (!record->holder[0] || hf__shards_key(record->holder) == number) {
+                        changes = hf__shards_core_saw_member(core, number, record->holder,
+                                                             record->renew_us, now);
+                }
+        } else if (read_number(suffix, 10, &number) && number < shards->n) {
+                changes = hf__shards_core_saw_shard(core, number, record ? record->holder : "",
+                                                    record ? record->successor : "");
+        }
+        pthread_mutex_unlock(&shards->mu);
+        return changes;
+}
+
+struct balance {
+        struct hf_shards *shards;
+        const struct hf_host *host;
+};
+
+/* The reconciler's map function. An event that cannot be read is one that was not seen: the next
+ * renewal comes soon. */
+static void on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                     const char *name, const char *object, size_t n) {
+        const struct balance *balance = ctx;
+        struct hf_shards *shards = balance->shards;
+        size_t n_name = strlen(shards->name);
+        struct hf__json *lease = NULL;
+        struct hf__record record;
+
+        if (strncmp(name, shards->name, n_name) != 0 || name[n_name] != '-')
+                return;
+        bool exists = type != HF_EVENT_DELETED;
+        if (exists && hf__json_parse(object, n, &lease, NULL) != 0)
+                return;
+        if ((!exists || hf__lease_read(lease, &record) == 0) &&
+            see_lease(shards, name + n_name + 1, exists ? &record : NULL,
+                      hf_now(hf_host_clock(balance->host))))
+                (void)hf_workqueue_add(queue, KEY);
+        hf__json_free(lease);
+}
+
+/* ---- what is done ---- */
+
+static int apply_decision(struct hf_shards *shards, unsigned i) {
+        const struct hf__shards_shard *decided = &shards->core.shards[i];
+        struct shard *shard = &shards->list[i];
+        int r = 0;
+
+        if (decided->contends != shard->contends)
+                r = hf__elector_hold_back(shard->elector,
+                                          decided->contends ? 0 : HOLD_BACK(&shards->timing));
+        if (r == 0)
+                shard->contends = decided->contends;
+        if (r == 0 && decided->hand_over_to[0])
+                r = hf_elector_hand_over(shard->elector, decided->hand_over_to);
+        /* What was seen may be older than the end of our term. */
+        return r == HF_E_NOT_LEADER ? 0 : r;
+}
+
+/* Deletes the Leases of instances that ended long ago. What fails is tried at a later balance. */
+static void delete_garbage(struct balance *balance, struct hf_term *term) {
+        struct hf_shards *shards = balance->shards;
+        hf_nsec now = hf_now(hf_host_clock(balance->host));
+        int r = 0;
+
+        while (r == 0 || r == HF_E_NOT_FOUND) {
+                char name[LEASE_NAME];
+                uint64_t key;
+                const struct hf_request request = {.verb = HF_VERB_DELETE,
+                                                   .resource = leases,
+                                                   .ns = shards->ns,
+                                                   .name = name,
+                                                   .deadline = now + shards->timing.retry_period};
+
+                pthread_mutex_lock(&shards->mu);
+                bool found = hf__shards_core_find_garbage(&shards->core, now, &key);
+                if (found)
+                        hf__shards_core_lost_member(&shards->core, key);
+                pthread_mutex_unlock(&shards->mu);
+                if (!found)
+                        return;
+                (void)snprintf(name, sizeof name, "%s-" MEMBER "%016" PRIx64, shards->name, key);
+                r = hf_client_do(hf_term_ungated_client(term), &request, hf_term_drain(term), NULL,
+                                 NULL, NULL);
+        }
+}
+
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct balance *balance = ctx;
+        struct hf_shards *shards = balance->shards;
+        hf_nsec now = hf_now(hf_host_clock(balance->host));
+        int r = 0;
+
+        pthread_mutex_lock(&shards->mu);
+        hf_nsec again_at = hf__shards_core_decide(&shards->core, now);
+        pthread_mutex_unlock(&shards->mu);
+        for (unsigned i = 0; i < shards->n && r == 0; i++)
+                r = apply_decision(shards, i);
+        if (r != 0)
+                return r;
+        delete_garbage(balance, term);
+        *ret_again = again_at > now ? again_at - now : 1;
+        return 0;
+}
+
+/* The balancer. */
+static int run_balancer(struct hf_term *term, void *ctx) {
+        struct hf_shards *shards = ctx;
+        struct balance balance = {.shards = shards, .host = hf_term_host(term)};
+        struct hf_informer *informer = NULL;
+        char query[HF_SHARDS_NAME_MAX + 64];
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = hf_term_ungated_client(term),
+                                                  .resource = leases,
+                                                  .ns = shards->ns,
+                                                  .query = query};
+
+        (void)snprintf(query, sizeof query, "labelSelector=holdfast.dev%%2Fshards%%3D%s",
+                       shards->name);
+        int r = hf_informer_new(balance.host, &config, &informer);
+        if (r != 0)
+                return r;
+        const struct hf_reconciler_source source = {.informer = informer, .map = on_lease};
+        const struct hf_reconciler reconciler = {.size = sizeof reconciler,
+                                                 .name = shards->name,
+                                                 .sources = &source,
+                                                 .n_sources = 1,
+                                                 .reconcile = reconcile,
+                                                 .ctx = &balance};
+        r = hf_informer_start(informer);
+        if (r == 0)
+                r = hf_reconciler_run(&reconciler, term);
+        hf_informer_free(informer);
+        return r;
+}
+
+/* ---- adding ---- */
+
+static int run_shard(struct hf_term *term, void *ctx) {
+        const struct runner *runner = ctx;
+
+        return runner->run(term, runner->shard, runner->ctx);
+}
+
+static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
+                     const struct hf_shards_config *config, struct hf_elector_config elector,
+                     unsigned i, struct hf_status *reterr_status) {
+        struct hf_controller *controllers = calloc(config->n_controllers, sizeof *controllers);
+        char name[LEASE_NAME];
+        int r = controllers ? 0 : -ENOMEM;
+
+        (void)snprintf(name, sizeof name, "%s-%u", shards->name, i);
+        for (size_t k = 0; k < config->n_controllers && r == 0; k++) {
+                const struct hf_shard_controller *from = &config->controllers[k];
+                struct runner *runner = &shards->runners[i * config->n_controllers + k];
+                char *text = NULL;
+
+                *runner = (struct runner){.run = from->run, .ctx = from->ctx, .shard = i};
+                if (asprintf(&text, "%s-%u", from->name, i) < 0) {
+                        r = -ENOMEM;
+                        break;
+                }
+                controllers[k] =
+                        (struct hf_controller){.name = text, .run = run_shard, .ctx = runner};
+        }
+        elector.name = name;
+        elector.controllers = controllers;
+        elector.n_controllers = config->n_controllers;
+        if (r == 0)
+                r = hf_electors_add(electors, &elector, &shards->list[i].elector, reterr_status);
+        else
+                r = hf_fail(reterr_status, r, "shards %s: out of memory", shards->name);
+        /* The electors do not run yet, so the core needs no event. */
+        if (r == 0)
+                shards->list[i].elector->core.hold_back = HOLD_BACK(&shards->timing);
+        for (size_t k = 0; controllers && k < config->n_controllers; k++)
+                free((char *)controllers[k].name);
+        free(controllers);
+        return r;
+}
+
+/* The Lease of this instance, with the balancer. */
+static int add_member(struct hf_electors *electors, struct hf_shards *shards,
+                      struct hf_elector_config elector, struct hf_status *reterr_status) {
+        char name[LEASE_NAME], controller_name[LEASE_NAME];
+        const struct hf_controller controller = {.name = controller_name,
+                                                 .runs = HF_EVERY_INSTANCE,
+                                                 .run = run_balancer,
+                                                 .ctx = shards};
+
+        (void)snprintf(name, sizeof name, "%s-" MEMBER "%016" PRIx64, shards->name,
+                       hf__shards_key(elector.identity));
+        (void)snprintf(controller_name, sizeof controller_name, "%s-balancer", shards->name);
+        elector.name = name;
+        elector.controllers = &controller;
+        elector.n_controllers = 1;
+        elector.events = false;
+        elector.on_change = NULL;
+        elector.loop = NULL;
+        return hf_electors_add(electors, &elector, NULL, reterr_status);
+}
+
+static int check(const struct hf_shards_config *config, const struct hf_elector_config *elector,
+                 struct hf_status *reterr_status) {
+        const char *wrong = NULL;
+
+        if (!elector->name || !*elector->name || strlen(elector->name) > HF_SHARDS_NAME_MAX)
+                wrong = "the name must have 1 to 63 bytes";
+        else if (!elector->identity || !elector->ns)
+                wrong = "there is no identity or no namespace";
+        else if (strlen(elector->ns) > HF_NAME_MAX)
+                wrong = "the namespace is too long";
+        else if (config->n_shards < 1 || config->n_shards > HF_SHARDS_MAX)
+                wrong = "there must be 1 to 1024 shards";
+        else if (elector->controllers || elector->migrate_from || elector->coordinated)
+                wrong = "the elector's configuration sets controllers, migrate_from or coordinated";
+        else if (config->n_controllers == 0 || !config->controllers)
+                wrong = "there are no controllers";
+        for (size_t i = 0; !wrong && i < config->n_controllers; i++)
+                if (!config->controllers[i].name || !config->controllers[i].run)
+                        wrong = "a controller has no name or no run function";
+        if (!wrong)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID, "shards %.100s: %s",
+                       elector->name ? elector->name : "", wrong);
+}
+
+/* The electors own the shards from here on, also after a failure. */
+static int make_shards(struct hf_electors *electors, const struct hf_shards_config *config,
+                       const struct hf_elector_config *elector, struct hf_shards **ret_shards) {
+        struct hf_shards *shards = calloc(1, sizeof *shards);
+        if (!shards)
+                return -ENOMEM;
+        int r = hf__mutex_init(&shards->mu);
+        if (r != 0) {
+                free(shards);
+                return r;
+        }
+        shards->part = (struct hf__electors_part){.next = electors->parts, .free = free_shards};
+        electors->parts = &shards->part;
+        (void)snprintf(shards->ns, sizeof shards->ns, "%s", elector->ns);
+        (void)snprintf(shards->name, sizeof shards->name, "%s", elector->name);
+        shards->timing = elector->timing;
+        hf_leader_timing_defaults(&shards->timing);
+        shards->n = config->n_shards;
+        shards->list = calloc(shards->n, sizeof *shards->list);
+        shards->runners = calloc(shards->n * config->n_controllers, sizeof *shards->runners);
+        if (!shards->list || !shards->runners)
+                return -ENOMEM;
+        *ret_shards = shards;
+        return hf__shards_core_init(&shards->core, elector->identity, shards->n,
+                                    shards->timing.lease_duration, shards->timing.retry_period);
+}
+
+int hf_shards_add(struct hf_electors *electors, const struct hf_shards_config *given,
+                  struct hf_shards **ret_shards, struct hf_status *reterr_status) {
+        struct hf_shards_config config;
+        struct hf_elector_config elector;
+        struct hf_shards *shards = NULL;
+        char label[sizeof LABEL + 1 + HF_SHARDS_NAME_MAX];
+
+        if (!given ||
+            hf__sized_config_copy(&config, sizeof config,
+                                  HF__SIZED_CONFIG_MIN(struct hf_shards_config, n_controllers),
+                                  given) != 0 ||
+            !config.elector ||
+            hf__sized_config_copy(&elector, sizeof elector,
+                                  HF__SIZED_CONFIG_MIN(struct hf_elector_config, client),
+                                  config.elector) != 0)
+                return hf_fail(reterr_status, -EINVAL,
+                               "shards: the size of a configuration is wrong, or it sets members "
+                               "that this library does not know");
+        int r = check(&config, &elector, reterr_status);
+        if (r != 0)
+                return r;
+        const char **labels = calloc(elector.n_labels + 1, sizeof(char *));
+        r = labels ? make_shards(electors, &config, &elector, &shards) : -ENOMEM;
+        if (r != 0) {
+                free(labels);
+                return hf_fail(reterr_status, r, "shards %s: %s", elector.name, hf_strerror(r));
+        }
+        (void)snprintf(label, sizeof label, LABEL "=%s", shards->name);
+        for (size_t i = 0; i < elector.n_labels; i++)
+                labels[i] = elector.labels[i];
+        labels[elector.n_labels++] = label;
+        elector.labels = labels;
+        r = add_member(electors, shards, elector, reterr_status);
+        for (unsigned i = 0; i < shards->n && r == 0; i++)
+                r = add_shard(electors, shards, &config, elector, i, reterr_status);
+        free(labels);
+        if (r == 0 && ret_shards)
+                *ret_shards = shards;
+        return r;
+}
