@@ -124,28 +124,34 @@ static bool see_lease(struct hf_shards *shards, const char *suffix, const struct
 struct balance {
         struct hf_shards *shards;
         const struct hf_host *host;
+        bool must_decide; /* used by the informer's thread: KEY could not be put into the queue */
 };
 
-/* The reconciler's map function. An event that cannot be read is one that was not seen: the next
- * renewal comes soon. */
-static void on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
-                     const char *name, const char *object, size_t n) {
-        const struct balance *balance = ctx;
+/* The reconciler's map function. It is called again with the event after -ENOMEM. A Lease that
+ * cannot be read counts as not seen: the next renewal comes soon. */
+static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                    const char *name, const char *object, size_t n) {
+        struct balance *balance = ctx;
         struct hf_shards *shards = balance->shards;
         size_t n_name = strlen(shards->name);
         struct hf__json *lease = NULL;
         struct hf__record record;
 
         if (strncmp(name, shards->name, n_name) != 0 || name[n_name] != '-')
-                return;
+                return 0;
         bool exists = type != HF_EVENT_DELETED;
-        if (exists && hf__json_parse(object, n, &lease, NULL) != 0)
-                return;
+        int r = exists ? hf__json_parse(object, n, &lease, NULL) : 0;
+        if (r != 0)
+                return r == -ENOMEM ? r : 0;
         if ((!exists || hf__lease_read(lease, &record) == 0) &&
             see_lease(shards, name + n_name + 1, exists ? &record : NULL,
                       hf_now(hf_host_clock(balance->host))))
-                (void)hf_workqueue_add(queue, KEY);
+                balance->must_decide = true;
         hf__json_free(lease);
+        r = balance->must_decide ? hf_workqueue_add(queue, KEY) : 0;
+        if (r == 0)
+                balance->must_decide = false;
+        return r == -ENOMEM ? r : 0;
 }
 
 /* ---- what is done ---- */
