@@ -10,6 +10,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -281,8 +282,9 @@ static int run_reconciler(struct hf_term *term, void *ctx) {
         return hf_reconciler_run(&the_reconciler, term);
 }
 
-/* The object appears and disappears; its key is reconciled after each. */
-static void reconciler_life(int n, hf_reconciler_map_fn map) {
+/* The object appears and disappears; its key is reconciled after each. Returns whether anything
+ * failed. */
+static bool reconciler_life(int n, hf_reconciler_map_fn map) {
         static const struct hf_host host = {.size = sizeof host};
         struct fake_api *api = fake_api_new();
         struct hf_client *client = &fake_api_client_new(api)->base;
@@ -316,16 +318,16 @@ static void reconciler_life(int n, hf_reconciler_map_fn map) {
         await_watched(&watched, 0, -1);
         fake_api_delete_thing(api, "a", "new");
         await_watched(&watched, 0, -1);
-        arm(n);
+        failing_memory_arm(n);
         fake_api_put_thing(api, "a", "new", "2");
         await_watched(&watched, 0, n);
-        disarm();
-        bool was_hit = atomic_load(&hit);
-        arm(n);
+        failing_memory_disarm();
+        bool was_hit = failing_memory_hit();
+        failing_memory_arm(n);
         fake_api_delete_thing(api, "a", "new");
         await_watched(&watched, 0, n);
-        disarm();
-        atomic_store(&hit, was_hit || atomic_load(&hit));
+        failing_memory_disarm();
+        was_hit = failing_memory_hit() || was_hit;
         hf__term_fire_drain(term);
         await_watched(&watched, UINT32_MAX, n);
         hf__term_free(term);
@@ -334,16 +336,16 @@ static void reconciler_life(int n, hf_reconciler_map_fn map) {
         fake_api_free(api);
         pthread_cond_destroy(&watched.changed);
         pthread_mutex_destroy(&watched.mu);
+        return was_hit;
 }
 
 static void test_a_reconciler_loses_no_key(void **state) {
         static const hf_reconciler_map_fn maps[] = {NULL, map_key};
         for (size_t i = 0; i < 2; i++) {
                 int n = 0;
-                do
-                        reconciler_life(n++, maps[i]);
-                while (atomic_load(&hit));
-                assert_true(n > 3);
+                while (reconciler_life(n, maps[i]))
+                        n++;
+                assert_true(n > 2);
         }
 }
 
@@ -356,16 +358,16 @@ static void test_a_retry_needs_no_memory(void **state) {
         assert_int_equal(hf_workqueue_add(queue, "a/b"), 0);
         assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &key), 0);
         for (int i = 0; i < 3; i++) {
-                arm(0);
+                failing_memory_arm(0);
                 int r = 0;
                 switch (i) {
                 case 0: r = hf_workqueue_add(queue, key); break;
                 case 1: r = hf_workqueue_add_after(queue, key, 1); break;
                 default: r = hf_workqueue_retry(queue, key); break;
                 }
-                disarm();
+                failing_memory_disarm();
                 assert_int_equal(r, 0);
-                assert_false(atomic_load(&hit));
+                assert_false(failing_memory_hit());
         }
         hf_workqueue_free(queue);
 }
@@ -405,7 +407,7 @@ static void helpers_life(int n) {
         int r[5];
 
         fake_api_put_thing(api, "a", "x", "1");
-        arm(n);
+        failing_memory_arm(n);
         r[0] = hf_owner_set(body, sizeof body - 1, owner, sizeof owner - 1, &texts[0]);
         r[1] = hf_condition_set(&api->host, body, sizeof body - 1, &condition, &texts[1], NULL);
         r[2] = hf_selector_query(&selector, &texts[2], NULL);
@@ -413,7 +415,7 @@ static void helpers_life(int n) {
         r[4] = hf_recorder_new(&api->host, &config, &recorder);
         if (r[4] == 0)
                 hf_recorder_event(recorder, owner, sizeof owner - 1, HF_RECORDER_NORMAL, "R", "m");
-        disarm();
+        failing_memory_disarm();
         for (size_t i = 0; i < 5; i++)
                 assert_true(r[i] == 0 || is_shortage(r[i]));
         for (size_t i = 0; i < 4; i++) {
@@ -426,11 +428,7 @@ static void helpers_life(int n) {
 }
 
 static void test_helpers_do_their_work_or_report_the_failure(void **state) {
-        int n = 0;
-        do
-                helpers_life(n++);
-        while (atomic_load(&hit));
-        assert_true(n > 15);
+        failing_memory_try_all(helpers_life, 14);
 }
 
 /* ---- requests over HTTP ---- */
