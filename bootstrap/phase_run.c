@@ -169,9 +169,7 @@ static void describe_failure(const struct hf__phase_run *run, int error,
 }
 
 /* Whether another writer was faster: a user, or another phase of this process. */
-static bool is_conflict(int error) {
-        return error == HF_E_CONFLICT || error == HF_E_EXISTS;
-}
+static bool is_conflict(int error) { return error == HF_E_CONFLICT || error == HF_E_EXISTS; }
 
 /* Reports the failure, then waits before the next attempt or releases the Lease. A conflict is
  * reported only if it is not the first failure in a row, because others may write, too. */
