@@ -301,32 +301,19 @@ void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->leader_lock_dir,
-                          &config->migrate_from_ns,
-                          &config->migrate_from,
-                          &config->etcd_servers_text,
-                          &config->store_file,
-                          &config->etcd_prefix,
-                          &config->etcd_ca_file,
-                          &config->etcd_cert_file,
-                          &config->etcd_key_file,
-                          &config->data_dir,
-                          &config->runtime_dir,
-                          &config->instance,
-                          &config->bind_address,
-                          &config->advertise_address,
-                          &config->cert_dir,
-                          &config->tls_cert_file,
-                          &config->tls_key_file,
-                          &config->client_ca_file,
-                          &config->token_auth_file,
-                          &config->authorization_mode,
-                          &config->lease_ns,
-                          &config->lease_name,
-                          &config->controllers_text,
-                          &config->kubeconfig,
-                          &config->lock_type,
-                          &config->bootstrap_manifests_text};
+        char **texts[] = {&config->leader_lock_dir,  &config->migrate_from_ns,
+                          &config->migrate_from,     &config->etcd_servers_text,
+                          &config->store_file,       &config->etcd_prefix,
+                          &config->etcd_ca_file,     &config->etcd_cert_file,
+                          &config->etcd_key_file,    &config->data_dir,
+                          &config->runtime_dir,      &config->instance,
+                          &config->bind_address,     &config->advertise_address,
+                          &config->cert_dir,         &config->tls_cert_file,
+                          &config->tls_key_file,     &config->client_ca_file,
+                          &config->token_auth_file,  &config->authorization_mode,
+                          &config->lease_ns,         &config->lease_name,
+                          &config->controllers_text, &config->kubeconfig,
+                          &config->lock_type,        &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
