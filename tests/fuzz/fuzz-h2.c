@@ -27,6 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* By the linker's --wrap: there is one thread. */
 bool __wrap_hfd_worker_is_current(const struct hfd_worker *worker);
 bool __wrap_hfd_worker_is_current(const struct hfd_worker *worker) { return worker != NULL; }
+/* There is no TLS. */
+void __wrap_hfd_tls_keep_buffers(SSL *ssl);
+void __wrap_hfd_tls_keep_buffers(SSL *ssl) { assert(!ssl); }
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_http http;
