@@ -52,8 +52,8 @@ static void skip_string(struct scan *s) {
         s->at = quote ? (size_t)(quote - s->data) : s->n;
 }
 
-/* Finds the next number outside of strings. cJSON has parsed the text, so besides numbers there
- * are only the words true, false and null, which contain no digit or sign. */
+/* Finds the next number outside of strings. In text that cJSON has parsed, there are besides
+ * numbers only the words true, false and null, which contain no digit or sign. */
 static bool find_number(struct scan *s, size_t *ret_begin) {
         for (; s->at < s->n; s->at++) {
                 char c = s->data[s->at];
@@ -173,13 +173,13 @@ int hf__json_number_complete(struct hf__json *root, const char *data, size_t n,
 }
 
 size_t hf__json_number_too_long(const char *data, size_t n, size_t at) {
-        size_t begin = at, end = at;
+        struct scan scan = {.data = data, .n = n};
+        size_t begin;
 
-        while (begin > 0 && is_number_char(data[begin - 1]))
-                begin--;
-        while (end < n && is_number_char(data[end]))
-                end++;
-        return end - begin > NUMBER_MAX && at > begin ? begin : n;
+        while (find_number(&scan, &begin) && begin < at)
+                if (scan.at >= at && scan.at - begin > NUMBER_MAX)
+                        return begin;
+        return n;
 }
 
 struct hf__json *hf__json_number_new(int64_t value) {

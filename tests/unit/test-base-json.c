@@ -177,6 +177,18 @@ static void test_a_number_has_at_most_63_bytes(void **state) {
         }
 }
 
+/* The digits before the error are part of a string. */
+static void test_digits_of_a_string_are_no_number(void **state) {
+        static const char text[] =
+                "{\"a\":\"0123456789012345678901234567890123456789012345678901234567"
+                "890123456789\\q\"}";
+        struct hf__json *json = NULL;
+        size_t offset = 0;
+
+        assert_int_equal(hf__json_parse(text, sizeof text - 1, &json, &offset), HF_E_INVALID);
+        assert_int_equal(offset, strchr(text, '\\') - text);
+}
+
 static void test_only_the_given_bytes_are_read(void **state) {
         struct hf__json *json = NULL;
         const char data[] = {'1', '2', '3', '4'};
@@ -420,6 +432,7 @@ int main(void) {
                 cmocka_unit_test(test_whole_numbers_are_exact_up_to_64_bits),
                 cmocka_unit_test(test_numbers_that_no_type_holds_are_refused),
                 cmocka_unit_test(test_a_number_has_at_most_63_bytes),
+                cmocka_unit_test(test_digits_of_a_string_are_no_number),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
                 cmocka_unit_test(test_getters_find_members_by_path),
                 cmocka_unit_test(test_values_are_built_in_order),
