@@ -30,7 +30,6 @@ def one_line(done, status, *words):
     ([ETCD, "--secure-port=70000"], ["--secure-port", "70000"]),
     ([ETCD, "--secure-port"], ["--secure-port"]),
     ([ETCD, "--store=x.db"], ["--store", "--etcd-servers"]),
-    (["--store=/proc/no/store.db"], ["/proc/no/store.db"]),
     (["--etcd-servers=ftp://x"], ["--etcd-servers", "ftp://x"]),
     ([ETCD, "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=2s"], ["10s", "9s"]),
     ([ETCD, "--leader-elect-lease-duration=1500ms"], ["lease"]),
@@ -81,6 +80,11 @@ def test_a_full_disk_is_reported(tmp_path):
         one_line(done, 1, str(tmp_path))
     finally:
         subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_store_that_cannot_be_opened_is_named(tmp_path):
+    done = run("--store=/proc/no/store.db", f"--data-dir={tmp_path}", "--secure-port=0")
+    one_line(done, 1, "/proc/no/store.db")
 
 
 def test_an_unreachable_etcd_is_reported_and_given_up(tmp_path):

@@ -182,8 +182,9 @@ void sim_unfenced_arrive(struct sim *sim, uint64_t index) {
         struct sim_work_write *write = &sim->work_writes[index];
         const struct sim_proc *proc = &sim->procs[write->proc];
         hf_nsec from = write->ended ? write->ended_local : write->deadline_local;
-        bool expected = !write->answered && !write->forgotten &&
-                        sim_local_time(sim, proc) < from + expiry_margin(sim);
+        bool expected =
+                !write->answered && !write->forgotten &&
+                sim_local_time(sim, proc) - expiry_margin(sim) < from; /* from may be NEVER */
 
         if (!expected)
                 COUNT(sim, unfenced_too_late);
