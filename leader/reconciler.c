@@ -17,7 +17,9 @@
  *    are removed (then none runs any more), all workers are joined and both wakers are removed.
  *  - While the term lasts, no key is lost: a handler returns only when the event's keys are in the
  *    queue, and a key that failed returns after the queue's delay, which needs no memory. Keys left
- * at the term's end are replayed by the next leader's informers.
+ *    at the term's end are dropped. The next leader's informers report each object that still
+ * exists, so its key returns. The key of a deleted object does not: a controller that must clean up
+ * after an object needs a finalizer.
  */
 #include <holdfast/reconciler.h>
 
@@ -132,7 +134,7 @@ static void reconcile_key(struct run *run, const char *key) {
                     0) /* as the retry below, it cannot fail: the queue has the key */
                         (void)hf_workqueue_add_after(run->queue, key, requeue_after);
         } else {
-                /* A conflict is normal: another process wrote first. The other three errors are
+                /* A conflict is normal: another client wrote first. The other three errors are
                  * caused by the end of the term. */
                 bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER ||
                              r == HF_E_STALE_TERM;

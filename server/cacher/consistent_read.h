@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Waits until the cache has reached a revision: either the store's current revision (a consistent
- * read), or a revision that a client names. The head of consistent_read.c describes the model.
+ * Asynchronous waits until the cache has reached a revision: either the store's current revision (a
+ * consistent read), or a revision that a client names. The head of consistent_read.c describes the
+ * model.
  *
- * Thread: any; never under the cacher's lock, except where a name ends in _locked. Never blocks.
+ * A function starts a wait and returns; ready reports its end. Thread: any; never under the
+ * cacher's lock, except where a name ends in _locked. Never blocks.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +16,8 @@
 
 struct hfd_cacher;
 
-/* One waiting read. The caller owns the memory and keeps it until ready is called. */
+/* One waiting read. The caller owns the memory and keeps it until ready is called. It zeroes the
+ * struct, and sets deadline and ready; the cacher sets the rest. */
 struct hfd_consistent_read {
         struct hfd_consistent_read *next; /* for the cacher's lists, while the read waits */
         uint64_t revision;                /* the revision that the cache must have reached */
@@ -28,8 +31,9 @@ struct hfd_consistent_read {
         /*
          * Valid in ready. 0: the cache has reached the revision. HF_E_TIMEOUT: it did not reach it
          * in time, or cannot be used at present, so the caller reads from the store or refuses the
-         * request. HF_E_CANCELED: the cacher is being freed. Any other error: the store failed, and
-         * status contains its message.
+         * request. HF_E_CANCELED: the store is stopping, or the cacher is being freed. Any other
+         * error: the request for the store's revision failed. status has the store's message; it is
+         * empty if the request could not be sent.
          */
         int outcome;
         struct hf_status status;
@@ -47,9 +51,10 @@ struct hfd_consistent_reads {
         hf_nsec direct_until; /* boot time; until then consistent reads go to the store at once */
 };
 
-/* Waits until the cache has reached the store's current revision. */
+/* Begins to wait until the cache has reached the store's current revision. */
 void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read);
-/* Waits, for at most timeout, until the cache has reached a revision that a client names. */
+/* Begins to wait, for at most timeout, until the cache has reached a revision that a client names.
+ */
 void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                uint64_t revision, hf_nsec timeout);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A copy of the response to a request, for a test that waits for it. Waiting aborts after
- * PATIENCE_MSEC. Thread: one thread waits, any thread may fill it.
+ * A copy of the response to a request, for a test that waits for it. If none comes within
+ * PATIENCE_MSEC, an assertion ends the test program. Thread: one thread waits, any thread may fill
+ * it.
  */
 #include <pthread.h>
 #include <stdbool.h>

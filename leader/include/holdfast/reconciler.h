@@ -15,7 +15,7 @@
  *      While memory is short, the informer's thread waits until the event's keys are in the queue.
  *   3. Workers take the keys. Two workers never work on the same key at a time.
  *   4. On drain, the workers finish the queued keys. Keys that wait for a delay are dropped; the
- *      next leader's replay enqueues them again.
+ *      next leader gets the keys of all objects that still exist.
  *      On abort, all queued keys are dropped. A reconcile under way runs on, but a leader's client
  *      refuses its requests.
  *   5. The workers are joined, the handlers removed, the queue freed.
