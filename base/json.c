@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,15 +260,28 @@ static bool counts_equal(const cJSON *a, const cJSON *b) {
         return !x && !y;
 }
 
+/* A number has digits only if it was written as an integer (json_number.c). One without them is
+ * printed as the integer that its double holds, so it equals that integer. */
+static bool numbers_equal(const cJSON *a, const cJSON *b) {
+        char text[32];
+
+        if (!a->valuestring == !b->valuestring)
+                return a->valuestring ? strcmp(a->valuestring, b->valuestring) == 0
+                                      : a->valuedouble == b->valuedouble;
+        const cJSON *digits = a->valuestring ? a : b, *other = a->valuestring ? b : a;
+        if (fabs(other->valuedouble) >= 1e19) /* digits fit into an int64_t */
+                return false;
+        (void)snprintf(text, sizeof text, "%.0f", other->valuedouble);
+        return strcmp(digits->valuestring, text) == 0;
+}
+
 /* Compares members in order as long as their keys match, because that is the usual case and needs
  * no sorting. */
 static bool items_equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
-        if (cJSON_IsNumber(a) && a->valuestring && b->valuestring) /* digits (json_number.c) */
-                return strcmp(a->valuestring, b->valuestring) == 0;
         if (cJSON_IsNumber(a))
-                return a->valuedouble == b->valuedouble && !a->valuestring == !b->valuestring;
+                return numbers_equal(a, b);
         if (cJSON_IsString(a))
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))

@@ -177,6 +177,28 @@ static void test_a_number_has_at_most_63_bytes(void **state) {
         }
 }
 
+/* What is printed equals what was parsed, also for a large number that is not written as an
+ * integer. */
+static void test_a_large_number_equals_what_is_printed(void **state) {
+        static const char *const texts[] = {"20031111111111401.6", "1e17", "-9007199254740994.0",
+                                            "1e300"};
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                struct hf__strbuf s = {0};
+                struct hf__json *json = parse(texts[i]);
+                hf__json_print(json, &s);
+                struct hf__json *again = parse(s.data);
+                assert_true(hf__json_equal(json, again) && hf__json_equal(again, json));
+                hf__json_free(again);
+                hf__json_free(json);
+                hf__strbuf_done(&s);
+        }
+        struct hf__json *a = parse("20031111111111401.6"), *b = parse("20031111111111401");
+        assert_false(hf__json_equal(a, b));
+        hf__json_free(a);
+        hf__json_free(b);
+}
+
 /* The digits before the error are part of a string. */
 static void test_digits_of_a_string_are_no_number(void **state) {
         static const char text[] =
@@ -432,6 +454,7 @@ int main(void) {
                 cmocka_unit_test(test_whole_numbers_are_exact_up_to_64_bits),
                 cmocka_unit_test(test_numbers_that_no_type_holds_are_refused),
                 cmocka_unit_test(test_a_number_has_at_most_63_bytes),
+                cmocka_unit_test(test_a_large_number_equals_what_is_printed),
                 cmocka_unit_test(test_digits_of_a_string_are_no_number),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
                 cmocka_unit_test(test_getters_find_members_by_path),
