@@ -89,7 +89,7 @@ static void measure(struct hfd_store *store, bool writes, int in_flight, double 
                 return;
         memset(run.value->data, 'v', run.value->n);
         pthread_mutex_init(&run.mu, NULL);
-        hf_cond_init(&run.cond);
+        (void)hf_cond_init(&run.cond);
         run.until = start + (hf_nsec)(seconds * 1e9);
         for (int i = 0; i < in_flight; i++) {
                 lanes[i].run = &run;

@@ -104,9 +104,8 @@ static void test_the_name_of_the_ledger_has_a_limit(void **state) {
 }
 
 static void test_an_object_belongs_to_one_manifest_of_one_phase(void **state) {
-        static const struct hf_bootstrap_manifest one = {"one.json", NAMESPACE("a"),
-                                                         sizeof NAMESPACE("a") - 1},
-                                                  two[] = {one,
+        static const struct hf_bootstrap_manifest two[] = {{"one.json", NAMESPACE("a"),
+                                                            sizeof NAMESPACE("a") - 1},
                                                            {"two.json", NAMESPACE("a"),
                                                             sizeof NAMESPACE("a") - 1}};
         const struct hf_bootstrap_phase apart[] =

@@ -71,10 +71,10 @@ static void test_keys_are_taken_once_and_in_order(void **state) {
 static void test_a_key_added_while_worked_on_comes_back_after_done(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
 
-        hf_workqueue_add(queue, "k");
+        (void)hf_workqueue_add(queue, "k");
         const char *key = take(queue);
-        hf_workqueue_add(queue, "k");
-        hf_workqueue_add(queue, "k");
+        (void)hf_workqueue_add(queue, "k");
+        (void)hf_workqueue_add(queue, "k");
         assert_int_equal(hf_workqueue_depth(queue), 0);
         hf_workqueue_done(queue, key);
         assert_int_equal(hf_workqueue_depth(queue), 1);
@@ -90,9 +90,11 @@ static void test_delayed_keys_come_in_order_of_time(void **state) {
         static const int delays[] = {50, 30, 10, 40, 20};
 
         for (size_t i = 0; i < 5; i++)
-                hf_workqueue_add_after(queue, names[i], delays[i] * HF_NSEC_PER_MSEC);
-        hf_workqueue_add_after(queue, "e", 5 * HF_NSEC_PER_MSEC);   /* the earlier time counts */
-        hf_workqueue_add_after(queue, "a", 500 * HF_NSEC_PER_MSEC); /* and the later one does not */
+                (void)hf_workqueue_add_after(queue, names[i], delays[i] * HF_NSEC_PER_MSEC);
+        (void)hf_workqueue_add_after(queue, "e",
+                                     5 * HF_NSEC_PER_MSEC); /* the earlier time counts */
+        (void)hf_workqueue_add_after(queue, "a",
+                                     500 * HF_NSEC_PER_MSEC); /* and the later one does not */
         assert_int_equal(hf_workqueue_depth(queue), 0);
         fake_now += 5 * HF_NSEC_PER_MSEC;
         hf_workqueue_done(queue, take(queue));
@@ -134,7 +136,7 @@ static void test_retries_wait_ever_longer_until_forgotten(void **state) {
         }
         assert_int_equal(delay, 1000 * HF_NSEC_PER_SEC);
         hf_workqueue_forget(queue, "k");
-        hf_workqueue_retry(queue, "k");
+        (void)hf_workqueue_retry(queue, "k");
         expect_due_after(queue, 5 * HF_NSEC_PER_MSEC);
         hf_workqueue_free(queue);
 }
@@ -144,13 +146,13 @@ static void test_a_busy_key_does_not_starve_others(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         const char *expected[] = {"busy", "b", "c", "busy", "busy"};
 
-        hf_workqueue_add(queue, "busy");
-        hf_workqueue_add(queue, "b");
-        hf_workqueue_add(queue, "c");
+        (void)hf_workqueue_add(queue, "busy");
+        (void)hf_workqueue_add(queue, "b");
+        (void)hf_workqueue_add(queue, "c");
         for (size_t i = 0; i < 5; i++) {
                 const char *key = take(queue);
                 assert_string_equal(key, expected[i]);
-                hf_workqueue_add(queue, "busy");
+                (void)hf_workqueue_add(queue, "busy");
                 hf_workqueue_done(queue, key);
         }
         hf_workqueue_free(queue);
@@ -193,7 +195,7 @@ static void test_retries_share_a_rate_limit(void **state) {
         hf_workqueue_limit_retries(queue, 0, 0);
         for (int i = 0; i < 50; i++) {
                 snprintf(name, sizeof name, "k%d", i);
-                hf_workqueue_retry(queue, name);
+                (void)hf_workqueue_retry(queue, name);
         }
         fake_now += 5 * HF_NSEC_PER_MSEC;
         for (int i = 0; i < 50; i++)
@@ -205,14 +207,15 @@ static void test_drain_finishes_waiting_keys(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         const char *key, *none;
 
-        hf_workqueue_add(queue, "a");
-        hf_workqueue_add(queue, "b");
-        hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
+        (void)hf_workqueue_add(queue, "a");
+        (void)hf_workqueue_add(queue, "b");
+        (void)hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
         key = take(queue);
-        hf_workqueue_add(queue, "a"); /* added before the drain, so it must still be handled */
+        (void)hf_workqueue_add(queue,
+                               "a"); /* added before the drain, so it must still be handled */
         hf_workqueue_drain(queue);
-        hf_workqueue_add(queue, "c");
-        hf_workqueue_retry(queue, "d");
+        (void)hf_workqueue_add(queue, "c");
+        (void)hf_workqueue_retry(queue, "d");
         hf_workqueue_done(queue, key);
         fake_now += 10 * HF_NSEC_PER_SEC;
         key = take(queue);
@@ -231,13 +234,13 @@ static void test_a_drop_discards_keys_and_a_token_ends_waits(void **state) {
         const char *key, *none;
 
         assert_int_equal(hf_cancel_new(NULL, &fake_clock, &token), 0);
-        hf_workqueue_add(queue, "a");
-        hf_workqueue_add(queue, "b");
-        hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
+        (void)hf_workqueue_add(queue, "a");
+        (void)hf_workqueue_add(queue, "b");
+        (void)hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
         hf_cancel_fire(token, HF_CANCEL_LOST);
         assert_int_equal(hf_workqueue_take(queue, token, &none), HF_E_CANCELED);
         key = take(queue);
-        hf_workqueue_add(queue, key);
+        (void)hf_workqueue_add(queue, key);
         hf_workqueue_drop(queue);
         assert_int_equal(hf_workqueue_depth(queue), 0);
         hf_workqueue_done(queue, key);
@@ -267,17 +270,17 @@ static void test_metrics_count_keys(void **state) {
         struct hf_workqueue *queue = NULL;
         assert_int_equal(hf_workqueue_new(&host, "q\"1", &queue), 0);
 
-        hf_workqueue_add(queue, "a");
-        hf_workqueue_add(queue, "a");
-        hf_workqueue_add(queue, "b");
+        (void)hf_workqueue_add(queue, "a");
+        (void)hf_workqueue_add(queue, "a");
+        (void)hf_workqueue_add(queue, "b");
         hf_workqueue_done(queue, take(queue));
-        hf_workqueue_retry(queue, "c");
+        (void)hf_workqueue_retry(queue, "c");
         fake_now += 5 * HF_NSEC_PER_MSEC;
         const char *first = take(queue);
         fake_now += 2 * HF_NSEC_PER_SEC;
         const char *second = take(queue);
         fake_now += HF_NSEC_PER_SEC;
-        hf_workqueue_add(queue, "d");
+        (void)hf_workqueue_add(queue, "d");
         hf_metrics_write(metrics, collect, &text);
         assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 1\n"));
         assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"q\\\"1\"} 4\n"));

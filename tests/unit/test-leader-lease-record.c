@@ -259,7 +259,7 @@ static struct fixture *fixture_new(void) {
                                            .n_labels = 1};
         assert_int_equal(hf__lease_lock_new(&f->api->host, &config, NULL, NULL, &f->lock), 0);
         pthread_mutex_init(&f->recorded.mu, NULL);
-        hf_cond_init(&f->recorded.changed);
+        (void)hf_cond_init(&f->recorded.changed);
         f->lock->on_reply = on_done;
         f->lock->on_record = on_record;
         f->lock->ctx = &f->recorded;

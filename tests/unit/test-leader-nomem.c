@@ -303,7 +303,7 @@ static bool reconciler_life(int n, hf_reconciler_map_fn map) {
                                                     .ctx = &watched};
 
         pthread_mutex_init(&watched.mu, NULL);
-        hf_cond_init(&watched.changed);
+        (void)hf_cond_init(&watched.changed);
         assert_int_equal(hf_informer_new(&host, &config, &informer), 0);
         assert_int_equal(hf_informer_start(informer), 0);
         const struct hf_reconciler_source source = {.informer = informer, .map = map};

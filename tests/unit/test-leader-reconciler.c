@@ -125,7 +125,7 @@ static int map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event
 static void setup(size_t n_informers) {
         memset(&f, 0, sizeof f);
         pthread_mutex_init(&f.mu, NULL);
-        hf_cond_init(&f.changed);
+        (void)hf_cond_init(&f.changed);
         for (size_t i = 0; i < n_informers; i++) {
                 f.apis[i] = fake_api_new();
                 f.clients[i] = fake_api_client_new(f.apis[i]);

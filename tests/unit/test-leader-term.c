@@ -57,7 +57,7 @@ static struct hf__term *start_on(const struct hf_host *on, struct joint *joint,
         struct hf__term *work = NULL;
         *joint = (struct joint){.n_joined = 0};
         pthread_mutex_init(&joint->mu, NULL);
-        hf_cond_init(&joint->changed);
+        (void)hf_cond_init(&joint->changed);
         assert_int_equal(hf__term_new(on, &config, &work), 0);
         assert_true(hf__term_is_complete(work));
         return work;
@@ -260,7 +260,7 @@ static void test_an_abort_shuts_the_gate_before_controllers_notice(void **state)
                                          .name = "b"};
         int error = -1;
         pthread_mutex_init(&joint.mu, NULL);
-        hf_cond_init(&joint.changed);
+        (void)hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
         /* The gate is open all the time, so only the end of the term rejects writes. */
         assert_int_equal(hf__process_mark_init(), 0);
@@ -334,7 +334,7 @@ static size_t place_of(const char *word) {
 }
 
 static void forget_history(void) {
-        hf_cond_init(&history.changed);
+        (void)hf_cond_init(&history.changed);
         history.text[0] = '\0';
 }
 

@@ -149,7 +149,7 @@ static struct hfd_grpc_request start_request(struct call *call, struct hf__buf *
                                              hf_nsec deadline) {
         *call = (struct call){.body = body};
         pthread_mutex_init(&call->mu, NULL);
-        hf_cond_init(&call->cond);
+        (void)hf_cond_init(&call->cond);
         return (struct hfd_grpc_request){.path = "/test.Test/Test",
                                          .body = body,
                                          .deadline = deadline,

@@ -167,7 +167,7 @@ static void test_lists_lose_no_other_reply(void **state) {
                               .n_writes_left = N_WRITES,
                               .n_running = N_WRITERS + N_LISTERS};
         pthread_mutex_init(&p.mu, NULL);
-        hf_cond_init(&p.cond);
+        (void)hf_cond_init(&p.cond);
         fill(p.store);
         for (int i = 0; i < N_LISTERS; i++) {
                 listers[i] = (struct lister){.p = &p};
