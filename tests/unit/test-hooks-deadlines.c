@@ -120,8 +120,9 @@ static struct hf_hooks *hooks_of(const struct hf_hook *list, size_t n) {
         return hooks;
 }
 
-/* referenced here, because hooks that are stuck are never freed */
-static struct hf_hooks *stuck[8];
+/* Referenced here, because hooks that are stuck are never freed. Nothing reads it: without volatile
+ * the compiler would leave it out. */
+static struct hf_hooks *volatile stuck[8];
 static size_t n_stuck;
 
 static void leave_stuck(struct hf_hooks *hooks) {
