@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * JSON Web Tokens (RFC 7519) as signed texts, header.claims.signature (RFC 7515). What the claims
+ * mean is for the caller. Pure, apart from random numbers of signatures. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf__json;
+struct hf__strbuf;
+struct hfd_jwt_key;
+struct hfd_jwt_key_set;
+
+#define HFD_JWT_MAX 8192 /* bytes of a token */
+
+/* Whether the text has the form of a token: three parts. It may be invalid in any other way. */
+bool hfd_jwt_is_like(const char *token);
+/* Appends a token with these claims, which are n bytes of JSON. 0, HF_E_TOO_LARGE (it would have
+ * more than HFD_JWT_MAX bytes), -ENOMEM or -EIO. key must be private. */
+int hfd_jwt_sign(const struct hfd_jwt_key *key, const char *claims, size_t n,
+                 struct hf__strbuf *out);
+/*
+ * Checks the signature, and parses the claims, an object that the caller frees. A token without a
+ * kid may be signed by any key. HF_E_UNAUTHORIZED: it is not signed by a key of the set, or is
+ * malformed, too long, or not in the one form in which its bytes can be encoded. -ENOMEM.
+ */
+int hfd_jwt_verify(const struct hfd_jwt_key_set *keys, const char *token,
+                   struct hf__json **ret_claims);

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys with OpenSSL's EVP interface.
+ *
+ * Invariants. No function leaves an entry in OpenSSL's error queue, which the TLS code of the same
+ * thread would take for its own. And a passphrase is never asked for, because that would block on a
+ * terminal: an encrypted key is refused by its PEM header.
+ */
+#include "server/jwt/key.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/ecdsa.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "base/base64.h"
+#include "base/sha256.h"
+#include "base/strbuf.h"
+
+#define RSA_BITS_MIN 2048
+#define RSA_BITS_MAX 8192
+#define P256_BYTES   32 /* of a coordinate, and of each half of a signature */
+#define CLEANUP(fn)  __attribute__((cleanup(fn)))
+
+struct hfd_jwt_key {
+        EVP_PKEY *pkey; /* owned */
+        bool is_ec, is_private;
+        char id[HFD_JWT_KEY_ID_MAX];
+};
+
+static void bn_cleanup(BIGNUM **number) { BN_free(*number); }
+static void context_cleanup(EVP_MD_CTX **context) { EVP_MD_CTX_free(*context); }
+static void signature_cleanup(ECDSA_SIG **signature) { ECDSA_SIG_free(*signature); }
+
+/* ---- reading ---- */
+
+/* Whether a token may be signed with it: NULL, or what is wrong with it. */
+static const char *find_fault(EVP_PKEY *pkey, bool *ret_is_ec) {
+        char curve[32] = "";
+        size_t n;
+
+        *ret_is_ec = EVP_PKEY_is_a(pkey, "EC") == 1;
+        if (*ret_is_ec) {
+                bool known = EVP_PKEY_get_group_name(pkey, curve, sizeof curve, &n) == 1;
+                return known && strcmp(curve, "prime256v1") == 0
+                               ? NULL
+                               : "an ECDSA key must have the curve P-256";
+        }
+        if (EVP_PKEY_is_a(pkey, "RSA") != 1)
+                return "the key is neither an RSA nor an ECDSA key";
+        int bits = EVP_PKEY_get_bits(pkey);
+        return bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX
+                       ? NULL
+                       : "an RSA key must have 2048 to 8192 bits";
+}
+
+static bool set_id(struct hfd_jwt_key *key) {
+        struct hf__strbuf text = {0};
+        unsigned char *der = NULL;
+        uint8_t digest[32];
+        int n = i2d_PUBKEY(key->pkey, &der);
+
+        if (n <= 0)
+                return false;
+        hf__sha256(der, (size_t)n, digest);
+        OPENSSL_free(der);
+        hf__base64url_encode(&text, digest, sizeof digest);
+        bool ok = text.error == 0 && text.n < sizeof key->id;
+        if (ok)
+                memcpy(key->id, text.data, text.n + 1);
+        hf__strbuf_done(&text);
+        return ok;
+}
+
+static EVP_PKEY *read_certificate(const unsigned char *der, long n) {
+        X509 *cert = d2i_X509(NULL, &der, n);
+        EVP_PKEY *pkey = cert ? X509_get_pubkey(cert) : NULL;
+
+        X509_free(cert);
+        return pkey;
+}
+
+/* Whether the name of a part of a PEM text is that of a private key. */
+static bool is_private_name(const char *name) {
+        return strcmp(name, "PRIVATE KEY") == 0 || strcmp(name, "RSA PRIVATE KEY") == 0 ||
+               strcmp(name, "EC PRIVATE KEY") == 0;
+}
+
+/* NULL with *ret_skip: the part is no key. */
+static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, bool *ret_skip) {
+        *ret_skip = false;
+        if (is_private_name(name))
+                return d2i_AutoPrivateKey(NULL, &der, n);
+        if (strcmp(name, "PUBLIC KEY") == 0)
+                return d2i_PUBKEY(NULL, &der, n);
+        if (strcmp(name, "RSA PUBLIC KEY") == 0)
+                return d2i_PublicKey(EVP_PKEY_RSA, NULL, &der, n);
+        if (strcmp(name, "CERTIFICATE") == 0)
+                return read_certificate(der, n);
+        *ret_skip = strstr(name, "PRIVATE KEY") == NULL; /* parameters, requests */
+        return NULL;
+}
+
+/* Takes ownership of pkey. */
+static int make_key(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
+                    struct hf_status *reterr_status) {
+        struct hfd_jwt_key *key = calloc(1, sizeof *key);
+        bool is_ec = false;
+        const char *fault = find_fault(pkey, &is_ec);
+
+        if (key)
+                *key = (struct hfd_jwt_key){.pkey = pkey, .is_ec = is_ec, .is_private = is_private};
+        if (!key) {
+                EVP_PKEY_free(pkey);
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        int r = 0;
+        if (fault)
+                r = hf_fail(reterr_status, HF_E_INVALID, "%s", fault);
+        else if (!set_id(key))
+                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        if (r == 0)
+                *ret_key = key;
+        else
+                hfd_jwt_key_free(key);
+        return r;
+}
+
+/* One part of the text. HF_E_EXISTS: it is no key, and the next one follows. */
+static int read_next(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_status *reterr_status) {
+        char *name = NULL, *header = NULL;
+        unsigned char *der = NULL;
+        long n = 0;
+        bool skip = false;
+
+        if (PEM_read_bio(bio, &name, &header, &der, &n) != 1)
+                return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
+                               ? HF_E_NOT_FOUND
+                               : hf_fail(reterr_status, HF_E_INVALID, "a part is malformed");
+        bool encrypted = header[0] || strcmp(name, "ENCRYPTED PRIVATE KEY") == 0;
+        EVP_PKEY *pkey = encrypted ? NULL : read_part(name, der, n, &skip);
+        bool is_private = is_private_name(name);
+        OPENSSL_free(name);
+        OPENSSL_free(header);
+        OPENSSL_clear_free(der, (size_t)n);
+        if (pkey)
+                return make_key(pkey, is_private, ret_key, reterr_status);
+        if (skip)
+                return HF_E_EXISTS;
+        return hf_fail(reterr_status, HF_E_INVALID,
+                       encrypted ? "the key is encrypted" : "a key is malformed");
+}
+
+int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
+                     struct hf_status *reterr_status) {
+        size_t n_text = strlen(*at);
+        BIO *bio = n_text < INT32_MAX ? BIO_new_mem_buf(*at, (int)n_text) : NULL;
+        int r = bio ? HF_E_EXISTS : -ENOMEM;
+
+        ERR_clear_error();
+        while (r == HF_E_EXISTS)
+                r = read_next(bio, ret_key, reterr_status);
+        *at += n_text - (bio ? BIO_pending(bio) : 0);
+        BIO_free(bio);
+        ERR_clear_error();
+        return r;
+}
+
+struct hfd_jwt_key *hfd_jwt_key_free(struct hfd_jwt_key *key) {
+        if (key)
+                EVP_PKEY_free(key->pkey);
+        free(key);
+        return NULL;
+}
+
+bool hfd_jwt_key_is_private(const struct hfd_jwt_key *key) { return key->is_private; }
+
+const char *hfd_jwt_key_algorithm(const struct hfd_jwt_key *key) {
+        return key->is_ec ? "ES256" : "RS256";
+}
+
+const char *hfd_jwt_key_id(const struct hfd_jwt_key *key) { return key->id; }
+
+/* ---- signatures ---- */
+
+/* OpenSSL's form of an ECDSA signature is DER; that of a JWT is the two numbers, 32 bytes each. */
+static bool shorten_signature(unsigned char *signature, size_t *n) {
+        const unsigned char *der = signature;
+        CLEANUP(signature_cleanup) ECDSA_SIG *parsed = d2i_ECDSA_SIG(NULL, &der, (long)*n);
+
+        *n = 2 * P256_BYTES;
+        return parsed &&
+               BN_bn2binpad(ECDSA_SIG_get0_r(parsed), signature, P256_BYTES) == P256_BYTES &&
+               BN_bn2binpad(ECDSA_SIG_get0_s(parsed), signature + P256_BYTES, P256_BYTES) ==
+                       P256_BYTES;
+}
+
+int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
+                     unsigned char signature[HFD_JWT_SIGNATURE_MAX], size_t *ret_n_signature) {
+        CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
+
+        assert(key->is_private);
+        *ret_n_signature = HFD_JWT_SIGNATURE_MAX;
+        bool ok = context &&
+                  EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
+                  EVP_DigestSign(context, signature, ret_n_signature, data, n) == 1 &&
+                  (!key->is_ec || shorten_signature(signature, ret_n_signature));
+        ERR_clear_error();
+        return ok ? 0 : -EIO;
+}
+
+/* Converts the two numbers to DER. False: out of memory, or the length is another one. */
+static bool lengthen_signature(const unsigned char *signature, size_t n,
+                               unsigned char der[HFD_JWT_SIGNATURE_MAX], size_t *ret_n) {
+        CLEANUP(signature_cleanup) ECDSA_SIG *parsed = ECDSA_SIG_new();
+
+        if (n != 2 * P256_BYTES || !parsed)
+                return false;
+        BIGNUM *r = BN_bin2bn(signature, P256_BYTES, NULL),
+               *s = BN_bin2bn(signature + P256_BYTES, P256_BYTES, NULL);
+        if (!r || !s || ECDSA_SIG_set0(parsed, r, s) != 1) {
+                BN_free(r);
+                BN_free(s);
+                return false;
+        }
+        int n_der = i2d_ECDSA_SIG(parsed, &der); /* two short numbers: it fits */
+        *ret_n = n_der > 0 ? (size_t)n_der : 0;
+        return n_der > 0;
+}
+
+bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t n,
+                        const unsigned char *signature, size_t n_signature) {
+        CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
+        unsigned char der[HFD_JWT_SIGNATURE_MAX];
+
+        if (key->is_ec) {
+                if (!lengthen_signature(signature, n_signature, der, &n_signature))
+                        n_signature = 0;
+                signature = der;
+        }
+        bool ok = context && n_signature > 0 &&
+                  EVP_DigestVerifyInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
+                  EVP_DigestVerify(context, signature, n_signature, data, n) == 1;
+        ERR_clear_error();
+        return ok;
+}
+
+/* ---- the public key for others ---- */
+
+/* Appends `,"name":"..."`: the number in n_bytes bytes; 0 = as many as it needs. */
+static void put_number(const struct hfd_jwt_key *key, const char *parameter, const char *name,
+                       int n_bytes, struct hf__strbuf *out) {
+        CLEANUP(bn_cleanup) BIGNUM *number = NULL;
+        unsigned char bytes[RSA_BITS_MAX / 8];
+        bool ok = EVP_PKEY_get_bn_param(key->pkey, parameter, &number) == 1;
+        int n = ok && n_bytes == 0 ? BN_num_bytes(number) : n_bytes;
+
+        ok = ok && n <= (int)sizeof bytes && BN_bn2binpad(number, bytes, n) == n;
+        ERR_clear_error();
+        if (!ok) {
+                out->error = out->error != 0 ? out->error : -ENOMEM;
+                return;
+        }
+        hf__strbuf_printf(out, ",\"%s\":\"", name);
+        hf__base64url_encode(out, bytes, (size_t)n);
+        hf__strbuf_putc(out, '"');
+}
+
+void hfd_jwt_key_put_jwk(const struct hfd_jwt_key *key, struct hf__strbuf *out) {
+        hf__strbuf_printf(out, "{\"use\":\"sig\",\"kty\":\"%s\",\"kid\":\"%s\"",
+                          key->is_ec ? "EC" : "RSA", key->id);
+        if (key->is_ec)
+                hf__strbuf_puts(out, ",\"crv\":\"P-256\"");
+        hf__strbuf_printf(out, ",\"alg\":\"%s\"", hfd_jwt_key_algorithm(key));
+        if (key->is_ec) {
+                put_number(key, OSSL_PKEY_PARAM_EC_PUB_X, "x", P256_BYTES, out);
+                put_number(key, OSSL_PKEY_PARAM_EC_PUB_Y, "y", P256_BYTES, out);
+        } else {
+                put_number(key, OSSL_PKEY_PARAM_RSA_N, "n", 0, out);
+                put_number(key, OSSL_PKEY_PARAM_RSA_E, "e", 0, out);
+        }
+        hf__strbuf_putc(out, '}');
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The keys of JSON Web Tokens: RSA (RS256) and ECDSA with P-256 (ES256). The key alone decides the
+ * algorithm; a token cannot choose it.
+ *
+ * A key is immutable. Pure, apart from random numbers. Thread: any. OpenSSL's error queue of the
+ * thread is empty afterwards.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/error.h>
+
+struct hf__strbuf;
+struct hfd_jwt_key;
+
+#define HFD_JWT_KEY_ID_MAX    44   /* bytes, with the NUL */
+#define HFD_JWT_SIGNATURE_MAX 1024 /* bytes: that of an RSA key with 8192 bits */
+
+/*
+ * Reads the next key of a PEM text: a private key, a public key, or that of a certificate; other
+ * parts are skipped. *at: the rest of the text, which is advanced. HF_E_NOT_FOUND: there is no
+ * further key. HF_E_INVALID: a malformed or encrypted one, or one of another kind (message).
+ * -ENOMEM. The caller frees the key.
+ */
+int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
+                     struct hf_status *reterr_status);
+/* Accepts NULL, returns NULL. */
+struct hfd_jwt_key *hfd_jwt_key_free(struct hfd_jwt_key *key);
+
+bool hfd_jwt_key_is_private(const struct hfd_jwt_key *key);
+/* "RS256" or "ES256". */
+const char *hfd_jwt_key_algorithm(const struct hfd_jwt_key *key);
+/* The kid: the base64url of the SHA-256 of the public key in DER, as kube-apiserver has it. */
+const char *hfd_jwt_key_id(const struct hfd_jwt_key *key);
+
+/* Signs n bytes with a private key. 0, or -EIO: OpenSSL failed. */
+int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
+                     unsigned char signature[HFD_JWT_SIGNATURE_MAX], size_t *ret_n_signature);
+/* Whether it is the signature of these bytes. */
+bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t n,
+                        const unsigned char *signature, size_t n_signature);
+/* Appends the public key as a JWK (RFC 7517). An error is kept in out->error. */
+void hfd_jwt_key_put_jwk(const struct hfd_jwt_key *key, struct hf__strbuf *out);

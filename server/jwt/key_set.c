@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of keys. Invariant: no two keys of a set have the same id. */
+#include "server/jwt/key_set.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+struct hfd_jwt_key_set {
+        atomic_int refs;
+        struct hfd_jwt_key *keys[HFD_JWT_KEYS_MAX]; /* owned */
+        size_t n;
+        const struct hfd_jwt_key *signer; /* one of keys; NULL = none */
+};
+
+struct hfd_jwt_key_set *hfd_jwt_key_set_new(void) {
+        struct hfd_jwt_key_set *set = calloc(1, sizeof *set);
+
+        if (set)
+                atomic_init(&set->refs, 1);
+        return set;
+}
+
+struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set) {
+        atomic_fetch_add(&set->refs, 1);
+        return set;
+}
+
+struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set) {
+        if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
+                return NULL;
+        for (size_t i = 0; i < set->n; i++)
+                hfd_jwt_key_free(set->keys[i]);
+        free(set);
+        return NULL;
+}
+
+/* The position of the key with this id; n = there is none. */
+static size_t find_key(const struct hfd_jwt_key_set *set, const char *id) {
+        size_t i = 0;
+
+        while (i < set->n && strcmp(hfd_jwt_key_id(set->keys[i]), id) != 0)
+                i++;
+        return i;
+}
+
+/*
+ * Takes ownership of key. A private key replaces its public one, so that a file may come before
+ * that of the key that signs.
+ */
+static int add_key(struct hfd_jwt_key_set *set, struct hfd_jwt_key *key, bool signs,
+                   const char *name, struct hf_status *reterr_status) {
+        size_t i = find_key(set, hfd_jwt_key_id(key));
+        int r = 0;
+
+        if (signs && !hfd_jwt_key_is_private(key))
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "%.400s: the key is a public one, and a private key is needed to sign",
+                            name);
+        else if (i == HFD_JWT_KEYS_MAX)
+                r = hf_fail(reterr_status, HF_E_TOO_LARGE, "%.400s: there are more than %d keys",
+                            name, HFD_JWT_KEYS_MAX);
+        if (r != 0 || (i < set->n && !signs)) {
+                hfd_jwt_key_free(key);
+                return r;
+        }
+        if (i < set->n)
+                hfd_jwt_key_free(set->keys[i]);
+        else
+                set->n++;
+        set->keys[i] = key;
+        if (signs)
+                set->signer = key;
+        return 0;
+}
+
+int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
+                        struct hf_status *reterr_status) {
+        struct hf_status why = {0};
+        struct hfd_jwt_key *key;
+        size_t n = 0;
+        int r;
+
+        assert(!signs || !set->signer);
+        while ((r = hfd_jwt_key_read(&pem, &key, &why)) == 0) {
+                r = add_key(set, key, signs && n == 0, name, reterr_status);
+                if (r != 0)
+                        return r;
+                n++;
+        }
+        if (r == HF_E_NOT_FOUND && n > 0)
+                return 0;
+        if (r == HF_E_NOT_FOUND)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%.400s has no usable key: it must be a PEM file with an "
+                               "unencrypted "
+                               "RSA key or an ECDSA key of the curve P-256",
+                               name);
+        return hf_fail(reterr_status, r, "%.400s has no usable key: %.200s", name, why.message);
+}
+
+const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set) {
+        return set->signer;
+}
+
+const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, size_t i) {
+        return i < set->n ? set->keys[i] : NULL;
+}
+
+void hfd_jwt_key_set_put(const struct hfd_jwt_key_set *set, struct hf__strbuf *out) {
+        hf__strbuf_puts(out, "{\"keys\":[");
+        for (size_t i = 0; i < set->n; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(out, ',');
+                hfd_jwt_key_put_jwk(set->keys[i], out);
+        }
+        hf__strbuf_puts(out, "]}");
+}

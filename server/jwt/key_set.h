@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The keys of an issuer: one that signs, and all whose signatures are accepted. It is filled by its
+ * maker; once it is shared, it is immutable and reference-counted. Thread: any then.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/error.h>
+
+#include "server/jwt/key.h"
+
+struct hf__strbuf;
+struct hfd_jwt_key_set;
+
+#define HFD_JWT_KEYS_MAX 32
+
+/* An empty set with one reference. NULL: out of memory. */
+struct hfd_jwt_key_set *hfd_jwt_key_set_new(void);
+struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set);
+/* Accepts NULL, returns NULL. */
+struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
+
+/*
+ * Adds all keys of a PEM text; one that the set has already is left out. signs: the first one is
+ * the key that signs, and must be private. HF_E_INVALID: there is none, or one is not usable.
+ * HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX. -ENOMEM. The message begins with `name`,
+ * which says where the text is from. On an error the set may have some of the keys.
+ */
+int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
+                        struct hf_status *reterr_status);
+
+/* The key that signs; NULL = none. Borrowed. */
+const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set);
+/* The keys in the order in which they were added; NULL behind the last one. Borrowed. */
+const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, size_t i);
+/* Appends the JWK Set (RFC 7517) of all public keys. An error is kept in out->error. */
+void hfd_jwt_key_set_put(const struct hfd_jwt_key_set *set, struct hf__strbuf *out);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Open watches of requests by tokens of service accounts. A thread ends those whose token has
+ * expired, or whose account or bound Secret is gone: after each change in the cacher, and at the
+ * expiry.
+ *
+ * Threads: any, except for new, start, stop and free. Lock: one mutex guards the list. It is held
+ * for changes of pointers only; the cacher is asked, and watches are ended, without it.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/host.h>
+
+#include "server/auth/credential.h"
+
+struct hfd_account_watches;
+struct hfd_cacher;
+struct hfd_http_request;
+
+/* 0 or -errno. host outlives the object. */
+int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                            struct hfd_account_watches **ret_watches);
+/* Starts the thread. 0 or -errno. */
+int hfd_account_watches_start(struct hfd_account_watches *watches);
+/* Joins the thread. The cacher is not used any more. Idempotent. */
+void hfd_account_watches_stop(struct hfd_account_watches *watches);
+/* No watch may be tracked. Stops. Accepts NULL, returns NULL. */
+struct hfd_account_watches *hfd_account_watches_free(struct hfd_account_watches *watches);
+/* An account or a Secret in the cacher may have changed. Never blocks. */
+void hfd_account_watches_changed(struct hfd_account_watches *watches);
+
+/* One watch. Part of the watch; zero = not tracked. */
+struct hfd_account_watch {
+        /* Set by the owner, and borrowed until untrack. */
+        const struct hfd_credential *credential;
+        struct hfd_http_request *request; /* it owns this; referenced while end runs */
+        void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
+        void *ctx;
+        /* Guarded by the lock. */
+        struct hfd_account_watches *watches; /* NULL = not tracked */
+        struct hfd_account_watch *older, *newer;
+        bool listed;      /* false: the thread is asking the cacher about it */
+        uint64_t checked; /* the number of the last round of checks */
+};
+
+/* False: the token is not valid any more; nothing is tracked, but end may be called, or have been
+ * called. */
+bool hfd_account_watches_track(struct hfd_account_watches *watches,
+                               struct hfd_account_watch *watch);
+/* Harmless if watch is not tracked. end may still be running, with a reference to the request. */
+void hfd_account_watches_untrack(struct hfd_account_watch *watch);

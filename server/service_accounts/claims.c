@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims as JSON.
+ *
+ * Invariants. What is missing, or has another type, makes the token invalid: nothing is assumed.
+ * And a token that is bound to an object is never taken for one that is not.
+ */
+#include "server/service_accounts/claims.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+#define PRIVATE_KEY    "kubernetes.io"
+#define SUBJECT_PREFIX "system:serviceaccount:"
+/* The clock of the instance that has issued a token may be ahead of this one's. An expiry has no
+ * such leeway. */
+#define LEEWAY 60
+
+/* ---- writing ---- */
+
+static void put_text(struct hf__strbuf *out, const char *key, const char *text) {
+        hf__strbuf_printf(out, "\"%s\":", key);
+        hf__strbuf_json(out, text, strlen(text));
+}
+
+static void put_reference(struct hf__strbuf *out, const char *key, const char *name,
+                          const char *uid) {
+        hf__strbuf_printf(out, ",\"%s\":{", key);
+        put_text(out, "name", name);
+        hf__strbuf_putc(out, ',');
+        put_text(out, "uid", uid);
+        hf__strbuf_putc(out, '}');
+}
+
+void hfd_account_claims_put(const struct hfd_account_claims *claims, const char *issuer,
+                            struct hf__strbuf *out) {
+        hf__strbuf_puts(out, "{\"aud\":");
+        hf__json_print(claims->audiences, out);
+        hf__strbuf_printf(out, ",\"exp\":%lld,\"iat\":%lld,", (long long)claims->expires,
+                          (long long)claims->issued);
+        put_text(out, "iss", issuer);
+        hf__strbuf_putc(out, ',');
+        put_text(out, "jti", claims->id);
+        hf__strbuf_puts(out, ",\"" PRIVATE_KEY "\":{");
+        put_text(out, "namespace", claims->ns);
+        if (claims->secret)
+                put_reference(out, "secret", claims->secret, claims->secret_uid);
+        put_reference(out, "serviceaccount", claims->account, claims->account_uid);
+        hf__strbuf_printf(out, "},\"nbf\":%lld,\"sub\":\"" SUBJECT_PREFIX "%s:%s\"}",
+                          (long long)claims->issued, claims->ns, claims->account);
+}
+
+/* ---- reading ---- */
+
+static int refuse(struct hf_status *reterr_status, const char *why) {
+        return hf_fail(reterr_status, HF_E_UNAUTHORIZED, "%s", why);
+}
+
+static bool is_issuer(const char *text, const char *const *issuers) {
+        for (; text && *issuers; issuers++)
+                if (strcmp(text, *issuers) == 0)
+                        return true;
+        return false;
+}
+
+/* Whether the array has only texts. */
+static bool is_texts(const struct hf__json *array) {
+        for (const struct hf__json *m = hf__json_first(array); m; m = hf__json_next(m))
+                if (!hf__json_is_string(m))
+                        return false;
+        return hf__json_is_array(array);
+}
+
+/* False: the reference lacks a part. */
+static bool read_reference(const struct hf__json *reference, const char **ret_name,
+                           const char **ret_uid) {
+        *ret_name = hf__json_text(hf__json_get(reference, "name"));
+        *ret_uid = hf__json_text(hf__json_get(reference, "uid"));
+        return *ret_name && **ret_name && *ret_uid && **ret_uid;
+}
+
+static bool is_subject(const char *subject, const struct hfd_account_claims *claims) {
+        size_t n_prefix = strlen(SUBJECT_PREFIX), n_ns = strlen(claims->ns);
+
+        return subject && strncmp(subject, SUBJECT_PREFIX, n_prefix) == 0 &&
+               strncmp(subject + n_prefix, claims->ns, n_ns) == 0 &&
+               subject[n_prefix + n_ns] == ':' &&
+               strcmp(subject + n_prefix + n_ns + 1, claims->account) == 0;
+}
+
+int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
+                            struct hfd_account_claims *ret_claims,
+                            struct hf_status *reterr_status) {
+        const struct hf__json *own = hf__json_get(json, PRIVATE_KEY),
+                              *secret = hf__json_get(own, "secret");
+        struct hfd_account_claims claims = {.ns = hf__json_text(hf__json_get(own, "namespace")),
+                                            .id = hf__json_text(hf__json_get(json, "jti")),
+                                            .audiences = hf__json_get(json, "aud")};
+
+        if (!is_issuer(hf__json_text(hf__json_get(json, "iss")), issuers))
+                return HF_E_UNAUTHORIZED;
+        if (!claims.ns || !claims.ns[0] || strlen(claims.ns) > 63 ||
+            !read_reference(hf__json_get(own, "serviceaccount"), &claims.account,
+                            &claims.account_uid) ||
+            !is_subject(hf__json_text(hf__json_get(json, "sub")), &claims) ||
+            (secret && !read_reference(secret, &claims.secret, &claims.secret_uid)) ||
+            !is_texts(claims.audiences) || !hf__json_i64(json, "exp", &claims.expires) ||
+            !hf__json_i64(json, "iat", &claims.issued))
+                return refuse(reterr_status, "service account token claims could not be validated");
+        /* Pods and nodes are not served, so none of them exists. */
+        if (hf__json_get(own, "pod") || hf__json_get(own, "node"))
+                return refuse(reterr_status, "service account token has been invalidated");
+        *ret_claims = claims;
+        return 0;
+}
+
+int hfd_account_claims_check_time(const struct hf__json *json, int64_t now,
+                                  struct hf_status *reterr_status) {
+        int64_t expires, issued, not_before;
+
+        if (!hf__json_i64(json, "exp", &expires) || now >= expires)
+                return refuse(reterr_status, "service account token has expired");
+        if (hf__json_get(json, "nbf") &&
+            (!hf__json_i64(json, "nbf", &not_before) || now + LEEWAY < not_before))
+                return refuse(reterr_status, "service account token is not valid yet");
+        if (!hf__json_i64(json, "iat", &issued) || now + LEEWAY < issued)
+                return refuse(reterr_status, "service account token is issued in the future");
+        return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The claims of a service account's token, as kube-apiserver has them: of whom it is, for whom, how
+ * long, and the object that it is bound to. Pure. Thread: any.
+ */
+#include <stdint.h>
+
+#include <holdfast/error.h>
+
+struct hf__json;
+struct hf__strbuf;
+
+/* All texts are borrowed. */
+struct hfd_account_claims {
+        const char *ns, *account, *account_uid;
+        const char *secret, *secret_uid;  /* NULL = not bound to a Secret */
+        const char *id;                   /* jti; NULL = none */
+        int64_t issued, expires;          /* seconds since 1970 */
+        const struct hf__json *audiences; /* an array of texts */
+};
+
+/* Appends the claims as JSON. Errors are kept in out->error. */
+void hfd_account_claims_put(const struct hfd_account_claims *claims, const char *issuer,
+                            struct hf__strbuf *out);
+
+/*
+ * Takes the parts from the claims of a token; they are borrowed from json. issuers: those that are
+ * accepted, NULL-terminated. 0, or HF_E_UNAUTHORIZED: they are of another issuer (without a
+ * message), or incomplete, or bound to an object of a kind that is not served. hfd_account_claims_
+ * check_time must follow.
+ */
+int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
+                            struct hfd_account_claims *ret_claims, struct hf_status *reterr_status);
+/* Whether the token is valid at the time now. 0, or HF_E_UNAUTHORIZED with a message. */
+int hfd_account_claims_check_time(const struct hf__json *json, int64_t now,
+                                  struct hf_status *reterr_status);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks accounts and Secrets up in the cacher.
+ *
+ * The objects are not parsed: a Secret may have a megabyte, and each request with a token that is
+ * bound to it comes here. Their metadata is found in the bytes that are served.
+ */
+#include "server/service_accounts/lookup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/time_format.h"
+#include "client/json_span.h"
+#include "server/cacher/cacher.h"
+#include "server/resources/object_key.h"
+
+/* As in Kubernetes, an object that is being deleted counts for a minute more: finalizers, or what
+ * else delays its removal, may need the account. */
+#define DELETED_GRACE 60
+
+/* Copies a text without escapes. False: it is absent, or does not fit. */
+static bool copy_text(struct hf__span object, const char *key, char *text, size_t max) {
+        struct hf__span value;
+
+        if (!hf__span_member(object, key, &value) || value.n < 2 || value.data[0] != '"' ||
+            value.n - 2 >= max)
+                return false;
+        memcpy(text, value.data + 1, value.n - 2);
+        text[value.n - 2] = '\0';
+        return true;
+}
+
+/* Whether the object has been deleted long ago, and its removal is delayed. */
+static bool is_deleted(struct hf__span metadata, int64_t now) {
+        char text[HF__MICROTIME_MAX];
+        int64_t deleted;
+
+        return copy_text(metadata, "deletionTimestamp", text, sizeof text) &&
+               (hf__time_parse(text, &deleted) != 0 || deleted < now - DELETED_GRACE);
+}
+
+enum state { STATE_RIGHT, STATE_ABSENT, STATE_DELETED, STATE_OTHER };
+
+/* Looks an object up. found: its uid, if the state is STATE_OTHER. */
+static enum state look_up(struct hfd_cacher *cacher, const char *plural, const char *ns,
+                          const char *name, const char *uid, int64_t now, char found[64]) {
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
+        enum state state = STATE_ABSENT;
+        struct hf__span metadata;
+        char path[HFD_PATH_MAX];
+
+        found[0] = '\0';
+        if (strlen(ns) > HF_NAME_MAX || strlen(name) > HF_NAME_MAX)
+                return STATE_ABSENT;
+        hfd_object_path(resource, ns, name, path);
+        struct hfd_object *object = hfd_cacher_get(cacher, resource, path);
+        if (object && hf__span_member((struct hf__span){object->bytes->data, object->bytes->n},
+                                      "metadata", &metadata)) {
+                state = STATE_OTHER;
+                if (copy_text(metadata, "uid", found, 64) && strcmp(found, uid) == 0)
+                        state = is_deleted(metadata, now) ? STATE_DELETED : STATE_RIGHT;
+        }
+        hfd_object_unref(object);
+        return state;
+}
+
+int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *credential,
+                       int64_t now, struct hf_status *reterr_status) {
+        const struct hfd_credential *c = credential;
+        char found[64];
+
+        if (now >= c->expires)
+                return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                               "service account token has expired");
+        switch (look_up(cacher, "serviceaccounts", c->ns, c->account, c->account_uid, now, found)) {
+        case STATE_RIGHT: break;
+        case STATE_ABSENT:
+                return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                               "serviceaccounts \"%.253s\" not found", c->account);
+        case STATE_DELETED:
+                return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                               "service account %.63s/%.253s has been deleted", c->ns, c->account);
+        case STATE_OTHER:
+                return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                               "service account UID (%s) does not match claim (%.64s)", found,
+                               c->account_uid);
+        }
+        if (!c->secret)
+                return 0;
+        switch (look_up(cacher, "secrets", c->ns, c->secret, c->secret_uid, now, found)) {
+        case STATE_RIGHT: return 0;
+        case STATE_ABSENT:
+        case STATE_DELETED: break;
+        case STATE_OTHER:
+                return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                               "secret UID (%s) does not match service account secret ref claim "
+                               "(%.64s)",
+                               found, c->secret_uid);
+        }
+        return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
+                       "service account token has been invalidated");
+}

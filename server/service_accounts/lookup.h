@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Whether what a token depends on still exists. Thread: any. Never blocks. */
+#include <stdint.h>
+
+#include <holdfast/error.h>
+
+#include "server/auth/credential.h"
+
+struct hfd_cacher;
+
+/* 0, or HF_E_UNAUTHORIZED with a message: the token has expired at the time now, or the account or
+ * the Secret does not exist, is being deleted for longer than a minute, or has another uid. */
+int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *credential,
+                       int64_t now, struct hf_status *reterr_status);
