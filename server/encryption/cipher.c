@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AES-GCM and AES-CBC by OpenSSL.
+ *
+ * Invariants. No byte of a plain text leaves hfd_cipher_open before its tag was compared. The key
+ * exists once, and is overwritten before its memory is freed. OpenSSL's queue of errors is empty
+ * afterwards, because the queue belongs to the thread and TLS reads it.
+ */
+#include "server/encryption/cipher.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+#include <holdfast/error.h>
+
+#define GCM_NONCE 12
+#define GCM_TAG   16
+#define BLOCK     16 /* of AES: the nonce of CBC, and its padding at most */
+
+struct hfd_cipher {
+        enum hfd_cipher_kind kind;
+        EVP_CIPHER *algorithm; /* owned; fetched once, because a fetch takes longer than a value */
+        uint8_t key[HFD_CIPHER_KEY_MAX];
+};
+
+static size_t nonce_size(const struct hfd_cipher *cipher) {
+        return cipher->kind == HFD_AES_GCM ? GCM_NONCE : BLOCK;
+}
+
+int hfd_cipher_new(enum hfd_cipher_kind kind, const void *key, size_t n_key,
+                   struct hfd_cipher **ret_cipher) {
+        static const char *const names[][3] = {[HFD_AES_GCM] = {"AES-128-GCM", "AES-192-GCM",
+                                                                "AES-256-GCM"},
+                                               [HFD_AES_CBC] = {"AES-128-CBC", "AES-192-CBC",
+                                                                "AES-256-CBC"}};
+
+        if (n_key != 16 && n_key != 24 && n_key != 32)
+                return -EINVAL;
+        struct hfd_cipher *cipher = calloc(1, sizeof *cipher);
+        if (!cipher)
+                return -ENOMEM;
+        cipher->kind = kind;
+        cipher->algorithm = EVP_CIPHER_fetch(NULL, names[kind][n_key / 8 - 2], NULL);
+        memcpy(cipher->key, key, n_key);
+        ERR_clear_error();
+        if (!cipher->algorithm) {
+                (void)hfd_cipher_free(cipher);
+                return -ENOMEM;
+        }
+        *ret_cipher = cipher;
+        return 0;
+}
+
+struct hfd_cipher *hfd_cipher_free(struct hfd_cipher *cipher) {
+        if (!cipher)
+                return NULL;
+        EVP_CIPHER_free(cipher->algorithm);
+        explicit_bzero(cipher->key, sizeof cipher->key);
+        free(cipher);
+        return NULL;
+}
+
+/* Adds the additional data of GCM. CBC has none. */
+static bool add_text(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const char *text) {
+        size_t n = strlen(text);
+        int n_done;
+
+        if (cipher->kind != HFD_AES_GCM || n == 0)
+                return true;
+        return n <= INT_MAX &&
+               EVP_CipherUpdate(ctx, NULL, &n_done, (const uint8_t *)text, (int)n) == 1;
+}
+
+/* ---- encrypting ---- */
+
+/* Encrypts into out, which has room for it. Returns the number of bytes; -1 = out of memory. */
+static int encrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
+                   const char *additional, const struct hf__buf *plain, uint8_t *out) {
+        int n = 0, n_last = 0;
+
+        if (EVP_EncryptInit_ex2(ctx, cipher->algorithm, cipher->key, nonce, NULL) != 1 ||
+            !add_text(cipher, ctx, additional) ||
+            EVP_EncryptUpdate(ctx, out, &n, (const uint8_t *)plain->data, (int)plain->n) != 1 ||
+            EVP_EncryptFinal_ex(ctx, out + n, &n_last) != 1)
+                return -1;
+        n += n_last;
+        if (cipher->kind != HFD_AES_GCM)
+                return n;
+        if (EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, GCM_TAG, out + n) != 1)
+                return -1;
+        return n + GCM_TAG;
+}
+
+int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NONCE_MAX],
+                    const char *additional, const struct hf__buf *plain, const char *prefix,
+                    size_t n_prefix, struct hf__buf **ret_sealed) {
+        size_t n_head = n_prefix + nonce_size(cipher);
+
+        if (plain->n > (size_t)INT_MAX - BLOCK)
+                return -ENOMEM;
+        /* The tag of GCM is as long as the longest padding of CBC. */
+        struct hf__buf *sealed = hf__buf_new(n_head + plain->n + BLOCK);
+        EVP_CIPHER_CTX *ctx = sealed ? EVP_CIPHER_CTX_new() : NULL;
+        int n = -1;
+
+        if (ctx) {
+                memcpy(sealed->data, prefix, n_prefix);
+                memcpy(sealed->data + n_prefix, nonce, nonce_size(cipher));
+                n = encrypt(cipher, ctx, nonce, additional, plain,
+                            (uint8_t *)sealed->data + n_head);
+        }
+        EVP_CIPHER_CTX_free(ctx);
+        ERR_clear_error();
+        if (n < 0) {
+                hf__buf_unref(sealed);
+                return -ENOMEM;
+        }
+        assert(n_head + (size_t)n <= sealed->n);
+        sealed->n = n_head + (size_t)n;
+        sealed->data[sealed->n] = '\0';
+        *ret_sealed = sealed;
+        return 0;
+}
+
+/* ---- decrypting ---- */
+
+/*
+ * Decrypts the n bytes of in, without nonce and tag. Returns the number of bytes; -1: the key or
+ * the additional data is another one. Before the result is known, out may have wrong bytes.
+ */
+static int decrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
+                   const char *additional, const uint8_t *in, size_t n_in, uint8_t *out) {
+        int n = 0, n_last = 0;
+
+        if (EVP_DecryptInit_ex2(ctx, cipher->algorithm, cipher->key, nonce, NULL) != 1 ||
+            !add_text(cipher, ctx, additional) ||
+            EVP_DecryptUpdate(ctx, out, &n, in, (int)n_in) != 1)
+                return -1;
+        /* The tag follows the bytes. OpenSSL does not change it, but takes no const pointer. */
+        if (cipher->kind == HFD_AES_GCM && EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, GCM_TAG,
+                                                               (void *)(uintptr_t)(in + n_in)) != 1)
+                return -1;
+        return EVP_DecryptFinal_ex(ctx, out + n, &n_last) == 1 ? n + n_last : -1;
+}
+
+/* Whether n bytes can be a value of this cipher: *ret_why is set if they cannot. */
+static bool has_size(const struct hfd_cipher *cipher, size_t n, const char **ret_why) {
+        size_t n_least = nonce_size(cipher) + (cipher->kind == HFD_AES_GCM ? GCM_TAG : BLOCK);
+
+        *ret_why = "the stored data was shorter than the required size";
+        if (n < n_least || n > INT_MAX)
+                return false;
+        *ret_why = "invalid block size";
+        return cipher->kind == HFD_AES_GCM || n % BLOCK == 0;
+}
+
+int hfd_cipher_open(const struct hfd_cipher *cipher, const char *additional, const char *data,
+                    size_t n, struct hf__buf **ret_plain, const char **ret_why) {
+        const uint8_t *nonce = (const uint8_t *)data, *in = nonce + nonce_size(cipher);
+
+        if (!has_size(cipher, n, ret_why))
+                return HF_E_INVALID;
+        size_t n_in = n - nonce_size(cipher) - (cipher->kind == HFD_AES_GCM ? GCM_TAG : 0);
+        /* OpenSSL may write a block more than it returns. */
+        struct hf__buf *plain = hf__buf_new(n_in + BLOCK);
+        EVP_CIPHER_CTX *ctx = plain ? EVP_CIPHER_CTX_new() : NULL;
+        if (!ctx) {
+                hf__buf_unref(plain);
+                ERR_clear_error();
+                return -ENOMEM;
+        }
+        int n_out = decrypt(cipher, ctx, nonce, additional, in, n_in, (uint8_t *)plain->data);
+        EVP_CIPHER_CTX_free(ctx);
+        ERR_clear_error();
+        if (n_out < 0) {
+                hf__buf_unref(plain);
+                *ret_why = cipher->kind == HFD_AES_GCM ? "cipher: message authentication failed"
+                                                       : "invalid padding on input";
+                return HF_E_INVALID;
+        }
+        plain->n = (size_t)n_out;
+        plain->data[plain->n] = '\0';
+        *ret_plain = plain;
+        return 0;
+}

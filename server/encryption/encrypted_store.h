@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A store that encrypts the objects of another store: what its users write and read is plain, and
+ * what the inner store has is encrypted. It implements the port of storage/store.h over any other
+ * implementation, and adds no thread and no queue: callbacks run on the inner store's threads.
+ *
+ * A value that cannot be decrypted is delivered as it is stored, with hfd_kv.sealed. Operations on
+ * keys that no rule covers (Leases, term records) go to the inner store directly.
+ *
+ * A transaction must not compare the value of a key that a rule covers: -EINVAL. Nothing does,
+ * because fences compare term records only.
+ */
+#include "server/encryption/encryption.h"
+#include "server/storage/store.h"
+
+/*
+ * Writes random bytes for a nonce. 0 or -EIO. Thread: any.
+ */
+typedef int (*hfd_random_fn)(uint8_t *ret_bytes, size_t n);
+/* That of OpenSSL. */
+int hfd_random_bytes(uint8_t *ret_bytes, size_t n);
+
+/*
+ * On success the new store owns inner, and frees it when it is freed. prefix: of all keys, copied.
+ * encryption: a reference is taken. 0, -ENOMEM or another -errno: the caller still owns inner.
+ */
+int hfd_encrypted_store_new(struct hfd_store *inner, const char *prefix,
+                            struct hfd_encryption *encryption, hfd_random_fn random,
+                            struct hfd_store **ret_store);
+/*
+ * Replaces the rules; a reference is taken. Values that were delivered before were decrypted by the
+ * old ones, so the caller reads everything again. False: they are the same, and nothing was done.
+ * store: made by hfd_encrypted_store_new. Thread: any.
+ */
+bool hfd_encrypted_store_set(struct hfd_store *store, struct hfd_encryption *encryption);
