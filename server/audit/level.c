@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of levels and stages, which are wire format. */
+#include "server/audit/level.h"
+
+const char *hfd_audit_level_name(enum hfd_audit_level level) {
+        static const char *const names[] = {"None", "Metadata", "Request", "RequestResponse"};
+
+        return names[level];
+}
+
+const char *hfd_audit_stage_name(enum hfd_audit_stage stage) {
+        static const char *const names[] = {"RequestReceived", "ResponseStarted",
+                                            "ResponseComplete", "Panic"};
+
+        return names[stage];
+}

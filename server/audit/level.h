@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* How much of a request the audit log has, and at which of its stages. Pure. Thread: any. */
+#include <stdbool.h>
+
+/* Each level contains the ones before it. */
+enum hfd_audit_level {
+        HFD_AUDIT_NONE,
+        HFD_AUDIT_METADATA,
+        HFD_AUDIT_REQUEST,
+        HFD_AUDIT_REQUEST_RESPONSE,
+};
+
+enum hfd_audit_stage {
+        HFD_AUDIT_REQUEST_RECEIVED,
+        HFD_AUDIT_RESPONSE_STARTED, /* of watches, and of requests that are not authenticated */
+        HFD_AUDIT_RESPONSE_COMPLETE,
+        HFD_AUDIT_PANIC, /* never recorded: a policy may name it */
+};
+
+struct hfd_audit_decision {
+        enum hfd_audit_level level;
+        unsigned omitted;         /* 1 << stage: this stage is not recorded */
+        bool omit_managed_fields; /* of the objects in the events */
+};
+
+/* The names in the policy and in events. Static. */
+const char *hfd_audit_level_name(enum hfd_audit_level level);
+const char *hfd_audit_stage_name(enum hfd_audit_stage stage);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the audit log knows about one request, and the events that are made of it.
+ *
+ * A record is made from the head of a request that the policy wants. It is shared by the request
+ * and by the events of its stages that wait in the queue. Its texts do not change. The impersonated
+ * user and the decision of authorization are added before the second event of the request is
+ * queued; the first one does not contain them. So the thread that writes the events needs no lock
+ * for a record.
+ *
+ * The bodies of request and response are collected under a lock, by the threads that serve the
+ * request; its last event takes them over. Bodies, and events that wait, count against a budget
+ * (struct hfd_audit_budget), so a slow disk cannot exhaust the memory. The record of a request in
+ * progress does not: it is no larger than the request.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "server/audit/policy.h"
+#include "server/auth/user.h"
+
+/* Bytes that all bodies and events may hold. Thread: any. */
+struct hfd_audit_budget {
+        size_t max;
+        atomic_size_t held;
+};
+/* False: there is no room. */
+bool hfd_audit_budget_take(struct hfd_audit_budget *budget, size_t n);
+void hfd_audit_budget_give(struct hfd_audit_budget *budget, size_t n);
+
+#define HFD_AUDIT_BODY_MAX   ((size_t)3 << 20) /* bytes of an object in an event */
+#define HFD_AUDIT_PIECES_MAX 1024
+
+/* An object in JSON, in one piece or in several. Zero = there is none. */
+struct hfd_audit_body {
+        struct hf__buf **pieces; /* owned array of owned references */
+        size_t n, n_bytes;
+        bool truncated; /* it was too large, and is left out */
+};
+
+struct hfd_audit_record {
+        atomic_int refs;
+        struct hfd_audit_budget *budget; /* borrowed */
+        size_t n_bytes;                  /* that each event of it counts */
+        /* Immutable after new. The texts are in `text`, and "" if they do not apply. */
+        struct hfd_audit_decision decision;
+        int64_t received_at;        /* microseconds since 1970 UTC */
+        struct hfd_requester *user; /* owned; the sender; NULL = not authenticated */
+        const char *id, *uri, *verb, *agent;
+        const char *source_ips; /* a JSON array */
+        bool is_resource;
+        const char *group, *version, *resource, *subresource, *ns, *name;
+        /* Set before the second event. */
+        struct hfd_requester *impersonated; /* owned; NULL = nobody */
+        bool decided, allowed;              /* by authorization */
+        char *reason;                       /* owned; of the decision; NULL = "" */
+        /* Guarded by mu. */
+        pthread_mutex_t mu;
+        bool complete; /* the last event has taken the bodies: later ones are dropped */
+        struct hfd_audit_body request, response;
+        char text[];
+};
+
+/* The head of a request; all of it is borrowed. */
+struct hfd_audit_head {
+        struct hfd_audit_decision decision;
+        int64_t received_at;
+        const struct hfd_user *user; /* NULL = not authenticated */
+        const char *id, *path, *query, *agent, *source_ips;
+        const char *version;
+        const struct hfd_attributes *attributes;
+};
+
+/* The caller owns the reference. 0 or -errno. */
+int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit_head *head,
+                         struct hfd_audit_record **ret_record);
+struct hfd_audit_record *hfd_audit_record_ref(struct hfd_audit_record *record);
+/* Accepts NULL, returns NULL. */
+struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record);
+
+/* Keeps a copy of the body of the request. Never fails: what cannot be kept is left out of the
+ * event, which says so. Thread: any. */
+void hfd_audit_record_request(struct hfd_audit_record *record, const char *data, size_t n);
+/* Adds a reference to the next piece of the response's body, likewise. Thread: any. */
+void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece);
+
+/* A stage of a request. */
+struct hfd_audit_event {
+        struct hfd_audit_event *next;    /* in the queue */
+        struct hfd_audit_record *record; /* owned reference */
+        enum hfd_audit_stage stage;
+        int64_t at; /* microseconds since 1970 UTC */
+        int code;   /* of the response; 0 = none was sent */
+        struct hfd_audit_body request, response;
+};
+
+/* Makes an event; complete: it takes over the bodies, and none is kept afterwards. code: 0 before a
+ * response. NULL: out of memory, or the budget is used up. */
+struct hfd_audit_event *hfd_audit_event_new(struct hfd_audit_record *record,
+                                            enum hfd_audit_stage stage, int64_t at, int code,
+                                            bool complete);
+/* Accepts NULL, returns NULL. */
+struct hfd_audit_event *hfd_audit_event_free(struct hfd_audit_event *event);

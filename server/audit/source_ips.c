@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Only the last address is certain: a client may write anything into the headers. So the number of
+ * addresses is limited, and what is no address is left out. */
+#include "server/audit/source_ips.h"
+
+#include <arpa/inet.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+#define ADDRESSES_MAX 32
+
+struct addresses {
+        char texts[ADDRESSES_MAX][INET6_ADDRSTRLEN];
+        size_t n;
+};
+
+/* Writes n bytes of text in the usual form, in which equal addresses are equal texts. */
+static bool parse(const char *text, size_t n, char out[INET6_ADDRSTRLEN]) {
+        char copy[INET6_ADDRSTRLEN];
+        unsigned char address[sizeof(struct in6_addr)];
+        int family = memchr(text, ':', n) ? AF_INET6 : AF_INET;
+
+        if (n >= sizeof copy)
+                return false;
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+        return inet_pton(family, copy, address) == 1 &&
+               inet_ntop(family, address, out, INET6_ADDRSTRLEN);
+}
+
+static bool contains(const struct addresses *addresses, const char *text) {
+        for (size_t i = 0; i < addresses->n; i++)
+                if (strcmp(addresses->texts[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static void add_forwarded(struct addresses *addresses, const char *list) {
+        for (const char *at = list; *at && addresses->n < ADDRESSES_MAX - 2;) {
+                at += strspn(at, ", \t");
+                size_t n = strcspn(at, ", \t");
+                if (parse(at, n, addresses->texts[addresses->n]))
+                        addresses->n++;
+                at += n;
+        }
+}
+
+/* The address without the port. */
+static bool parse_remote(const char *remote, char out[INET6_ADDRSTRLEN]) {
+        if (remote[0] == '[')
+                return parse(remote + 1, strcspn(remote + 1, "]"), out);
+        return parse(remote, strcspn(remote, ":"), out);
+}
+
+void hfd_audit_source_ips(const char *forwarded, const char *real, const char *remote,
+                          struct hf__strbuf *out) {
+        struct addresses addresses = {.n = 0};
+        char text[INET6_ADDRSTRLEN];
+
+        if (forwarded)
+                add_forwarded(&addresses, forwarded);
+        if (real && parse(real, strlen(real), text) && !contains(&addresses, text))
+                memcpy(addresses.texts[addresses.n++], text, sizeof text);
+        if (parse_remote(remote, text) &&
+            (addresses.n == 0 || strcmp(addresses.texts[addresses.n - 1], text) != 0))
+                memcpy(addresses.texts[addresses.n++], text, sizeof text);
+        for (size_t i = 0; i < addresses.n; i++)
+                hf__strbuf_printf(out, "%s\"%s\"", i == 0 ? "[" : ",", addresses.texts[i]);
+        hf__strbuf_puts(out, addresses.n > 0 ? "]" : "");
+}
