@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The current index, and the watches that depend on it.
+ *
+ * A new index is published under the lock. Then the watches are checked against it, a few at a time
+ * under the lock; those whose user has lost the right are ended without it. The list is ordered by
+ * the time of the check: a watch that was checked moves to the end, so the walk is over at the
+ * first watch that the current index has allowed.
+ *
+ * Invariant: a tracked watch was allowed by the current index or is being looked for by the thread
+ * that has published it. So no watch outlives its right because of a race at its start.
+ */
+#include "server/authorization/authorizer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "server/auth/fixed_rules.h"
+#include "server/authorization/index_feed.h"
+#include "server/http/http.h"
+#include "server/rbac/decision.h"
+
+#define CHECKS 32 /* watches that are checked under one lock */
+
+struct hfd_authorizer {
+        /* Immutable after new. */
+        const struct hf_host *host; /* borrowed */
+        unsigned modes;
+        struct hfd_index_feed *feed; /* owned; NULL = not started */
+        /* Guarded by mu. */
+        pthread_mutex_t mu;
+        struct hfd_rbac_index *index;            /* owned reference; NULL = not complete yet */
+        struct hfd_watch_right *oldest, *newest; /* by the time of the last check */
+};
+
+int hfd_authorizer_new(const struct hf_host *host, unsigned modes,
+                       struct hfd_authorizer **ret_authorizer) {
+        struct hfd_authorizer *authorizer = calloc(1, sizeof *authorizer);
+
+        if (!authorizer)
+                return -ENOMEM;
+        authorizer->host = host;
+        authorizer->modes = modes;
+        int r = hf__mutex_init(&authorizer->mu);
+        if (r != 0)
+                free(authorizer);
+        else
+                *ret_authorizer = authorizer;
+        return r;
+}
+
+void hfd_authorizer_stop(struct hfd_authorizer *authorizer) {
+        if (authorizer)
+                hfd_index_feed_stop(authorizer->feed);
+}
+
+struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer) {
+        if (!authorizer)
+                return NULL;
+        authorizer->feed = hfd_index_feed_free(authorizer->feed);
+        assert(!authorizer->oldest && !authorizer->newest);
+        hfd_rbac_index_unref(authorizer->index);
+        pthread_mutex_destroy(&authorizer->mu);
+        free(authorizer);
+        return NULL;
+}
+
+bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned mode) {
+        return authorizer && authorizer->modes & mode;
+}
+
+/* ---- decisions ---- */
+
+struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer) {
+        if (!authorizer)
+                return NULL;
+        pthread_mutex_lock(&authorizer->mu);
+        struct hfd_rbac_index *index = hfd_rbac_index_ref(authorizer->index);
+        pthread_mutex_unlock(&authorizer->mu);
+        return index;
+}
+
+/* As in Kubernetes, a server that allows everything does so only for users who are known. */
+static bool is_always_allowed(const struct hfd_authorizer *authorizer,
+                              const struct hfd_subject *subject) {
+        return hfd_authorizer_has_mode(authorizer, HFD_MODE_ALWAYS_ALLOW) &&
+               !hfd_subject_in_group(subject, HFD_GROUP_UNAUTHENTICATED);
+}
+
+static bool decide(const struct hfd_authorizer *authorizer, const struct hfd_rbac_index *index,
+                   const struct hfd_subject *subject, const struct hfd_attributes *attributes,
+                   struct hf__strbuf *reason) {
+        return hfd_fixed_rules_allow(subject, attributes) ||
+               is_always_allowed(authorizer, subject) ||
+               (index && hfd_rbac_allows(index, subject, attributes, reason));
+}
+
+bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
+                           const struct hfd_attributes *attributes, struct hf__strbuf *reason) {
+        /* Most requests are an administrator's, and need no index. */
+        if (decide(authorizer, NULL, subject, attributes, NULL))
+                return true;
+        struct hfd_rbac_index *index = hfd_authorizer_index(authorizer);
+        bool allowed = decide(authorizer, index, subject, attributes, reason);
+        hfd_rbac_index_unref(index);
+        return allowed;
+}
+
+/* ---- watches ---- */
+
+static void unlink_locked(struct hfd_authorizer *authorizer, struct hfd_watch_right *right) {
+        hf__mutex_assert_held(&authorizer->mu);
+        *(right->older ? &right->older->newer : &authorizer->oldest) = right->newer;
+        *(right->newer ? &right->newer->older : &authorizer->newest) = right->older;
+        right->older = right->newer = NULL;
+}
+
+static void append_locked(struct hfd_authorizer *authorizer, struct hfd_watch_right *right) {
+        hf__mutex_assert_held(&authorizer->mu);
+        right->older = authorizer->newest;
+        *(right->older ? &right->older->newer : &authorizer->oldest) = right;
+        authorizer->newest = right;
+        right->checked = authorizer->index;
+}
+
+bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_right *right) {
+        if (!authorizer)
+                return true;
+        assert(!right->authorizer);
+        pthread_mutex_lock(&authorizer->mu);
+        bool allowed =
+                decide(authorizer, authorizer->index, right->subject, &right->attributes, NULL);
+        if (allowed) {
+                right->authorizer = authorizer;
+                append_locked(authorizer, right);
+        }
+        pthread_mutex_unlock(&authorizer->mu);
+        return allowed;
+}
+
+void hfd_authorizer_untrack(struct hfd_watch_right *right) {
+        struct hfd_authorizer *authorizer = right->authorizer;
+
+        if (!authorizer)
+                return;
+        pthread_mutex_lock(&authorizer->mu);
+        if (right->older || authorizer->oldest == right)
+                unlink_locked(authorizer, right);
+        pthread_mutex_unlock(&authorizer->mu);
+}
+
+/* Checks some watches. Moves those that are no longer allowed to revoked, with a reference to their
+ * requests. Returns their number; *ret_done: no watch is left to check. */
+static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_right *revoked[CHECKS],
+                         bool *ret_done) {
+        size_t n = 0;
+
+        pthread_mutex_lock(&authorizer->mu);
+        *ret_done = false;
+        for (size_t i = 0; i < CHECKS && !*ret_done; i++) {
+                struct hfd_watch_right *right = authorizer->oldest;
+                *ret_done = !right || right->checked == authorizer->index;
+                if (*ret_done)
+                        break;
+                unlink_locked(authorizer, right);
+                if (decide(authorizer, authorizer->index, right->subject, &right->attributes,
+                           NULL)) {
+                        append_locked(authorizer, right);
+                } else {
+                        (void)hfd_http_request_ref(right->request);
+                        revoked[n++] = right;
+                }
+        }
+        pthread_mutex_unlock(&authorizer->mu);
+        return n;
+}
+
+static void check_watches(struct hfd_authorizer *authorizer) {
+        struct hfd_watch_right *revoked[CHECKS];
+        bool done = false;
+
+        while (!done) {
+                size_t n = check_some(authorizer, revoked, &done);
+                for (size_t i = 0; i < n; i++) {
+                        struct hfd_http_request *request = revoked[i]->request;
+                        revoked[i]->end(revoked[i]->ctx);
+                        hfd_http_request_unref(request);
+                }
+        }
+}
+
+/* ---- the index ---- */
+
+/* The old index is freed only after the walk, so that no new one gets its address meanwhile. */
+static void on_index(void *ctx, struct hfd_rbac_index *index) {
+        struct hfd_authorizer *authorizer = ctx;
+
+        pthread_mutex_lock(&authorizer->mu);
+        struct hfd_rbac_index *old = authorizer->index;
+        authorizer->index = index;
+        pthread_mutex_unlock(&authorizer->mu);
+        check_watches(authorizer);
+        hfd_rbac_index_unref(old);
+}
+
+unsigned hfd_authorizer_observed(void) { return hfd_index_feed_observed(); }
+
+int hfd_authorizer_start(struct hfd_authorizer *authorizer, struct hfd_cacher *cacher) {
+        if (!hfd_authorizer_has_mode(authorizer, HFD_MODE_RBAC))
+                return 0;
+        assert(!authorizer->feed);
+        return hfd_index_feed_new(authorizer->host, cacher, on_index, authorizer,
+                                  &authorizer->feed);
+}
+
+void hfd_authorizer_changed(struct hfd_authorizer *authorizer) {
+        if (authorizer->feed)
+                hfd_index_feed_wake(authorizer->feed);
+}

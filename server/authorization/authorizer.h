@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Decides whether a user may make a request: by the fixed rules (fixed_rules.h), and by the modes
+ * of --authorization-mode. For RBAC it keeps an index (server/rbac/) of the roles and bindings in
+ * the cacher. After each change a thread builds another index and replaces the current one, so a
+ * decision never waits. Until the first index is complete, RBAC allows nothing.
+ *
+ * Threads: any, except for new, start, stop and free. Lock: one mutex guards the current index and
+ * the list of watches. It is held for changes of pointers, and while a few watches are checked.
+ */
+#include <stdbool.h>
+
+#include <holdfast/host.h>
+
+#include "server/rbac/index.h"
+
+struct hf__strbuf;
+struct hfd_authorizer;
+struct hfd_cacher;
+struct hfd_http_request;
+
+/* The modes of --authorization-mode; a set of modes is the sum of its bits. */
+enum { HFD_MODE_RBAC = 1, HFD_MODE_ALWAYS_ALLOW = 2 };
+
+/* host outlives the authorizer. 0 or -errno. */
+int hfd_authorizer_new(const struct hf_host *host, unsigned modes,
+                       struct hfd_authorizer **ret_authorizer);
+/* Starts the thread that builds indexes from the cacher, if there is the mode RBAC. 0 or -errno. */
+int hfd_authorizer_start(struct hfd_authorizer *authorizer, struct hfd_cacher *cacher);
+/* Joins the thread; call it before the cacher is freed. hfd_authorizer_changed may still be called.
+ * Accepts NULL, and an authorizer that was not started. Idempotent. */
+void hfd_authorizer_stop(struct hfd_authorizer *authorizer);
+/* No watch may be tracked. Stops. Accepts NULL, returns NULL. */
+struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer);
+
+/* The roles or bindings in the cacher may have changed. Never blocks. */
+void hfd_authorizer_changed(struct hfd_authorizer *authorizer);
+/* The resources whose changes matter, as a set of bits: 1 << hfd_resource_index. */
+unsigned hfd_authorizer_observed(void);
+
+/*
+ * Whether the user may make the request. authorizer NULL = there are only the fixed rules. reason:
+ * as in hfd_rbac_allows.
+ */
+bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
+                           const struct hfd_attributes *attributes, struct hf__strbuf *reason);
+/* A reference to the current index. NULL: it is not complete yet, or the mode RBAC is off. */
+struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer);
+bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned mode);
+
+/* An open watch, which ends when its user loses the right to it. Part of the watch; zero = not
+ * tracked. */
+struct hfd_watch_right {
+        /* Set by the owner, and borrowed until untrack. */
+        const struct hfd_subject *subject;
+        struct hfd_attributes attributes;
+        struct hfd_http_request *request; /* owns this struct; referenced while end runs */
+        void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
+        void *ctx;
+        /* Guarded by the lock. */
+        struct hfd_authorizer *authorizer; /* NULL = not tracked */
+        struct hfd_watch_right *older, *newer;
+        const struct hfd_rbac_index *checked; /* the index that allowed it; only compared */
+};
+/* False: the user has lost the right meanwhile; nothing is tracked. */
+bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_right *right);
+/* Harmless if right is not tracked. end may still be running, with a reference to the request. */
+void hfd_authorizer_untrack(struct hfd_watch_right *right);

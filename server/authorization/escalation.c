@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks writes of roles and bindings: whether the user holds the rights that the write grants.
+ *
+ * Invariants: a check that fails for lack of memory refuses the write. Without a complete index
+ * only the fixed rules give rights, so nobody but system:masters passes.
+ */
+#include "server/authorization/escalation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/rbac/coverage.h"
+#include "server/rbac/decision.h"
+#include "server/rbac/rule_list.h"
+#include "server/resources/resource.h"
+
+bool hfd_escalation_concerns(const struct hfd_resource *resource) {
+        return strcmp(resource->group, HFD_RBAC_API) == 0;
+}
+
+static bool is_binding(const struct hfd_resource *resource) {
+        return strstr(resource->plural, "bindings") != NULL;
+}
+
+static const char *text_at(const struct hf__json *object, const char *path) {
+        const char *text = hf__json_string(object, path);
+
+        return text ? text : "";
+}
+
+/* A copy without what the garbage collector and the registry change. NULL: out of memory. */
+static struct hf__json *strip(const struct hf__json *object) {
+        static const char *const paths[] = {"metadata.ownerReferences", "metadata.finalizers",
+                                            "metadata.managedFields", "metadata.resourceVersion"};
+        struct hf__json *copy = hf__json_dup(object);
+
+        for (size_t i = 0; copy && i < sizeof paths / sizeof paths[0]; i++)
+                hf__json_remove(copy, paths[i]);
+        return copy;
+}
+
+/* Whether the update changes only metadata that the garbage collector and the registry change. Such
+ * an update grants nothing, so the garbage collector needs no rights of the role. */
+static bool is_for_garbage_collection(const struct hfd_escalation *e) {
+        if (!e->old)
+                return false;
+        struct hf__json *object = strip(e->object), *old = strip(e->old);
+        bool equal = object && old && hf__json_equal(object, old);
+        hf__json_free(object);
+        hf__json_free(old);
+        return equal;
+}
+
+static bool may(const struct hfd_escalation *e, const char *verb, const char *resource,
+                const char *name) {
+        const struct hfd_attributes attributes = {.verb = verb,
+                                                  .group = HFD_RBAC_API,
+                                                  .resource = resource,
+                                                  .subresource = "",
+                                                  .ns = e->ns,
+                                                  .name = name,
+                                                  .path = "",
+                                                  .is_resource = true};
+
+        return hfd_authorizer_allows(e->authorizer, e->subject, &attributes, NULL);
+}
+
+static void put_quoted(struct hf__strbuf *out, const char *text) {
+        hf__strbuf_json(out, text, strlen(text));
+}
+
+/* The beginning of the message; the missing rights follow. */
+static void put_introduction(struct hf__strbuf *why, const struct hfd_subject *subject) {
+        hf__strbuf_puts(why, "user ");
+        put_quoted(why, subject->name);
+        hf__strbuf_puts(why, " (groups=[");
+        for (size_t i = 0; i < subject->n_groups; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(why, ' ');
+                put_quoted(why, subject->groups[i]);
+        }
+        hf__strbuf_puts(why, "]) is attempting to grant RBAC permissions not currently held:\n");
+}
+
+/* Checks that the user holds all rules. 0, -ENOMEM or HF_E_FORBIDDEN. */
+static int check_rules(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
+                       const struct hf__json *rules, struct hf__strbuf *why) {
+        struct hf__strbuf missing = {0};
+        char *unresolved = NULL;
+        bool covered = false;
+        int r = hfd_rbac_covers(index, e->subject, e->ns, rules, &covered, &missing);
+
+        if (r == 0 && !covered) {
+                unresolved = hfd_rbac_missing_roles(index, e->subject, e->ns);
+                put_introduction(why, e->subject);
+                hf__strbuf_puts(why, missing.data ? missing.data : "");
+                if (unresolved)
+                        hf__strbuf_printf(why, "; resolution errors: [%s]", unresolved);
+                r = HF_E_FORBIDDEN;
+        }
+        free(unresolved);
+        hf__strbuf_done(&missing);
+        return r;
+}
+
+/* An aggregated role may get any rule later. 0, -ENOMEM or HF_E_FORBIDDEN. */
+static int check_aggregation(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
+                             struct hf__strbuf *why) {
+        static const char everything[] =
+                "[{\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],\"resources\":[\"*\"]},"
+                "{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]";
+        struct hf__strbuf unused = {0};
+        struct hf__json *rules = NULL;
+
+        if (!hf__json_is_object(hf__json_get(e->object, "aggregationRule")) &&
+            !hf__json_is_object(hf__json_get(e->old, "aggregationRule")))
+                return 0;
+        int r = hf__json_parse(everything, sizeof everything - 1, &rules, NULL);
+        if (r == 0)
+                r = check_rules(e, index, rules, &unused);
+        if (r == HF_E_FORBIDDEN)
+                hf__strbuf_puts(why,
+                                "must have cluster-admin privileges to use the aggregationRule");
+        hf__json_free(rules);
+        hf__strbuf_done(&unused);
+        return r;
+}
+
+static int check_role(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
+                      struct hf__strbuf *why) {
+        int r = check_rules(e, index, hf__json_get(e->object, "rules"), why);
+
+        return r == 0 ? check_aggregation(e, index, why) : r;
+}
+
+static int check_binding(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
+                         struct hf__strbuf *why) {
+        const char *kind = text_at(e->object, "roleRef.kind"),
+                   *name = text_at(e->object, "roleRef.name");
+        const char *plural = strcmp(kind, "Role") == 0 ? "roles" : "clusterroles";
+        struct hf__json *rules = NULL;
+
+        if (may(e, "bind", plural, name))
+                return 0;
+        int r = hfd_rbac_index_role_rules(index, kind, e->ns, name, &rules);
+        if (r == HF_E_NOT_FOUND)
+                hf__strbuf_printf(why, "%s.%s \"%s\"", plural, HFD_RBAC_API, name);
+        if (r == 0)
+                r = check_rules(e, index, rules, why);
+        hf__json_free(rules);
+        return r;
+}
+
+int hfd_escalation_check(const struct hfd_escalation *e, struct hf__strbuf *why) {
+        struct hfd_rbac_index *index;
+        int r;
+
+        if (hfd_subject_in_group(e->subject, HFD_GROUP_MASTERS) || is_for_garbage_collection(e))
+                return 0;
+        if (!is_binding(e->resource) && may(e, "escalate", e->resource->plural, e->name))
+                return 0;
+        index = hfd_authorizer_index(e->authorizer);
+        if (!index) { /* in an empty index nobody holds a right */
+                struct hfd_rbac_builder *builder = hfd_rbac_builder_new();
+                index = builder ? hfd_rbac_builder_finish(builder) : NULL;
+        }
+        if (!index)
+                return -ENOMEM;
+        r = is_binding(e->resource) ? check_binding(e, index, why) : check_role(e, index, why);
+        hfd_rbac_index_unref(index);
+        /* A refusal whose message is incomplete counts as out of memory. */
+        if (r > 0 && why->error != 0)
+                r = -ENOMEM;
+        return r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The thread that builds an index of roles and bindings from the cacher after each change. Changes
+ * that come while it builds share the next index. Private to server/authorization.
+ */
+#include <holdfast/host.h>
+
+struct hfd_cacher;
+struct hfd_index_feed;
+struct hfd_rbac_index;
+
+/* A set of bits: 1 << hfd_resource_index of each resource that the index is built from. */
+unsigned hfd_index_feed_observed(void);
+/* on_index owns the index, and is called by the thread. host and cacher outlive the feed. 0 or
+ * -errno. */
+int hfd_index_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                       void (*on_index)(void *ctx, struct hfd_rbac_index *index), void *ctx,
+                       struct hfd_index_feed **ret_feed);
+/* Joins the thread. The cacher is not used any more, and may still wake the feed. Accepts NULL. */
+void hfd_index_feed_stop(struct hfd_index_feed *feed);
+/* Stops. Accepts NULL, returns NULL. */
+struct hfd_index_feed *hfd_index_feed_free(struct hfd_index_feed *feed);
+/* The cacher has changed. Thread: any. Never blocks. */
+void hfd_index_feed_wake(struct hfd_index_feed *feed);

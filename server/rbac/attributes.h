@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Who asks, and for what, as Kubernetes' authorizers see it. Everything is borrowed. Pure. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HFD_GROUP_MASTERS         "system:masters"
+#define HFD_GROUP_UNAUTHENTICATED "system:unauthenticated"    /* of requests without credentials */
+#define HFD_RBAC_API              "rbac.authorization.k8s.io" /* the group of roles and bindings */
+
+/* The parts of a user that decide about rights. */
+struct hfd_subject {
+        const char *name;
+        const char *const *groups;
+        size_t n_groups;
+};
+
+/* What a request wants to do. Strings are never NULL, and "" where they do not apply. */
+struct hfd_attributes {
+        const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
+                             "deletecollection"; for other paths the method in lower case */
+        const char *group, *resource, *subresource, *ns, *name;
+        const char *path; /* the URL path; it decides if the request is not for a resource */
+        bool is_resource;
+};
+
+bool hfd_subject_in_group(const struct hfd_subject *subject, const char *group);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each rule is taken apart into rights: one verb for one resource, of one group, with one name or
+ * any; or one verb for one URL. Some rule of the user must give each right as a whole.
+ *
+ * Invariant: the work is bounded, because any client that may write roles chooses the rules. A rule
+ * with more than RIGHTS_MAX rights is covered only by one of the user's rules as a whole.
+ */
+#include "server/rbac/coverage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/rbac/decision.h"
+#include "server/rbac/index_private.h"
+
+#define RIGHTS_MAX  5000 /* of one rule that is taken apart */
+#define MISSING_MAX 200  /* lines */
+
+/* One right, or with NULLs a part of one. verb is never NULL. */
+struct right {
+        const char *verb, *group, *resource;
+        const char *name; /* NULL = any name */
+        const char *url;  /* NULL = a right for resources */
+};
+
+/* Missing rights that differ only in their verb. */
+struct line {
+        struct right right;
+        struct hf__strbuf verbs; /* `"get" "list"` */
+};
+
+struct check {
+        const struct hfd_rbac_index *index;
+        const struct hfd_rbac_rule **held; /* owned; the rules of the user */
+        size_t n_held;
+        struct line *lines; /* owned; MISSING_MAX of them, in use: n_lines */
+        size_t n_lines;
+        bool covered;
+};
+
+/* ---- what the user holds ---- */
+
+static int collect_held(struct check *check, const struct hfd_subject *subject, const char *ns) {
+        const struct hfd_rbac_index *index = check->index;
+        struct hfd_rbac_grants grants;
+        const struct hfd_rbac_grant *grant;
+        size_t n = 0;
+
+        hfd_rbac_grants_init(&grants, index, subject, ns);
+        while ((grant = hfd_rbac_grants_next(&grants))) {
+                uint32_t role = grant->role;
+                n += role == HFD_RBAC_NO_ROLE ? 0 : index->roles[role].n_rules;
+        }
+        check->held = malloc((n + 1) * sizeof(struct hfd_rbac_rule *));
+        if (!check->held)
+                return -ENOMEM;
+        hfd_rbac_grants_init(&grants, index, subject, ns);
+        while ((grant = hfd_rbac_grants_next(&grants))) {
+                uint32_t number = grant->role;
+                if (number == HFD_RBAC_NO_ROLE)
+                        continue;
+                const struct hfd_rbac_role *role = &index->roles[number];
+                for (uint32_t i = 0; i < role->n_rules; i++)
+                        check->held[check->n_held++] = &index->rules[role->first_rule + i];
+        }
+        return 0;
+}
+
+static const char *text_at(const struct check *check, const struct hfd_rbac_list *list,
+                           uint32_t i) {
+        return hfd_texts_at(&check->index->texts, check->index->numbers[list->at + i]);
+}
+
+static bool has(const struct check *check, const struct hfd_rbac_list *list, const char *text) {
+        for (uint32_t i = 0; i < list->n; i++)
+                if (strcmp(text_at(check, list, i), text) == 0)
+                        return true;
+        return false;
+}
+
+static bool has_or_star(const struct check *check, const struct hfd_rbac_list *list,
+                        const char *text) {
+        return has(check, list, "*") || has(check, list, text);
+}
+
+/* "pods/log" is also covered by "*" + "/log". */
+static bool has_resource(const struct check *check, const struct hfd_rbac_list *list,
+                         const char *resource) {
+        const char *slash = strchr(resource, '/');
+
+        if (has_or_star(check, list, resource))
+                return true;
+        for (uint32_t i = 0; slash && i < list->n; i++) {
+                const char *held = text_at(check, list, i);
+                if (held[0] == '*' && strcmp(held + 1, slash) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_held_by(const struct check *check, const struct hfd_rbac_rule *held,
+                       const struct right *right) {
+        if (!has_or_star(check, &held->verbs, right->verb))
+                return false;
+        if (right->url) {
+                for (uint32_t i = 0; i < held->urls.n; i++)
+                        if (hfd_rbac_url_covers(text_at(check, &held->urls, i), right->url))
+                                return true;
+                return false;
+        }
+        return has_or_star(check, &held->groups, right->group) &&
+               has_resource(check, &held->resources, right->resource) &&
+               (held->names.n == 0 || (right->name && has(check, &held->names, right->name)));
+}
+
+static bool is_held(const struct check *check, const struct right *right) {
+        for (size_t i = 0; i < check->n_held; i++)
+                if (is_held_by(check, check->held[i], right))
+                        return true;
+        return false;
+}
+
+/* ---- what is missing ---- */
+
+static bool texts_equal(const char *a, const char *b) {
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Appends text in quotes, as Go's %q quotes it in the usual cases. */
+static void put_quoted(struct hf__strbuf *out, const char *text) {
+        hf__strbuf_json(out, text, strlen(text));
+}
+
+/* As in Kubernetes, rights for one resource that differ in their verb share a line, and each right
+ * for a URL has its own. */
+static void note_missing(struct check *check, const struct right *right) {
+        struct line *line = NULL;
+
+        check->covered = false;
+        for (size_t i = 0; i < check->n_lines && !line && !right->url; i++) {
+                const struct right *known = &check->lines[i].right;
+                if (!known->url && texts_equal(known->group, right->group) &&
+                    texts_equal(known->resource, right->resource) &&
+                    texts_equal(known->name, right->name))
+                        line = &check->lines[i];
+        }
+        if (!line && check->n_lines == MISSING_MAX)
+                return;
+        if (!line) {
+                line = &check->lines[check->n_lines++];
+                *line = (struct line){.right = *right};
+        }
+        if (line->verbs.n > 0)
+                hf__strbuf_putc(&line->verbs, ' ');
+        put_quoted(&line->verbs, right->verb);
+}
+
+static void put_member(struct hf__strbuf *out, const char *key, const char *value) {
+        if (!value)
+                return;
+        hf__strbuf_printf(out, "%s%s:[", out->n > 1 ? ", " : "", key);
+        put_quoted(out, value);
+        hf__strbuf_putc(out, ']');
+}
+
+static void put_line(struct hf__strbuf *out, const struct line *line) {
+        hf__strbuf_putc(out, '{');
+        put_member(out, "APIGroups", line->right.group);
+        put_member(out, "Resources", line->right.resource);
+        put_member(out, "NonResourceURLs", line->right.url);
+        put_member(out, "ResourceNames", line->right.name);
+        hf__strbuf_printf(out, ", Verbs:[%s]}", line->verbs.data ? line->verbs.data : "");
+        if (line->verbs.error != 0)
+                out->error = line->verbs.error;
+}
+
+static int compare_texts(const void *a, const void *b) {
+        const struct hf__strbuf *left = a, *right = b;
+
+        return strcmp(left->data ? left->data : "", right->data ? right->data : "");
+}
+
+static int put_missing(struct check *check, struct hf__strbuf *out) {
+        struct hf__strbuf *texts = calloc(check->n_lines + 1, sizeof *texts);
+
+        if (!texts)
+                return -ENOMEM;
+        for (size_t i = 0; i < check->n_lines; i++) {
+                put_line(&texts[i], &check->lines[i]);
+                if (texts[i].error != 0)
+                        out->error = texts[i].error;
+        }
+        qsort(texts, check->n_lines, sizeof *texts, compare_texts);
+        for (size_t i = 0; i < check->n_lines && out->error == 0; i++)
+                if (i == 0 || compare_texts(&texts[i - 1], &texts[i]) != 0)
+                        hf__strbuf_printf(out, "%s%s", i ? "\n" : "", texts[i].data);
+        for (size_t i = 0; i < check->n_lines; i++)
+                hf__strbuf_done(&texts[i]);
+        free(texts);
+        return out->error;
+}
+
+/* ---- taking rules apart ---- */
+
+#define EACH(m, list)                                                                              \
+        const struct hf__json *m = hf__json_first(list);                                           \
+        m;                                                                                         \
+        m = hf__json_next(m)
+
+static const char *text_of(const struct hf__json *json) {
+        const char *text = hf__json_text(json);
+
+        return text ? text : "";
+}
+
+static void check_right(struct check *check, const struct right *right) {
+        if (!is_held(check, right))
+                note_missing(check, right);
+}
+
+/* All rights of a rule for one group and one resource. */
+static void check_resource(struct check *check, const struct hf__json *rule, struct right right) {
+        const struct hf__json *names = hf__json_get(rule, "resourceNames");
+
+        for (EACH(verb, hf__json_get(rule, "verbs"))) {
+                right.verb = text_of(verb);
+                right.name = NULL;
+                if (hf__json_count(names) == 0)
+                        check_right(check, &right);
+                for (EACH(name, names)) {
+                        right.name = text_of(name);
+                        check_right(check, &right);
+                }
+        }
+}
+
+static void check_parts(struct check *check, const struct hf__json *rule) {
+        for (EACH(group, hf__json_get(rule, "apiGroups")))
+                for (EACH(resource, hf__json_get(rule, "resources")))
+                        check_resource(check, rule,
+                                       (struct right){.group = text_of(group),
+                                                      .resource = text_of(resource)});
+        for (EACH(url, hf__json_get(rule, "nonResourceURLs")))
+                for (EACH(verb, hf__json_get(rule, "verbs")))
+                        check_right(check,
+                                    &(struct right){.verb = text_of(verb), .url = text_of(url)});
+}
+
+/* Whether one rule of the user gives everything. */
+static bool holds_all(const struct check *check, bool urls) {
+        for (size_t i = 0; i < check->n_held; i++) {
+                const struct hfd_rbac_rule *held = check->held[i];
+                if (has(check, &held->verbs, "*") &&
+                    (urls ? has(check, &held->urls, "*")
+                          : held->names.n == 0 && has(check, &held->groups, "*") &&
+                                     has(check, &held->resources, "*")))
+                        return true;
+        }
+        return false;
+}
+
+static size_t count(const struct hf__json *rule, const char *key) {
+        return hf__json_count(hf__json_get(rule, key));
+}
+
+/* A product that does not overflow. */
+static size_t times(size_t a, size_t b) {
+        return b > 0 && a > RIGHTS_MAX / b ? RIGHTS_MAX + 1 : a * b;
+}
+
+static void check_rule(struct check *check, const struct hf__json *rule) {
+        size_t n_names = count(rule, "resourceNames"), n_urls = count(rule, "nonResourceURLs");
+        size_t n = times(times(times(count(rule, "verbs"), count(rule, "apiGroups")),
+                               count(rule, "resources")),
+                         n_names ? n_names : 1);
+
+        if ((n == 0 || holds_all(check, false)) && (n_urls == 0 || holds_all(check, true)))
+                return;
+        if (n + times(n_urls, count(rule, "verbs")) > RIGHTS_MAX)
+                note_missing(check, &(struct right){.verb = "*", .group = "*", .resource = "*"});
+        else
+                check_parts(check, rule);
+}
+
+int hfd_rbac_covers(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
+                    const char *ns, const struct hf__json *rules, bool *ret_covered,
+                    struct hf__strbuf *missing) {
+        struct check check = {.index = index, .covered = true};
+        int r = collect_held(&check, subject, ns);
+
+        if (r != 0)
+                return r;
+        check.lines = calloc(MISSING_MAX, sizeof *check.lines);
+        if (!check.lines)
+                r = -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(rules); m && r == 0; m = hf__json_next(m))
+                check_rule(&check, m);
+        *ret_covered = check.covered;
+        if (r == 0 && !check.covered)
+                r = put_missing(&check, missing);
+        for (size_t i = 0; i < check.n_lines; i++)
+                hf__strbuf_done(&check.lines[i].verbs);
+        free(check.lines);
+        free(check.held);
+        return r;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides whether roles and bindings allow a request. The texts of the request are looked up once,
+ * and then only numbers are compared: a request costs a few hash lookups, a binary search for each
+ * group of its user, and the rules of the roles that these are bound to.
+ */
+#include "server/rbac/decision.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/rbac/index_private.h"
+
+/* The request as numbers. HFD_TEXT_NONE = no rule names this text. */
+struct question {
+        uint32_t verb, group, resource, any_with_subresource, name;
+        uint64_t bits;    /* of the resources that match */
+        const char *path; /* NULL = the request is for a resource */
+};
+
+static uint32_t find(const struct hfd_rbac_index *index, const char *text) {
+        return hfd_texts_find(&index->texts, text, strlen(text));
+}
+
+/* The number of "first/second". HFD_TEXT_NONE also if it is longer than any path can be. */
+static uint32_t find_joined(const struct hfd_rbac_index *index, const char *first,
+                            const char *second) {
+        char text[1024];
+        size_t n = hf__join(text, sizeof text, first, "/", second, NULL);
+
+        return n ? hfd_texts_find(&index->texts, text, n) : HFD_TEXT_NONE;
+}
+
+static struct question make_question(const struct hfd_rbac_index *index,
+                                     const struct hfd_attributes *attributes) {
+        struct question q = {.verb = find(index, attributes->verb)};
+
+        if (!attributes->is_resource) {
+                q.path = attributes->path;
+                return q;
+        }
+        q.group = find(index, attributes->group);
+        q.name = attributes->name[0] ? find(index, attributes->name) : HFD_TEXT_NONE;
+        if (attributes->subresource[0]) {
+                q.resource = find_joined(index, attributes->resource, attributes->subresource);
+                q.any_with_subresource = find_joined(index, "*", attributes->subresource);
+        } else {
+                q.resource = find(index, attributes->resource);
+        }
+        /* Without a number only "*" matches, which has all bits. */
+        q.bits = hfd_rbac_bit(q.resource) | hfd_rbac_bit(q.any_with_subresource);
+        return q;
+}
+
+/* Whether the list contains the number. HFD_TEXT_NONE is in no list. */
+static bool has(const struct hfd_rbac_index *index, const struct hfd_rbac_list *list,
+                uint32_t number) {
+        const uint32_t *numbers = index->numbers + list->at;
+
+        if (number == HFD_TEXT_NONE)
+                return false;
+        for (uint32_t i = 0; i < list->n; i++)
+                if (numbers[i] == number)
+                        return true;
+        return false;
+}
+
+static bool has_or_star(const struct hfd_rbac_index *index, const struct hfd_rbac_list *list,
+                        uint32_t number) {
+        return has(index, list, HFD_TEXT_STAR) || has(index, list, number);
+}
+
+bool hfd_rbac_url_covers(const char *url, const char *path) {
+        size_t n = strlen(url), kept = n;
+
+        if (strcmp(url, path) == 0 || strcmp(url, "*") == 0)
+                return true;
+        while (kept > 0 && url[kept - 1] == '*')
+                kept--;
+        return kept < n && strncmp(path, url, kept) == 0;
+}
+
+static bool urls_match(const struct hfd_rbac_index *index, const struct hfd_rbac_list *list,
+                       const char *path) {
+        for (uint32_t i = 0; i < list->n; i++)
+                if (hfd_rbac_url_covers(hfd_texts_at(&index->texts, index->numbers[list->at + i]),
+                                        path))
+                        return true;
+        return false;
+}
+
+static bool rule_matches(const struct hfd_rbac_index *index, const struct hfd_rbac_rule *rule,
+                         const struct question *q) {
+        if (!q->path && !(rule->resource_bits & q->bits))
+                return false;
+        if (!has_or_star(index, &rule->verbs, q->verb))
+                return false;
+        if (q->path)
+                return urls_match(index, &rule->urls, q->path);
+        return has_or_star(index, &rule->groups, q->group) &&
+               (has_or_star(index, &rule->resources, q->resource) ||
+                has(index, &rule->resources, q->any_with_subresource)) &&
+               (rule->names.n == 0 || has(index, &rule->names, q->name));
+}
+
+static bool role_matches(const struct hfd_rbac_index *index, const struct hfd_rbac_role *role,
+                         const struct question *q) {
+        for (uint32_t i = 0; i < role->n_rules; i++)
+                if (rule_matches(index, &index->rules[role->first_rule + i], q))
+                        return true;
+        return false;
+}
+
+/* ---- reasons ---- */
+
+static void put_reason(const struct hfd_rbac_index *index, const struct hfd_rbac_grant *grant,
+                       struct hf__strbuf *out) {
+        const struct hfd_rbac_binding *binding = &index->bindings[grant->binding];
+        const char *subject = hfd_texts_at(&index->texts, grant->subject);
+        const char *name = hfd_texts_at(&index->texts, binding->name),
+                   *role = hfd_texts_at(&index->texts, binding->role_name);
+
+        hf__strbuf_puts(out, "RBAC: allowed by ");
+        if (binding->ns)
+                hf__strbuf_printf(out, "RoleBinding \"%s/%s\"", name,
+                                  hfd_texts_at(&index->texts, binding->ns));
+        else
+                hf__strbuf_printf(out, "ClusterRoleBinding \"%s\"", name);
+        hf__strbuf_printf(out, " of %s \"%s\" to ",
+                          binding->is_cluster_role ? "ClusterRole" : "Role", role);
+        if (grant->is_account) { /* "u:system:serviceaccount:NS:NAME" */
+                const char *ns = subject + strlen("u:system:serviceaccount:");
+                const char *colon = strchr(ns, ':');
+                hf__strbuf_printf(out, "ServiceAccount \"%s/%.*s\"", colon ? colon + 1 : "",
+                                  colon ? (int)(colon - ns) : 0, ns);
+        } else {
+                hf__strbuf_printf(out, "%s \"%s\"", subject[0] == 'u' ? "User" : "Group",
+                                  subject + 2);
+        }
+}
+
+#define MISSING_MAX 16 /* more missing roles than these are not described */
+
+char *hfd_rbac_missing_roles(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
+                             const char *ns) {
+        const struct hfd_rbac_binding *missing[MISSING_MAX];
+        struct hfd_rbac_grants grants;
+        const struct hfd_rbac_grant *grant;
+        struct hf__strbuf out = {0};
+        size_t n = 0;
+
+        hfd_rbac_grants_init(&grants, index, subject, ns);
+        while ((grant = hfd_rbac_grants_next(&grants))) {
+                const struct hfd_rbac_binding *binding = &index->bindings[grant->binding];
+                bool known = binding->role != HFD_RBAC_NO_ROLE;
+                for (size_t i = 0; i < n && !known; i++)
+                        known = missing[i]->role_name == binding->role_name &&
+                                missing[i]->is_cluster_role == binding->is_cluster_role;
+                if (!known && n < MISSING_MAX)
+                        missing[n++] = binding;
+        }
+        if (n > 1)
+                hf__strbuf_putc(&out, '[');
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(&out, "%s%srole.%s \"%s\" not found", i ? ", " : "",
+                                  missing[i]->is_cluster_role ? "cluster" : "", HFD_RBAC_API,
+                                  hfd_texts_at(&index->texts, missing[i]->role_name));
+        if (n > 1)
+                hf__strbuf_putc(&out, ']');
+        if (out.error != 0)
+                hf__strbuf_done(&out);
+        return out.data;
+}
+
+bool hfd_rbac_allows(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
+                     const struct hfd_attributes *attributes, struct hf__strbuf *reason) {
+        struct question q = make_question(index, attributes);
+        const char *ns = attributes->is_resource ? attributes->ns : "";
+        struct hfd_rbac_grants grants;
+        const struct hfd_rbac_grant *grant;
+
+        hfd_rbac_grants_init(&grants, index, subject, ns);
+        while ((grant = hfd_rbac_grants_next(&grants))) {
+                if (grant->role == HFD_RBAC_NO_ROLE ||
+                    !role_matches(index, &index->roles[grant->role], &q))
+                        continue;
+                if (reason)
+                        put_reason(index, grant, reason);
+                return true;
+        }
+        char *missing = reason ? hfd_rbac_missing_roles(index, subject, ns) : NULL;
+        if (missing)
+                hf__strbuf_printf(reason, "RBAC: %s", missing);
+        free(missing);
+        return false;
+}

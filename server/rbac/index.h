@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * An immutable index of all roles and bindings, by subject. A builder reads the stored objects and
+ * makes an index; from then on any number of threads may ask it (decision.h, coverage.h). A change
+ * of a role or binding makes another index. No I/O, no clock.
+ *
+ * What the store contains decides nothing here but rights: a malformed part of an object grants
+ * nothing.
+ *
+ * Thread: a builder belongs to one thread. An index: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/rbac/attributes.h"
+
+struct hf__json;
+struct hfd_rbac_builder;
+struct hfd_rbac_index;
+
+enum hfd_rbac_kind {
+        HFD_RBAC_CLUSTER_ROLE,
+        HFD_RBAC_ROLE,
+        HFD_RBAC_CLUSTER_ROLE_BINDING,
+        HFD_RBAC_ROLE_BINDING,
+};
+
+/* NULL: out of memory. */
+struct hfd_rbac_builder *hfd_rbac_builder_new(void);
+/* Accepts NULL, returns NULL. */
+struct hfd_rbac_builder *hfd_rbac_builder_free(struct hfd_rbac_builder *builder);
+/*
+ * Adds an object, which is read during the call only. ns: of a Role or RoleBinding; "" for the
+ * others. 0 or -ENOMEM.
+ */
+int hfd_rbac_builder_add(struct hfd_rbac_builder *builder, enum hfd_rbac_kind kind, const char *ns,
+                         const char *name, const struct hf__json *object);
+/* Makes the index and frees the builder, also on failure. NULL: out of memory. */
+struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder);
+
+struct hfd_rbac_index *hfd_rbac_index_ref(struct hfd_rbac_index *index);
+/* Accepts NULL, returns NULL. */
+struct hfd_rbac_index *hfd_rbac_index_unref(struct hfd_rbac_index *index);
+size_t hfd_rbac_index_bindings(const struct hfd_rbac_index *index);

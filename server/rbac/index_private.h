@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Private to server/rbac: the arrays of an index. Numbers are those of the table of texts. */
+#include <stdatomic.h>
+
+#include "server/rbac/attributes.h"
+#include "server/rbac/texts.h"
+
+#define HFD_RBAC_NO_ROLE UINT32_MAX
+
+/* n numbers from `at` on, in index->numbers. */
+struct hfd_rbac_list {
+        uint32_t at, n;
+};
+
+struct hfd_rbac_rule {
+        /* The bits of the resources. A rule without the bit of a resource does not name it; most
+         * rules are left out by this alone. */
+        uint64_t resource_bits;
+        struct hfd_rbac_list verbs, groups, resources, names, urls;
+};
+
+static inline uint64_t hfd_rbac_bit(uint32_t number) {
+        return number == HFD_TEXT_STAR ? UINT64_MAX : (uint64_t)1 << number % 64;
+}
+
+struct hfd_rbac_role {
+        uint32_t ns, name; /* ns HFD_TEXT_NONE = a ClusterRole */
+        uint32_t first_rule, n_rules;
+};
+
+struct hfd_rbac_binding {
+        uint32_t ns, name;    /* ns HFD_TEXT_NONE = a ClusterRoleBinding */
+        uint32_t role_name;   /* as the roleRef names it */
+        bool is_cluster_role; /* the roleRef's kind */
+        uint32_t role;        /* in index->roles; HFD_RBAC_NO_ROLE = it does not exist */
+};
+
+/* One subject of one binding. */
+struct hfd_rbac_grant {
+        uint32_t subject; /* the text "u:NAME" or "g:NAME" */
+        uint32_t ns;      /* as the binding's */
+        uint32_t binding;
+        uint32_t role;   /* as the binding's */
+        bool is_account; /* the subject is a ServiceAccount */
+};
+
+struct hfd_rbac_index {
+        atomic_int refs;
+        struct hfd_texts texts;
+        uint32_t *numbers;                 /* owned; the lists of all rules */
+        struct hfd_rbac_rule *rules;       /* owned */
+        struct hfd_rbac_role *roles;       /* owned; sorted by ns and name */
+        struct hfd_rbac_binding *bindings; /* owned */
+        struct hfd_rbac_grant *grants;     /* owned; sorted by subject, ns, role */
+        size_t n_numbers, n_rules, n_roles, n_bindings, n_grants;
+};
+
+#define HFD_RBAC_SUBJECTS_MAX 256 /* the name and the groups of a user */
+
+/* The grants of a subject that count in a namespace, one after the other. */
+struct hfd_rbac_grants {
+        const struct hfd_rbac_index *index;
+        uint32_t subjects[HFD_RBAC_SUBJECTS_MAX];
+        size_t n_subjects, subject;
+        uint32_t ns; /* HFD_TEXT_NONE = cluster-wide only */
+        bool namespaced;
+        size_t at, end;
+};
+void hfd_rbac_grants_init(struct hfd_rbac_grants *grants, const struct hfd_rbac_index *index,
+                          const struct hfd_subject *subject, const char *ns);
+/* NULL: the end. */
+const struct hfd_rbac_grant *hfd_rbac_grants_next(struct hfd_rbac_grants *grants);
