@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoder.
+ *
+ * Invariants:
+ *
+ *  - The walk visits each value once, and finds a field in the logarithm of the number of fields.
+ *    So the time is in proportion to the size of the body.
+ *  - It recurses as deep as the value is nested, which the JSON parser limits.
+ *  - It stops at the first wrong type. The message is that of Go's decoder: clients show it, and
+ *    some search it for the field.
+ */
+#include "server/schema/decode.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/time_format.h"
+#include "server/schema/place.h"
+#include "server/schema/quantity.h"
+#include "server/schema/time_text.h"
+
+struct decoder {
+        struct hfd_strict *strict; /* NULL = unknown fields are not reported */
+        char *reason;
+        size_t max_reason;
+};
+
+static int decode_member(struct decoder *d, const struct hfd_schema *schema,
+                         struct hf__json *container, struct hf__json *member,
+                         const struct hfd_place *place);
+
+/* ---- wrong types ---- */
+
+/* How Go's decoder names a JSON value: "string", "object", "number 1.5". */
+static void put_value_name(struct hf__strbuf *out, const struct hfd_schema *schema,
+                           const struct hf__json *value) {
+        bool is_integer = schema->type == HFD_SCHEMA_INT32 || schema->type == HFD_SCHEMA_INT64;
+
+        if (hf__json_is_object(value))
+                hf__strbuf_puts(out, "object");
+        else if (hf__json_is_array(value))
+                hf__strbuf_puts(out, "array");
+        else if (hf__json_is_string(value))
+                hf__strbuf_puts(out, "string");
+        else if (hf__json_is_bool(value))
+                hf__strbuf_puts(out, "bool");
+        else
+                hf__strbuf_puts(out, "number");
+        /* A number of the wrong kind is shown; for another type the word is enough. */
+        if (is_integer && hf__json_is_number(value)) {
+                hf__strbuf_putc(out, ' ');
+                hf__json_print(value, out);
+        }
+}
+
+/* Writes the message for a value of the wrong type. Returns the error of decode. */
+static int wrong_type(struct decoder *d, const struct hfd_schema *schema,
+                      const struct hf__json *value, const struct hfd_place *place) {
+        const struct hfd_schema *in = hfd_place_struct(place);
+        struct hf__strbuf text = {0};
+        char type[HFD_GO_TYPE_MAX];
+
+        hfd_schema_go_type(schema, type);
+        hf__strbuf_puts(&text, "json: cannot unmarshal ");
+        put_value_name(&text, schema, value);
+        hf__strbuf_printf(&text, " into Go struct field %s.", in ? hfd_schema_struct_name(in) : "");
+        hfd_place_put_fields(place, &text);
+        hf__strbuf_printf(&text, " of type %s", type);
+        int r = text.error != 0 ? -ENOMEM : HF_E_INVALID;
+        if (r == HF_E_INVALID)
+                (void)snprintf(d->reason, d->max_reason, "%s", text.data);
+        hf__strbuf_done(&text);
+        return r;
+}
+
+/* ---- scalars ---- */
+
+static int decode_time(struct decoder *d, const struct hfd_schema *schema, struct hf__json *value) {
+        bool micro = schema->type == HFD_SCHEMA_MICRO_TIME;
+        char text[HF__MICROTIME_MAX];
+
+        if (!hf__json_is_string(value)) {
+                struct hf__strbuf name = {0};
+                put_value_name(&name, schema, value);
+                (void)snprintf(d->reason, d->max_reason,
+                               "json: cannot unmarshal %s into Go value of type string",
+                               name.data ? name.data : "");
+                hf__strbuf_done(&name);
+                return HF_E_INVALID;
+        }
+        const char *sent = hf__json_text(value);
+        if (!hfd_time_text_normalize(sent, micro, text, d->reason, d->max_reason))
+                return HF_E_INVALID;
+        return strcmp(sent, text) == 0 ? 0 : hf__json_set_text(value, text);
+}
+
+static int decode_bytes(struct decoder *d, const struct hf__json *value) {
+        size_t at;
+
+        if (hf__base64_check(hf__json_text(value), &at))
+                return 0;
+        (void)snprintf(d->reason, d->max_reason, "illegal base64 data at input byte %zu", at);
+        return HF_E_INVALID;
+}
+
+/* Parses a text, or a number as it would be printed. NULL, or the message. */
+static const char *parse_quantity(const struct hf__json *value, struct hfd_quantity *ret_quantity) {
+        struct hf__strbuf printed = {.max = HFD_QUANTITY_INPUT_MAX + 1};
+        const char *text = hf__json_text(value);
+        char trimmed[HFD_QUANTITY_INPUT_MAX + 2];
+
+        if (!text) {
+                hf__json_print(value, &printed);
+                text = printed.data ? printed.data : "";
+        }
+        text += strspn(text, " \t\r\n");
+        (void)snprintf(trimmed, sizeof trimmed, "%s", text);
+        for (size_t n = strlen(trimmed); n > 0 && strchr(" \t\r\n", trimmed[n - 1]); n--)
+                trimmed[n - 1] = '\0';
+        const char *wrong = hfd_quantity_parse(trimmed, ret_quantity);
+        hf__strbuf_done(&printed);
+        return wrong;
+}
+
+/* A quantity is stored as its canonical text, so that equal ones are equal texts. */
+static int decode_quantity(struct decoder *d, struct hf__json *container, struct hf__json *value) {
+        char text[HFD_QUANTITY_TEXT_MAX];
+        struct hfd_quantity quantity;
+        const char *wrong = parse_quantity(value, &quantity);
+
+        if (wrong) {
+                (void)snprintf(d->reason, d->max_reason, "%s", wrong);
+                return HF_E_INVALID;
+        }
+        hfd_quantity_format(&quantity, text);
+        if (hf__json_is_string(value))
+                return strcmp(hf__json_text(value), text) == 0 ? 0 : hf__json_set_text(value, text);
+        struct hf__json *list = hf__json_array();
+        int r = list ? hf__json_append_string(list, text) : -ENOMEM;
+        if (r == 0) {
+                struct hf__json *string = hf__json_detach(list, hf__json_first(list));
+                r = hf__json_replace(container, value, string);
+        }
+        hf__json_free(list);
+        return r;
+}
+
+static bool is_int32(const struct hf__json *value) {
+        int64_t number;
+
+        return hf__json_integer(value, &number) && number >= INT32_MIN && number <= INT32_MAX;
+}
+
+/* Whether a scalar has the type; true for types that are not scalars. */
+static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
+        int64_t number;
+
+        switch (type) {
+        case HFD_SCHEMA_TEXT:
+        case HFD_SCHEMA_BYTES: return hf__json_is_string(value);
+        case HFD_SCHEMA_BOOLEAN: return hf__json_is_bool(value);
+        case HFD_SCHEMA_INT32: return is_int32(value);
+        case HFD_SCHEMA_INT64: return hf__json_integer(value, &number);
+        case HFD_SCHEMA_NUMBER: return hf__json_is_number(value);
+        case HFD_SCHEMA_INT_OR_STRING: return hf__json_is_string(value) || is_int32(value);
+        case HFD_SCHEMA_STRUCT:
+        case HFD_SCHEMA_MAP: return hf__json_is_object(value);
+        case HFD_SCHEMA_LIST: return hf__json_is_array(value);
+        case HFD_SCHEMA_ANY:
+        case HFD_SCHEMA_TIME:
+        case HFD_SCHEMA_MICRO_TIME:
+        case HFD_SCHEMA_QUANTITY: break;
+        }
+        return true;
+}
+
+/* ---- containers ---- */
+
+static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
+                         struct hf__json *object, const struct hfd_place *place) {
+        struct hf__json *next;
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(object); m && r == 0; m = next) {
+                const struct hfd_schema_field *field = hfd_schema_field(schema, hf__json_key(m));
+                const struct hfd_place member = {.up = place,
+                                                 .key = field ? field->name : hf__json_key(m),
+                                                 .in = schema};
+                next = hf__json_next(m); /* m may be removed below */
+                if (!field && schema->preserve_unknown)
+                        continue;
+                if (!field && d->strict)
+                        hfd_strict_add(d->strict, "unknown", &member);
+                if (!field || hf__json_is_null(m))
+                        hf__json_free(hf__json_detach(object, m));
+                else
+                        r = decode_member(d, field->schema, object, m, &member);
+        }
+        return r;
+}
+
+/* What Go's decoder makes of null in a map or a list: the zero value. NULL = out of memory. */
+static struct hf__json *make_zero(const struct hfd_schema *schema) {
+        static const char *const zeros[] = {
+                [HFD_SCHEMA_STRUCT] = "{}",      [HFD_SCHEMA_TEXT] = "\"\"",
+                [HFD_SCHEMA_BOOLEAN] = "false",  [HFD_SCHEMA_INT32] = "0",
+                [HFD_SCHEMA_INT64] = "0",        [HFD_SCHEMA_NUMBER] = "0",
+                [HFD_SCHEMA_BYTES] = "\"\"",     [HFD_SCHEMA_INT_OR_STRING] = "0",
+                [HFD_SCHEMA_QUANTITY] = "\"0\"",
+        };
+        const char *text =
+                schema->type < sizeof zeros / sizeof zeros[0] ? zeros[schema->type] : NULL;
+        struct hf__json *value = NULL;
+
+        text = text ? text : "null";
+        return hf__json_parse(text, strlen(text), &value, NULL) == 0 ? value : NULL;
+}
+
+/* The values of a MAP or the elements of a LIST. */
+static int decode_items(struct decoder *d, const struct hfd_schema *schema,
+                        struct hf__json *container, const struct hfd_place *place) {
+        bool is_map = schema->type == HFD_SCHEMA_MAP;
+        struct hf__json *next;
+        size_t i = 0;
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(container); m && r == 0; m = next) {
+                const struct hfd_place item = {.up = place,
+                                               .key = is_map ? hf__json_key(m) : NULL,
+                                               .index = i++};
+                next = hf__json_next(m);
+                if (hf__json_is_null(m) && schema->items->type != HFD_SCHEMA_ANY)
+                        r = hf__json_replace(container, m, make_zero(schema->items));
+                else
+                        r = decode_member(d, schema->items, container, m, &item);
+        }
+        return r;
+}
+
+/* value is not null. */
+static int decode_value(struct decoder *d, const struct hfd_schema *schema, struct hf__json *value,
+                        const struct hfd_place *place) {
+        if (!has_type(schema->type, value))
+                return wrong_type(d, schema, value, place);
+        if (schema->type == HFD_SCHEMA_STRUCT)
+                return decode_struct(d, schema, value, place);
+        if (schema->type == HFD_SCHEMA_MAP || schema->type == HFD_SCHEMA_LIST)
+                return decode_items(d, schema, value, place);
+        if (schema->type == HFD_SCHEMA_TIME || schema->type == HFD_SCHEMA_MICRO_TIME)
+                return decode_time(d, schema, value);
+        return schema->type == HFD_SCHEMA_BYTES ? decode_bytes(d, value) : 0;
+}
+
+/* The same for a member of an object or an array, which may become another value. */
+static int decode_member(struct decoder *d, const struct hfd_schema *schema,
+                         struct hf__json *container, struct hf__json *member,
+                         const struct hfd_place *place) {
+        if (schema->type == HFD_SCHEMA_QUANTITY)
+                return decode_quantity(d, container, member);
+        return decode_value(d, schema, member, place);
+}
+
+int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
+                      struct hfd_strict *strict, char *reason, size_t max_reason) {
+        struct decoder d = {.strict = strict, .reason = reason, .max_reason = max_reason};
+        const struct hfd_place root = {0};
+
+        assert(schema->type == HFD_SCHEMA_STRUCT && hf__json_is_object(object));
+        int r = decode_struct(&d, schema, object, &root);
+        return r == 0 && strict && strict->lines.error != 0 ? -ENOMEM : r;
+}

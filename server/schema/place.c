@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prints the path to a place in a value, for messages. The recursion is as deep as the value is
+ * nested, which the JSON parser limits.
+ */
+#include "server/schema/place.h"
+
+#include "base/strbuf.h"
+
+#define KEY_MAX 120 /* bytes of a key that are shown */
+
+/* A newline in a header would start another header. */
+static void put_key(struct hf__strbuf *out, const char *key) {
+        for (size_t i = 0; key[i] && i < KEY_MAX; i++) {
+                bool plain = key[i] >= ' ' && key[i] <= '~' && key[i] != '"' && key[i] != '\\';
+                hf__strbuf_putc(out, plain ? key[i] : '?');
+        }
+}
+
+void hfd_place_put_path(const struct hfd_place *place, struct hf__strbuf *out) {
+        if (!place->up)
+                return;
+        hfd_place_put_path(place->up, out);
+        if (!place->key) {
+                hf__strbuf_printf(out, "[%zu]", place->index);
+                return;
+        }
+        if (place->up->up)
+                hf__strbuf_putc(out, '.');
+        put_key(out, place->key);
+}
+
+void hfd_place_put_fields(const struct hfd_place *place, struct hf__strbuf *out) {
+        if (!place->up)
+                return;
+        hfd_place_put_fields(place->up, out);
+        if (!place->in)
+                return;
+        if (hfd_place_struct(place->up))
+                hf__strbuf_putc(out, '.');
+        hf__strbuf_puts(out, place->key);
+}
+
+const struct hfd_schema *hfd_place_struct(const struct hfd_place *place) {
+        for (; place; place = place->up)
+                if (place->in)
+                        return place->in;
+        return NULL;
+}

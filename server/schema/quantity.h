@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Quantities: the numbers of Kubernetes' resources, "500m", "2", "1k", "64Mi", "1e3". A value has
+ * at most nine digits behind the point, and is at most 2^63-1. One that needs more digits is
+ * rounded away from zero, and a larger one becomes the maximum, as in Kubernetes. Pure. Thread:
+ * any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The form in which a quantity is written. */
+enum hfd_quantity_form {
+        HFD_QUANTITY_DECIMAL,  /* n, u, m, none, k, M, G, T, P, E */
+        HFD_QUANTITY_BINARY,   /* Ki, Mi, Gi, Ti, Pi, Ei */
+        HFD_QUANTITY_EXPONENT, /* e3 */
+};
+
+struct hfd_quantity {
+        bool negative;  /* false for zero */
+        uint64_t whole; /* at most INT64_MAX */
+        uint32_t nano;  /* the fraction in units of 10^-9, less than 10^9 */
+        enum hfd_quantity_form form;
+};
+
+#define HFD_QUANTITY_TEXT_MAX  40  /* bytes of the canonical text, with the NUL */
+#define HFD_QUANTITY_INPUT_MAX 100 /* bytes of a text that is parsed */
+
+/*
+ * Parses text. NULL: success. Otherwise Kubernetes' message, a constant: the text is not a
+ * quantity, or longer than HFD_QUANTITY_INPUT_MAX.
+ */
+const char *hfd_quantity_parse(const char *text, struct hfd_quantity *ret_quantity);
+/* A whole number. */
+struct hfd_quantity hfd_quantity_of(uint64_t whole);
+/* The canonical text, which is the form that is stored and served: "1k" for "1000". */
+void hfd_quantity_format(const struct hfd_quantity *quantity, char text[HFD_QUANTITY_TEXT_MAX]);
+/* < 0: a is less than b; 0: they are equal; > 0: a is greater. */
+int hfd_quantity_compare(const struct hfd_quantity *a, const struct hfd_quantity *b);
+/* Adds 1 to a quantity that is not negative; the maximum stays. It keeps its form. */
+void hfd_quantity_increment(struct hfd_quantity *quantity);
+/* Whether its thousandths, rounded away from zero, are a whole number. */
+bool hfd_quantity_is_whole(const struct hfd_quantity *quantity);
+/* The nearest double, for ratios. */
+double hfd_quantity_number(const struct hfd_quantity *quantity);

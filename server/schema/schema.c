@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lookups in schemas, and the schemas of scalars.
+ *
+ * Invariant: the fields of a STRUCT are sorted by name. A unit test checks all static tables.
+ */
+#include "server/schema/schema.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct hfd_schema hfd_schema_any = {.type = HFD_SCHEMA_ANY};
+const struct hfd_schema hfd_schema_text = {.type = HFD_SCHEMA_TEXT};
+const struct hfd_schema hfd_schema_boolean = {.type = HFD_SCHEMA_BOOLEAN};
+const struct hfd_schema hfd_schema_int32 = {.type = HFD_SCHEMA_INT32};
+const struct hfd_schema hfd_schema_int64 = {.type = HFD_SCHEMA_INT64};
+const struct hfd_schema hfd_schema_bytes = {.type = HFD_SCHEMA_BYTES};
+const struct hfd_schema hfd_schema_time = {.type = HFD_SCHEMA_TIME};
+const struct hfd_schema hfd_schema_micro_time = {.type = HFD_SCHEMA_MICRO_TIME};
+const struct hfd_schema hfd_schema_map_of_texts = {.type = HFD_SCHEMA_MAP,
+                                                   .items = &hfd_schema_text};
+const struct hfd_schema hfd_schema_map_of_bytes = {.type = HFD_SCHEMA_MAP,
+                                                   .items = &hfd_schema_bytes};
+static const struct hfd_schema quantity = {.type = HFD_SCHEMA_QUANTITY};
+const struct hfd_schema hfd_schema_map_of_quantities = {.type = HFD_SCHEMA_MAP, .items = &quantity};
+const struct hfd_schema hfd_schema_list_of_texts = {.type = HFD_SCHEMA_LIST,
+                                                    .items = &hfd_schema_text};
+const struct hfd_schema hfd_schema_set_of_texts = {.type = HFD_SCHEMA_LIST,
+                                                   .items = &hfd_schema_text,
+                                                   .list_type = HFD_LIST_SET};
+
+const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema, const char *name) {
+        size_t low = 0, high = schema->n_fields;
+
+        assert(schema->type == HFD_SCHEMA_STRUCT);
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = strcmp(name, schema->fields[middle].name);
+                if (order == 0)
+                        return &schema->fields[middle];
+                if (order < 0)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        return NULL;
+}
+
+const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
+                                                       unsigned tag) {
+        assert(schema->type == HFD_SCHEMA_STRUCT);
+        for (size_t i = 0; tag != 0 && i < schema->n_fields; i++)
+                if (schema->fields[i].protobuf_tag == tag)
+                        return &schema->fields[i];
+        return NULL;
+}
+
+const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key) {
+        if (schema && schema->type == HFD_SCHEMA_MAP)
+                return schema->items;
+        if (!schema || schema->type != HFD_SCHEMA_STRUCT)
+                return NULL;
+        const struct hfd_schema_field *field = hfd_schema_field(schema, key);
+        return field ? field->schema : NULL;
+}
+
+/* The part of a definition's name after its last n dots; the name itself if it has fewer. */
+static const char *last_parts(const char *definition, int n) {
+        const char *at = definition + strlen(definition);
+
+        while (at > definition && (at[-1] != '.' || --n > 0))
+                at--;
+        return at;
+}
+
+const char *hfd_schema_struct_name(const struct hfd_schema *schema) {
+        return schema->definition ? last_parts(schema->definition, 1) : "";
+}
+
+static const char *scalar_go_type(enum hfd_schema_type type) {
+        switch (type) {
+        case HFD_SCHEMA_TEXT: return "string";
+        case HFD_SCHEMA_BOOLEAN: return "bool";
+        case HFD_SCHEMA_INT32: return "int32";
+        case HFD_SCHEMA_INT64: return "int64";
+        case HFD_SCHEMA_NUMBER: return "float64";
+        case HFD_SCHEMA_BYTES: return "[]uint8";
+        case HFD_SCHEMA_TIME: return "v1.Time";
+        case HFD_SCHEMA_MICRO_TIME: return "v1.MicroTime";
+        case HFD_SCHEMA_INT_OR_STRING: return "intstr.IntOrString";
+        case HFD_SCHEMA_QUANTITY: return "resource.Quantity";
+        case HFD_SCHEMA_ANY:
+        case HFD_SCHEMA_STRUCT:
+        case HFD_SCHEMA_MAP:
+        case HFD_SCHEMA_LIST: break;
+        }
+        return "interface {}";
+}
+
+void hfd_schema_go_type(const struct hfd_schema *schema, char text[HFD_GO_TYPE_MAX]) {
+        size_t n = 0;
+
+        /* The text is cut if lists and maps are nested deeper than any Kubernetes type. */
+        for (; (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP) &&
+               n < HFD_GO_TYPE_MAX / 2;
+             schema = schema->items)
+                n += (size_t)snprintf(text + n, HFD_GO_TYPE_MAX - n, "%s",
+                                      schema->type == HFD_SCHEMA_LIST ? "[]" : "map[string]");
+        (void)snprintf(text + n, HFD_GO_TYPE_MAX - n, "%s",
+                       schema->definition ? last_parts(schema->definition, 2)
+                                          : scalar_go_type(schema->type));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A structural schema describes the values of a kind: which fields an object has, and the type of
+ * each. Everything that must know the fields of a kind reads it here: decoding of JSON and
+ * protobuf, pruning of unknown fields, strategic merge patches, server-side apply, OpenAPI and
+ * `kubectl explain`. So these never disagree.
+ *
+ * The schemas of built-in kinds are static tables: each in the file of its kind
+ * (server/resources/strategies), those of parts that kinds share in common.h. A schema may also be
+ * built at run time, for a custom resource. A schema is immutable; pointers between schemas are
+ * borrowed. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+enum hfd_schema_type {
+        HFD_SCHEMA_ANY,    /* every JSON value; nothing below it is checked or pruned */
+        HFD_SCHEMA_STRUCT, /* an object with the fields of the table `fields` */
+        HFD_SCHEMA_MAP,    /* an object with any keys; `items` is the schema of the values */
+        HFD_SCHEMA_LIST,   /* an array; `items` is the schema of the elements */
+        HFD_SCHEMA_TEXT,
+        HFD_SCHEMA_BOOLEAN,
+        HFD_SCHEMA_INT32,
+        HFD_SCHEMA_INT64,
+        HFD_SCHEMA_NUMBER,
+        HFD_SCHEMA_BYTES,         /* a string: base64 */
+        HFD_SCHEMA_TIME,          /* a string: RFC 3339, stored with whole seconds in UTC */
+        HFD_SCHEMA_MICRO_TIME,    /* the same with exactly six digits after the point */
+        HFD_SCHEMA_INT_OR_STRING, /* a whole number or a string */
+        HFD_SCHEMA_QUANTITY /* a string such as "100m" (quantity.h); clients may send a number */
+};
+
+/* How server-side apply identifies the elements of a list (x-kubernetes-list-type). */
+enum hfd_schema_list_type {
+        HFD_LIST_ATOMIC, /* the list has one owner */
+        HFD_LIST_SET,    /* scalars; each is its own key */
+        HFD_LIST_MAP     /* objects, identified by the fields in list_keys */
+};
+
+/* Flags of a field. */
+enum {
+        HFD_FIELD_REQUIRED = 1,
+        /* A strategic merge patch merges the list element by element: objects by the field
+         * merge_key, scalars by value. Without this flag a patch replaces the list. */
+        HFD_FIELD_MERGE = 2,
+        /* In protobuf a zero, "" or empty message differs from an absent one: the field is a
+         * pointer in Kubernetes' Go. Lists, maps and BYTES do not need it. */
+        HFD_FIELD_POINTER = 4
+};
+
+struct hfd_schema;
+
+struct hfd_schema_field {
+        const char *name;
+        const struct hfd_schema *schema;
+        const char *description;     /* for `kubectl explain`; NULL = none */
+        const char *merge_key;       /* see HFD_FIELD_MERGE; NULL = a list of scalars */
+        unsigned short protobuf_tag; /* the field's number in protobuf; 0 = not in protobuf */
+        unsigned char flags;
+        /* Of a key of a list (HFD_LIST_MAP): the text that an element has which omits it; NULL =
+         * none. A container's port without a protocol is the same as one with "TCP". */
+        const char *key_default;
+};
+
+struct hfd_schema {
+        enum hfd_schema_type type;
+        enum hfd_schema_list_type list_type;
+        bool atomic; /* a STRUCT or MAP that apply treats as one value (x-kubernetes-map-type) */
+        bool preserve_unknown; /* of a STRUCT: fields that are not in the table are kept */
+        /* Of a STRUCT: sorted by name (strcmp), so that a field is found by bisection. */
+        const struct hfd_schema_field *fields;
+        size_t n_fields;
+        const struct hfd_schema *items;
+        const char *const *list_keys; /* of HFD_LIST_MAP: names, sorted; ends with NULL */
+        /*
+         * The name of the definition in OpenAPI ("io.k8s.api.core.v1.ConfigMap"). Its last two
+         * parts are the Go type that Kubernetes' messages show ("v1.ConfigMap"). A TEXT has one if
+         * its Go type has a name of its own. NULL = none.
+         */
+        const char *definition;
+        const char *description; /* of a definition; NULL = none */
+};
+
+/* The field of a STRUCT; NULL: it has no field of that name. */
+const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema, const char *name);
+/* The same by its number in protobuf. */
+const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
+                                                       unsigned tag);
+/* The schema of the value under a key of a STRUCT or a MAP. NULL: not known, or any value. */
+const struct hfd_schema *hfd_schema_of_member(const struct hfd_schema *schema, const char *key);
+/* "v1.ConfigMap", "map[string]string", "[]v1.PolicyRule": as Go prints the type. */
+#define HFD_GO_TYPE_MAX 120 /* bytes, with the NUL */
+void hfd_schema_go_type(const struct hfd_schema *schema, char text[HFD_GO_TYPE_MAX]);
+/* The name of a STRUCT without its package, "ConfigMap". Borrowed. "" = it has no definition. */
+const char *hfd_schema_struct_name(const struct hfd_schema *schema);
+
+/* ---- for tables ---- */
+
+extern const struct hfd_schema hfd_schema_any, hfd_schema_text, hfd_schema_boolean,
+        hfd_schema_int32, hfd_schema_int64, hfd_schema_bytes, hfd_schema_time,
+        hfd_schema_micro_time, hfd_schema_map_of_texts, hfd_schema_map_of_bytes,
+        hfd_schema_map_of_quantities, hfd_schema_list_of_texts, hfd_schema_set_of_texts;
+
+#define HFD_N_FIELDS(table) (sizeof(table) / sizeof(table)[0])
+/* The members of a struct hfd_schema that is a STRUCT with the fields of a table. */
+#define HFD_STRUCT(name, table)                                                                    \
+        .type = HFD_SCHEMA_STRUCT, .definition = (name), .fields = (table),                        \
+        .n_fields = HFD_N_FIELDS(table)
+/* The address of a list with these elements. Further arguments set other members. */
+#define HFD_LIST_OF(element, ...)                                                                  \
+        (&(const struct hfd_schema){.type = HFD_SCHEMA_LIST, .items = (element), __VA_ARGS__})
