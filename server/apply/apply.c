@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Server-side apply.
+ *
+ *      live + config -> merged -> pruned -> compared with live -> conflicts -> managers
+ *
+ * Invariants:
+ *
+ *  - The sets borrow texts from live's list of managers, live, config and the new object. All of
+ *    them live until the end, and what is removed from the new object is removed before sets are
+ *    made of it.
+ *  - An apply that changes neither the object nor anybody's fields keeps all times, so that it is
+ *    no write.
+ */
+#include "server/apply/apply.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "server/apply/compare.h"
+#include "server/apply/last_applied.h"
+#include "server/apply/merge.h"
+#include "server/apply/owned.h"
+#include "server/apply/prune.h"
+#include "server/apply/reconcile.h"
+
+struct apply {
+        struct hf__arena scratch;
+        const struct hfd_schema *schema;
+        const struct hf__json *live, *config;
+        const struct hfd_writer *writer;
+        const struct hfd_fields *unowned; /* that no manager owns */
+        struct hf__json *list;            /* owned; a copy of live's managers */
+        struct hfd_managers managers;
+        struct hfd_manager *self;      /* the one that applies, among managers */
+        const struct hfd_fields *last; /* what it owned before */
+        const struct hfd_fields *set;  /* what config says */
+        struct hf__json *object;       /* owned; the new object */
+        struct hfd_emptied *emptied;   /* what is removed from object at the end */
+        struct hfd_changes changes;    /* between live and object */
+        struct hf__json *last_applied; /* owned; the parsed annotation of kubectl */
+};
+
+/* ---- the managers before ---- */
+
+/* An object without managers: what it has now was written by somebody who is not known. */
+static void add_before_first_apply(struct apply *a) {
+        const struct hfd_fields *all = hfd_owned_everything(&a->scratch, a->schema, a->live, 0);
+        const struct hfd_manager manager = {.name = "before-first-apply",
+                                            .subresource = a->writer->subresource,
+                                            .api_version = a->writer->api_version,
+                                            .time = a->writer->now,
+                                            .fields = hfd_fields_subtract(&a->scratch, all,
+                                                                          a->unowned)};
+
+        if (manager.fields)
+                (void)hfd_managers_add(&a->scratch, &a->managers, &manager);
+}
+
+static int load_managers(struct apply *a) {
+        const struct hf__json *list = hf__json_path(a->live, "metadata.managedFields");
+        const struct hfd_manager self = {.name = *a->writer->manager ? a->writer->manager
+                                                                     : "unknown",
+                                         .subresource = a->writer->subresource,
+                                         .api_version = a->writer->api_version,
+                                         .applies = true};
+        int r;
+
+        a->unowned = hfd_ownership_unowned(&a->scratch);
+        a->list = hf__json_dup(list);
+        if (list && !a->list)
+                return -ENOMEM;
+        r = hfd_managers_decode(&a->scratch, a->list, &a->managers);
+        if (r == -ENOMEM)
+                return r;
+        if (r != 0) /* it was not written by this server */
+                a->managers = (struct hfd_managers){0};
+        for (size_t i = 0; i < a->managers.n; i++)
+                hfd_manager_set_fields(&a->managers.at[i], hfd_reconcile(&a->scratch, a->schema,
+                                                                         a->managers.at[i].fields));
+        if (a->managers.n == 0 && a->live)
+                add_before_first_apply(a);
+        a->self = hfd_managers_find(&a->managers, &self);
+        if (!a->self)
+                a->self = hfd_managers_add(&a->scratch, &a->managers, &self);
+        a->last = a->self ? a->self->fields : NULL;
+        return a->scratch.failed ? -ENOMEM : 0;
+}
+
+/* ---- the object ---- */
+
+static int make_object(struct apply *a) {
+        const struct hfd_fields *owned;
+        int r;
+
+        a->object = a->live ? hf__json_dup(a->live) : hf__json_object();
+        if (!a->object)
+                return -ENOMEM;
+        hf__json_remove(a->object, "metadata.managedFields");
+        r = hfd_merge(&a->scratch, a->schema, a->object, a->config);
+        if (r != 0)
+                return r;
+        a->self->fields = a->set;
+        owned = hfd_managers_union(&a->scratch, a->managers.at, a->managers.n);
+        owned = hfd_fields_union(&a->scratch, owned, a->unowned);
+        a->self->fields = a->last;
+        /* A list that config says is empty is no field of the set, so it may have been removed. The
+         * second merge brings it back; otherwise the next apply would. */
+        if (hfd_prune(&a->scratch, a->schema, a->object, a->last, owned, &a->emptied))
+                r = hfd_merge(&a->scratch, a->schema, a->object, a->config);
+        if (r != 0)
+                return r;
+        a->changes = hfd_compare(&a->scratch, a->schema, a->live, a->object);
+        return a->scratch.failed ? -ENOMEM : 0;
+}
+
+/* ---- conflicts ---- */
+
+/*
+ * Whether the apply may take what others own. `kubectl apply` without --server-side owned what its
+ * annotation says, and its user goes on with the same configuration.
+ */
+static int check_conflicts(struct apply *a, const struct hfd_fields *written,
+                           struct hfd_apply_failure *failure) {
+        struct hfd_conflicts conflicts =
+                hfd_conflicts_find(&a->scratch, &a->managers, a->self, written);
+        int r;
+
+        if (conflicts.n > 0 && strcmp(a->writer->manager, HFD_LAST_APPLIED_MANAGER) == 0) {
+                const struct hfd_fields *allowed =
+                        hfd_last_applied_fields(&a->scratch, a->schema, a->live,
+                                                a->writer->api_version, &a->last_applied);
+                conflicts = hfd_conflicts_except(&a->scratch, &conflicts, allowed);
+        }
+        if (a->scratch.failed)
+                return -ENOMEM;
+        if (conflicts.n == 0)
+                return 0;
+        r = hfd_conflicts_report(&conflicts, failure);
+        return r == 0 ? HF_E_CONFLICT : r;
+}
+
+/* ---- the managers after ---- */
+
+/* Gives the manager what it applies, and takes from the others what it has changed. */
+static void update_managers(struct apply *a, const struct hfd_fields *written) {
+        const struct hfd_fields *set = hfd_fields_subtract(&a->scratch, a->set, a->unowned);
+        bool changed = written || a->changes.removed || !hfd_fields_equal(set, a->last) ||
+                       strcmp(a->self->api_version, a->writer->api_version) != 0;
+
+        for (size_t i = 0; i < a->managers.n; i++) {
+                struct hfd_manager *m = &a->managers.at[i];
+                const struct hfd_fields *fields =
+                        hfd_fields_subtract(&a->scratch, m->fields, a->changes.removed);
+                fields = hfd_fields_subtract(&a->scratch, fields, written);
+                hfd_manager_set_fields(m, m == a->self ? set : fields);
+        }
+        if (changed) {
+                a->self->time = a->writer->now;
+                a->self->api_version = a->writer->api_version;
+        }
+        hfd_managers_drop_empty(&a->managers);
+        a->self = NULL; /* the list has moved */
+}
+
+/* Removes what is empty now, unless config says that it is to be empty: the next apply would
+ * otherwise create it. 0 or -ENOMEM. */
+static int remove_emptied(struct apply *a) {
+        if (!a->emptied)
+                return 0;
+        hfd_prune_emptied(a->emptied);
+        return hfd_merge(&a->scratch, a->schema, a->object, a->config);
+}
+
+static int set_managers(struct apply *a) {
+        struct hf__json *list = NULL;
+        int r = hfd_managers_encode(&a->managers, a->list, &list);
+
+        if (r == 0 && list)
+                r = hf__json_set(a->object, "metadata.managedFields", list);
+        if (r == 0 && strcmp(a->writer->manager, HFD_LAST_APPLIED_MANAGER) == 0)
+                r = hfd_last_applied_update(a->object, a->config);
+        return r;
+}
+
+static int apply(struct apply *a, bool force, struct hfd_apply_failure *failure) {
+        const struct hfd_fields *written;
+        int r = hfd_owned_by_applier(&a->scratch, a->schema, a->config, &a->set, &failure->message);
+
+        if (r == 0)
+                r = load_managers(a);
+        if (r == 0)
+                r = make_object(a);
+        if (r != 0)
+                return r;
+        written = hfd_fields_union(&a->scratch, a->changes.added, a->changes.modified);
+        r = force ? 0 : check_conflicts(a, written, failure);
+        if (r != 0)
+                return r;
+        update_managers(a, written);
+        if (a->scratch.failed)
+                return -ENOMEM;
+        r = remove_emptied(a);
+        return r == 0 ? set_managers(a) : r;
+}
+
+int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
+              const struct hf__json *config, const struct hfd_writer *writer, bool force,
+              struct hf__json **ret_object, struct hfd_apply_failure *failure) {
+        struct apply a = {.schema = schema, .live = live, .config = config, .writer = writer};
+        int r;
+
+        hf__arena_init(&a.scratch);
+        r = apply(&a, force, failure);
+        hf__arena_deinit(&a.scratch);
+        hf__json_free(a.list);
+        hf__json_free(a.last_applied);
+        if (r == 0)
+                *ret_object = a.object;
+        else
+                hf__json_free(a.object);
+        return r == HF_E_INVALID && failure->message.error != 0 ? -ENOMEM : r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Server-side apply: a manager states the fields that it wants an object to have. It owns them from
+ * then on, together with others who want the same values. What it wanted before and does not state
+ * any more is removed, unless another manager owns it. Thread: owner only.
+ */
+#include "server/apply/conflicts.h"
+#include "server/apply/ownership.h"
+
+/*
+ * Applies config to live; live NULL = there is no object yet. Both are objects in which no key
+ * occurs twice; neither is changed. config has the kind's normal form (hfd_schema_decode), and no
+ * metadata.managedFields. *ret_object: the new object with its managers; if nothing changes, it is
+ * equal to live. The caller owns it.
+ *
+ * force: takes fields from other managers.
+ *
+ * 0; -ENOMEM; HF_E_CONFLICT: others own fields, with another value; HF_E_INVALID: config has a list
+ * whose elements cannot be told apart. Then failure is filled. The caller calls
+ * hfd_apply_failure_done in any case.
+ */
+int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
+              const struct hf__json *config, const struct hfd_writer *writer, bool force,
+              struct hf__json **ret_object, struct hfd_apply_failure *failure);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What differs between two versions of an object. Thread: owner only. */
+#include "server/apply/sets/fields.h"
+
+struct hf__json;
+struct hfd_schema;
+
+/* Three sets that have no path in common. They borrow texts from both versions. */
+struct hfd_changes {
+        const struct hfd_fields *added;
+        const struct hfd_fields *modified;
+        const struct hfd_fields *removed;
+};
+
+/*
+ * Compares two objects; NULL counts as an object without members. metadata.managedFields is left
+ * out. Lists whose elements cannot be told apart are compared as one value. Failures are in
+ * scratch.
+ */
+struct hfd_changes hfd_compare(struct hf__arena *scratch, const struct hfd_schema *schema,
+                               const struct hf__json *old, const struct hf__json *new);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The merge of an applied configuration.
+ *
+ * Invariant: config is never changed or consumed. Members and elements are found by indexes, so the
+ * time is n log n.
+ */
+#include "server/apply/merge.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/apply/shape.h"
+#include "server/schema/schema.h"
+
+static int merge_value(struct hf__arena *scratch, const struct hfd_schema *schema,
+                       struct hf__json *container, struct hf__json *value,
+                       const struct hf__json *config, unsigned depth);
+
+/* ---- objects ---- */
+
+static int merge_object(struct hf__arena *scratch, const struct hfd_schema *schema,
+                        struct hf__json *object, const struct hf__json *config, unsigned depth) {
+        struct hf__json_index index;
+        int r = hf__json_index_init(&index, object, NULL);
+
+        for (const struct hf__json *m = hf__json_first(config); m && r == 0; m = hf__json_next(m)) {
+                const char *key = hf__json_key(m);
+                struct hf__json_index_entry *e = hf__json_index_find(&index, key);
+                if (!e) {
+                        r = hf__json_add(object, key, hf__json_dup(m));
+                } else if (e->item) {
+                        r = merge_value(scratch, hfd_schema_of_member(schema, key), object, e->item,
+                                        m, depth + 1);
+                        e->item = NULL; /* it may be replaced */
+                }
+        }
+        hf__json_index_done(&index);
+        return r;
+}
+
+/* ---- lists ---- */
+
+#define NONE ((size_t)-1)
+
+/* A merge of two lists. `theirs` are the elements of the object, `ours` those of the config. */
+struct lists {
+        struct hf__arena *scratch;
+        const struct hfd_schema *schema;
+        struct hf__json *list; /* the object's; its elements are detached and appended again */
+        unsigned depth;
+        struct hfd_elements theirs, ours;
+        size_t *our_index;   /* for each of theirs: that of ours with the same step, or NONE */
+        bool *placed;        /* for each of theirs: it is in the list again */
+        bool *done;          /* for each of ours: it is in the list */
+        size_t *next_shared; /* for each of ours: the next that theirs have too, or NONE */
+};
+
+static int index_lists(struct lists *l) {
+        size_t next = NONE;
+
+        l->our_index = hf__arena_alloc(l->scratch, l->theirs.n * sizeof *l->our_index);
+        l->placed = hf__arena_alloc(l->scratch, l->theirs.n * sizeof *l->placed);
+        l->done = hf__arena_alloc(l->scratch, l->ours.n * sizeof *l->done);
+        l->next_shared = hf__arena_alloc(l->scratch, (l->ours.n + 1) * sizeof *l->next_shared);
+        if (l->scratch->failed)
+                return -ENOMEM;
+        for (size_t i = 0; i < l->theirs.n; i++) {
+                const struct hfd_element *e = hfd_shape_find(&l->ours, &l->theirs.in_order[i].step);
+                l->our_index[i] = e ? e->position : NONE;
+                l->placed[i] = false;
+        }
+        l->next_shared[l->ours.n] = NONE;
+        for (size_t i = l->ours.n; i-- > 0;) {
+                next = hfd_shape_find(&l->theirs, &l->ours.in_order[i].step) ? i : next;
+                l->next_shared[i] = next;
+                l->done[i] = false;
+        }
+        return 0;
+}
+
+static int append_theirs(struct lists *l, size_t i) {
+        l->placed[i] = true;
+        return hf__json_append(l->list, l->theirs.in_order[i].value);
+}
+
+/*
+ * Appends one of ours, merged into theirs with the same step. If there are several of theirs with
+ * that step, or the elements are not divided, ours takes the place. Elements that it replaces are
+ * freed at the end, because their steps borrow their texts.
+ */
+static int append_ours(struct lists *l, size_t i) {
+        const struct hfd_schema *schema = l->schema->items;
+        const struct hfd_element *our = &l->ours.in_order[i];
+        const struct hfd_element *their = hfd_shape_find(&l->theirs, &our->step);
+        bool divided = hfd_shape_of(schema, our->value, l->depth + 1) != HFD_SHAPE_LEAF;
+        int r;
+
+        l->done[i] = true;
+        if (!their || !their->single || (!divided && !hf__json_equal(their->value, our->value)))
+                return hf__json_append(l->list, hf__json_dup(our->value));
+        r = append_theirs(l, their->position);
+        if (r != 0 || !divided)
+                return r;
+        return merge_value(l->scratch, schema, l->list, their->value, our->value, l->depth + 1);
+}
+
+/*
+ * Kubernetes' order: both lists are walked at once. Elements that only the object has stay before
+ * the element of both that follows them. An element of both that is not the next one of the config
+ * is passed over, and comes when it is its turn in the config.
+ */
+static int append_merged(struct lists *l) {
+        size_t i = 0, k = 0, n = l->ours.n;
+        int r = 0;
+
+        while (r == 0 && (i < l->theirs.n || k < n)) {
+                size_t our = i < l->theirs.n ? l->our_index[i] : NONE;
+                size_t next = l->next_shared[k];
+                if (i < l->theirs.n && our == NONE) {
+                        r = append_theirs(l, i++);
+                        continue;
+                }
+                if (our != NONE && our != k && k < n && next != NONE && next != our) {
+                        i++;
+                        continue;
+                }
+                i += our != NONE && (our == k || l->done[our]);
+                if (k < n)
+                        r = append_ours(l, k++);
+        }
+        return r;
+}
+
+/* *ret_divided: the elements of both lists can be told apart. Otherwise nothing was done. */
+static int merge_list(struct hf__arena *scratch, const struct hfd_schema *schema,
+                      struct hf__json *list, const struct hf__json *config, unsigned depth,
+                      bool *ret_divided) {
+        struct lists l = {.scratch = scratch, .schema = schema, .list = list, .depth = depth};
+        int r;
+
+        *ret_divided = hfd_shape_elements(scratch, schema, list, &l.theirs, NULL) == 0 &&
+                       hfd_shape_elements(scratch, schema, config, &l.ours, NULL) == 0;
+        if (!*ret_divided)
+                return scratch->failed ? -ENOMEM : 0;
+        r = index_lists(&l);
+        if (r != 0)
+                return r;
+        for (size_t i = 0; i < l.theirs.n; i++)
+                (void)hf__json_detach(list, l.theirs.in_order[i].value);
+        r = append_merged(&l);
+        for (size_t i = 0; i < l.theirs.n; i++)
+                if (!l.placed[i])
+                        hf__json_free(l.theirs.in_order[i].value);
+        return r;
+}
+
+/* ---- values ---- */
+
+static int merge_value(struct hf__arena *scratch, const struct hfd_schema *schema,
+                       struct hf__json *container, struct hf__json *value,
+                       const struct hf__json *config, unsigned depth) {
+        enum hfd_shape shape = hfd_shape_of(schema, config, depth);
+        bool divided = true;
+        int r = 0;
+
+        /* Equal leaves stay: the steps of elements borrow texts from their keys. */
+        if (shape == HFD_SHAPE_LEAF && hf__json_equal(value, config))
+                return 0;
+        if (shape == HFD_SHAPE_LEAF || shape != hfd_shape_of(schema, value, depth))
+                return hf__json_replace(container, value, hf__json_dup(config));
+        if (shape == HFD_SHAPE_OBJECT)
+                return merge_object(scratch, schema, value, config, depth);
+        r = merge_list(scratch, schema, value, config, depth, &divided);
+        if (divided || r != 0)
+                return r;
+        return hf__json_replace(container, value, hf__json_dup(config));
+}
+
+int hfd_merge(struct hf__arena *scratch, const struct hfd_schema *schema, struct hf__json *object,
+              const struct hf__json *config) {
+        return merge_object(scratch, schema, object, config, 0);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Who owns the fields of an object after a write that is no server-side apply. The writer owns what
+ * it has changed, and nobody else owns that any more. Thread: owner only.
+ */
+#include "server/apply/sets/fields.h"
+
+struct hf__json;
+struct hfd_schema;
+
+/* Who writes, and how. */
+struct hfd_writer {
+        const char *manager;     /* "" = "unknown" */
+        const char *subresource; /* "" = none */
+        const char *api_version; /* of the request: "v1" */
+        const char *now;         /* the time, as it is stored */
+};
+
+/*
+ * Sets metadata.managedFields of object, the new version of `live`; live NULL = object is created.
+ * Before, object has the list that the client sent, which counts if it is valid and not empty: `[]`
+ * and `[{}]` clear the ownership. A write by a subresource never changes it in this way. An object
+ * that has no managers gets none before it is applied. 0 or -ENOMEM; after a failure object is
+ * valid, but may have lost its managers.
+ */
+int hfd_ownership_update(const struct hfd_schema *schema, const struct hf__json *live,
+                         struct hf__json *object, const struct hfd_writer *writer);
+
+/* The fields that no manager owns, because the server alone decides on them. */
+const struct hfd_fields *hfd_ownership_unowned(struct hf__arena *scratch);

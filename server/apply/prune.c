@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The removal of fields that a manager has given up. A field that has a name, such as `spec`, is
+ * owned by whoever owns a part of it; the key of a map or an element of a list is not.
+ *
+ *      the manager owned    others own    removed
+ *      spec.x               spec.y        spec.x
+ *      spec.x               -             spec, with what nobody owns in it
+ *      data.k, data.k.x     data.k        data.k.x
+ *      data.k, data.k.x     data.k.y      data.k, with all that is in it
+ *
+ * Invariant: the walk goes down only where the manager owned fields, so it takes time in proportion
+ * to the objects and lists that it has a part in.
+ */
+#include "server/apply/prune.h"
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "server/apply/shape.h"
+#include "server/schema/schema.h"
+
+/* An object or a list, and the sets of the fields in it. */
+struct level {
+        const struct hfd_schema *schema;
+        struct hf__json *container;
+        const struct hfd_fields *last, *owned;
+        bool was_owned; /* the manager owned a field around this */
+        bool given_up;  /* within such a field, one around this is owned by nobody now */
+        unsigned depth;
+};
+
+struct walk {
+        struct hf__arena *scratch;
+        struct hfd_emptied *emptied;
+        bool removed; /* something was removed */
+};
+
+static void prune_level(struct walk *w, const struct level *level);
+
+/* A field that is a member of the set, or that has a name and parts in it. */
+static bool owns(const struct hfd_field *field, bool named) {
+        return field && (field->member || (named && field->below));
+}
+
+/* Whether nothing is in an object or a list. */
+static bool is_empty(const struct hf__json *value) {
+        return (hf__json_is_object(value) || hf__json_is_array(value)) && !hf__json_first(value);
+}
+
+static void add_emptied(struct walk *w, struct hf__json *container, struct hf__json *value) {
+        struct hfd_emptied *emptied = hf__arena_alloc(w->scratch, sizeof *emptied);
+
+        if (!emptied)
+                return;
+        *emptied = (struct hfd_emptied){container, value, w->emptied};
+        w->emptied = emptied;
+}
+
+/* Decides on one member or element. named: it is a field with a name. */
+static void prune_one(struct walk *w, const struct level *level, const struct hfd_schema *schema,
+                      struct hf__json *value, const struct hfd_step *step, bool named) {
+        const struct hfd_field *was = hfd_fields_find(level->last, step);
+        const struct hfd_field *is = hfd_fields_find(level->owned, step);
+        bool was_owned = owns(was, named);
+
+        if (!was)
+                return;
+        struct level below = {.schema = schema,
+                              .container = value,
+                              .last = was->below,
+                              .owned = is ? is->below : NULL,
+                              .was_owned = level->was_owned || was_owned,
+                              .depth = level->depth + 1};
+        below.given_up = level->given_up || (below.was_owned && !owns(is, named));
+        if (below.given_up && was_owned) {
+                hf__json_free(hf__json_detach(level->container, value));
+                w->removed = true;
+                return;
+        }
+        if (!was->below || is_empty(value))
+                return;
+        prune_level(w, &below);
+        if (is_empty(value))
+                add_emptied(w, level->container, value);
+}
+
+static void prune_level(struct walk *w, const struct level *level) {
+        enum hfd_shape shape = hfd_shape_of(level->schema, level->container, level->depth);
+        struct hfd_elements elements;
+        struct hf__json *next;
+
+        if (shape == HFD_SHAPE_LIST &&
+            hfd_shape_elements(w->scratch, level->schema, level->container, &elements, NULL) == 0)
+                for (size_t i = 0; i < elements.n; i++)
+                        prune_one(w, level, level->schema->items, elements.in_order[i].value,
+                                  &elements.in_order[i].step, false);
+        if (shape != HFD_SHAPE_OBJECT)
+                return;
+        for (struct hf__json *m = hf__json_first(level->container); m; m = next) {
+                const char *key = hf__json_key(m);
+                const struct hfd_step step = {.kind = HFD_STEP_FIELD, .name = key};
+                next = hf__json_next(m); /* m may be removed */
+                prune_one(w, level, hfd_schema_of_member(level->schema, key), m, &step,
+                          hfd_shape_is_named(level->schema, key));
+        }
+}
+
+bool hfd_prune(struct hf__arena *scratch, const struct hfd_schema *schema, struct hf__json *object,
+               const struct hfd_fields *last, const struct hfd_fields *owned,
+               struct hfd_emptied **ret_emptied) {
+        struct walk w = {.scratch = scratch};
+        const struct level root = {.schema = schema,
+                                   .container = object,
+                                   .last = last,
+                                   .owned = owned};
+
+        prune_level(&w, &root);
+        *ret_emptied = w.emptied;
+        return w.removed;
+}
+
+void hfd_prune_emptied(struct hfd_emptied *emptied) {
+        for (; emptied; emptied = emptied->next)
+                hf__json_free(hf__json_detach(emptied->container, emptied->value));
+}

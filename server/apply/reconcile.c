@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Brings a set of fields into agreement with the schema.
+ *
+ * Invariant: fields below a value that the schema does not know stay as they are.
+ */
+#include "server/apply/reconcile.h"
+
+#include "server/schema/schema.h"
+
+/* Whether the schema says that the value is never divided. */
+static bool is_whole(const struct hfd_schema *schema) {
+        if (!schema)
+                return false;
+        if (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_MAP)
+                return schema->atomic;
+        return schema->type == HFD_SCHEMA_LIST && schema->list_type == HFD_LIST_ATOMIC;
+}
+
+static const struct hfd_schema *schema_below(const struct hfd_schema *schema,
+                                             const struct hfd_step *step) {
+        if (step->kind == HFD_STEP_FIELD)
+                return hfd_schema_of_member(schema, step->name);
+        return schema && schema->type == HFD_SCHEMA_LIST ? schema->items : NULL;
+}
+
+const struct hfd_fields *hfd_reconcile(struct hf__arena *scratch, const struct hfd_schema *schema,
+                                       const struct hfd_fields *fields) {
+        struct hfd_fields_builder builder = {.scratch = scratch};
+        bool changed = false;
+
+        for (size_t i = 0; schema && fields && i < fields->n; i++) {
+                const struct hfd_field *field = &fields->at[i];
+                const struct hfd_schema *of_field = schema_below(schema, &field->step);
+                bool whole = is_whole(of_field) && field->below;
+                const struct hfd_fields *below =
+                        whole ? NULL : hfd_reconcile(scratch, of_field, field->below);
+                changed = changed || below != field->below;
+                hfd_fields_add(&builder, &field->step, field->member || whole, below);
+        }
+        return changed ? hfd_fields_close(&builder, 0) : fields;
+}

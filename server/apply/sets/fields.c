@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations on sets of fields.
+ *
+ * Invariant: no set has a field that is no member and has nothing below. So a set is empty only if
+ * it is NULL, and two equal sets have equal tries.
+ *
+ * Where one argument may be much smaller than the other, fields are found by bisection: an object
+ * can have many managers, and each of their sets is compared with one large set of changes.
+ */
+#include "server/apply/sets/fields.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+/* ---- building ---- */
+
+/* Makes room for one more. */
+static bool grow(struct hfd_fields_builder *builder) {
+        size_t space = builder->space ? 2 * builder->space : 8;
+        struct hfd_field *fields = hf__arena_alloc(builder->scratch, space * sizeof *fields);
+
+        if (!fields)
+                return false;
+        if (builder->n > 0)
+                memcpy(fields, builder->fields, builder->n * sizeof *fields);
+        builder->fields = fields;
+        builder->space = space;
+        return true;
+}
+
+void hfd_fields_add(struct hfd_fields_builder *builder, const struct hfd_step *step, bool member,
+                    const struct hfd_fields *below) {
+        if ((!member && !below) || (builder->n == builder->space && !grow(builder)))
+                return;
+        builder->fields[builder->n++] = (struct hfd_field){*step, member, below};
+}
+
+static int order_of_fields(const void *a, const void *b) {
+        const struct hfd_field *x = a, *y = b;
+
+        return hfd_step_compare(&x->step, &y->step);
+}
+
+/* Sorts the fields, unless they are in order, as those of sorted objects are. */
+static void sort(struct hfd_field *fields, size_t n) {
+        for (size_t i = 1; i < n; i++)
+                if (order_of_fields(&fields[i - 1], &fields[i]) > 0) {
+                        qsort(fields, n, sizeof *fields, order_of_fields);
+                        return;
+                }
+}
+
+/* Makes one field of those with the same step. Returns how many remain. */
+static size_t join_equal(struct hf__arena *scratch, struct hfd_field *fields, size_t n) {
+        size_t n_kept = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                struct hfd_field *last = n_kept > 0 ? &fields[n_kept - 1] : NULL;
+                if (!last || order_of_fields(last, &fields[i]) != 0) {
+                        fields[n_kept++] = fields[i];
+                        continue;
+                }
+                last->member = last->member || fields[i].member;
+                last->below = hfd_fields_union(scratch, last->below, fields[i].below);
+        }
+        return n_kept;
+}
+
+const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, size_t level) {
+        struct hfd_fields *fields;
+        size_t n;
+
+        assert(level <= builder->n);
+        n = builder->n - level;
+        builder->n = level;
+        if (n == 0)
+                return NULL;
+        sort(builder->fields + level, n);
+        n = join_equal(builder->scratch, builder->fields + level, n);
+        fields = hf__arena_alloc(builder->scratch, sizeof *fields + n * sizeof fields->at[0]);
+        if (!fields)
+                return NULL;
+        fields->n = n;
+        memcpy(fields->at, builder->fields + level, n * sizeof fields->at[0]);
+        return fields;
+}
+
+/* ---- search ---- */
+
+/* The first field at or after `low` whose step is not smaller. */
+static size_t bisect(const struct hfd_fields *fields, size_t low, const struct hfd_step *step) {
+        size_t high = fields->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                if (hfd_step_compare(&fields->at[middle].step, step) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+/* The field with this step, at or after *at, which moves on. NULL = there is none. */
+static const struct hfd_field *find_from(const struct hfd_fields *fields, size_t *at,
+                                         const struct hfd_step *step) {
+        if (!fields)
+                return NULL;
+        *at = bisect(fields, *at, step);
+        if (*at == fields->n || hfd_step_compare(&fields->at[*at].step, step) != 0)
+                return NULL;
+        return &fields->at[*at];
+}
+
+const struct hfd_field *hfd_fields_find(const struct hfd_fields *fields,
+                                        const struct hfd_step *step) {
+        size_t at = 0;
+
+        return find_from(fields, &at, step);
+}
+
+size_t hfd_fields_count(const struct hfd_fields *fields) {
+        size_t n = 0;
+
+        for (size_t i = 0; fields && i < fields->n; i++)
+                n += fields->at[i].member + hfd_fields_count(fields->at[i].below);
+        return n;
+}
+
+/* ---- comparison ---- */
+
+bool hfd_fields_contain(const struct hfd_fields *a, const struct hfd_fields *b) {
+        size_t at = 0;
+
+        if (a == b)
+                return true;
+        for (size_t i = 0; b && i < b->n; i++) {
+                const struct hfd_field *field = find_from(a, &at, &b->at[i].step);
+                if (!field || (b->at[i].member && !field->member) ||
+                    !hfd_fields_contain(field->below, b->at[i].below))
+                        return false;
+        }
+        return true;
+}
+
+bool hfd_fields_equal(const struct hfd_fields *a, const struct hfd_fields *b) {
+        if (a == b || !a || !b)
+                return a == b;
+        if (a->n != b->n)
+                return false;
+        for (size_t i = 0; i < a->n; i++)
+                if (hfd_step_compare(&a->at[i].step, &b->at[i].step) != 0 ||
+                    a->at[i].member != b->at[i].member ||
+                    !hfd_fields_equal(a->at[i].below, b->at[i].below))
+                        return false;
+        return true;
+}
+
+/* ---- operations ---- */
+
+const struct hfd_fields *hfd_fields_union(struct hf__arena *scratch, const struct hfd_fields *a,
+                                          const struct hfd_fields *b) {
+        struct hfd_fields_builder builder = {.scratch = scratch};
+        size_t i = 0, k = 0;
+
+        if (!a || hfd_fields_contain(a, b))
+                return a ? a : b;
+        assert(b); /* every set contains the empty set */
+        while (i < a->n || k < b->n) {
+                const struct hfd_field *x = i < a->n ? &a->at[i] : NULL;
+                const struct hfd_field *y = k < b->n ? &b->at[k] : NULL;
+                int order = x ? -1 : 1;
+                if (x && y)
+                        order = hfd_step_compare(&x->step, &y->step);
+                if (order == 0)
+                        hfd_fields_add(&builder, &x->step, x->member || y->member,
+                                       hfd_fields_union(scratch, x->below, y->below));
+                else if (order < 0)
+                        hfd_fields_add(&builder, &x->step, x->member, x->below);
+                else
+                        hfd_fields_add(&builder, &y->step, y->member, y->below);
+                i += order <= 0;
+                k += order >= 0;
+        }
+        return hfd_fields_close(&builder, 0);
+}
+
+const struct hfd_fields *hfd_fields_intersect(struct hf__arena *scratch, const struct hfd_fields *a,
+                                              const struct hfd_fields *b) {
+        struct hfd_fields_builder builder = {.scratch = scratch};
+        const struct hfd_fields *few = a && b && b->n < a->n ? b : a;
+        const struct hfd_fields *many = few == a ? b : a;
+        size_t at = 0;
+
+        for (size_t i = 0; few && i < few->n; i++) {
+                const struct hfd_field *x = &few->at[i], *y = find_from(many, &at, &x->step);
+                if (y)
+                        hfd_fields_add(&builder, &x->step, x->member && y->member,
+                                       hfd_fields_intersect(scratch, x->below, y->below));
+        }
+        return hfd_fields_close(&builder, 0);
+}
+
+const struct hfd_fields *hfd_fields_subtract(struct hf__arena *scratch, const struct hfd_fields *a,
+                                             const struct hfd_fields *b) {
+        struct hfd_fields_builder builder = {.scratch = scratch};
+        bool changed = false;
+        size_t at = 0;
+
+        for (size_t i = 0; a && b && i < a->n; i++) {
+                const struct hfd_field *x = &a->at[i], *y = find_from(b, &at, &x->step);
+                bool member = x->member && !(y && y->member);
+                const struct hfd_fields *below =
+                        y ? hfd_fields_subtract(scratch, x->below, y->below) : x->below;
+                changed = changed || member != x->member || below != x->below;
+                hfd_fields_add(&builder, &x->step, member, below);
+        }
+        return changed ? hfd_fields_close(&builder, 0) : a;
+}

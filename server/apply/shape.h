@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * How server-side apply divides a value into fields: not at all (a leaf), by the members of an
+ * object, or by the elements of a list that are identified by keys. The schema decides; where it
+ * does not know a value, objects are divided and lists are not. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/apply/sets/step.h"
+
+struct hf__json;
+struct hf__strbuf;
+struct hfd_schema;
+struct hf__arena;
+
+enum hfd_shape { HFD_SHAPE_LEAF, HFD_SHAPE_OBJECT, HFD_SHAPE_LIST };
+
+/*
+ * An element of a list. Several may have the same step: then they are not told apart, and none of
+ * them is `single`.
+ */
+struct hfd_element {
+        struct hfd_step step;
+        struct hf__json *value;
+        size_t position; /* in the list */
+        bool single;
+};
+
+struct hfd_elements {
+        size_t n;
+        struct hfd_element *in_order; /* as in the list */
+        struct hfd_element *sorted;   /* by step, and by position where steps are equal */
+};
+
+/* depth: the number of steps that lead to the value; see HFD_FIELDS_DEPTH. Takes constant time. */
+enum hfd_shape hfd_shape_of(const struct hfd_schema *schema, const struct hf__json *value,
+                            unsigned depth);
+/* Whether the members of this schema's objects have names of their own, so that an object owns such
+ * a member by the fields in it. Keys of a map have not. */
+bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key);
+/*
+ * The elements of a list whose shape is LIST. 0; -ENOMEM; HF_E_INVALID: an element has no step, and
+ * the list counts as a leaf. Then reason, unless it is NULL, gets the position and Kubernetes'
+ * words for it.
+ */
+int hfd_shape_elements(struct hf__arena *scratch, const struct hfd_schema *schema,
+                       const struct hf__json *list, struct hfd_elements *ret_elements,
+                       struct hf__strbuf *reason);
+/* The first element with this step in sorted; NULL = none. */
+struct hfd_element *hfd_shape_find(const struct hfd_elements *elements,
+                                   const struct hfd_step *step);
