@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies credentials. A watch keeps one for hours, so it takes no more memory than its texts. */
+#include "server/auth/credential.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t text_size(const char *text) { return text ? strlen(text) + 1 : 0; }
+
+/* Copies text to *at, and advances *at past the copy. */
+static const char *store_text(char **at, const char *text) {
+        const char *copy = *at;
+
+        if (!text)
+                return NULL;
+        *at = stpcpy(*at, text) + 1;
+        return copy;
+}
+
+struct hfd_credential *hfd_credential_new(const struct hfd_credential *from) {
+        size_t n = text_size(from->ns) + text_size(from->account) + text_size(from->account_uid) +
+                   text_size(from->secret) + text_size(from->secret_uid);
+        struct hfd_credential *credential = malloc(sizeof *credential + n);
+
+        if (!credential)
+                return NULL;
+        char *at = credential->text;
+        credential->expires = from->expires;
+        credential->ns = store_text(&at, from->ns);
+        credential->account = store_text(&at, from->account);
+        credential->account_uid = store_text(&at, from->account_uid);
+        credential->secret = store_text(&at, from->secret);
+        credential->secret_uid = store_text(&at, from->secret_uid);
+        return credential;
+}

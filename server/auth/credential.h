@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the token of a service account depends on: while a watch lasts, its account, or the object
+ * that it is bound to, may be deleted, and it may expire. Immutable, one allocation: the owner
+ * frees it with free. Pure. Thread: any.
+ */
+#include <stdint.h>
+
+struct hfd_credential {
+        int64_t expires; /* seconds since 1970 */
+        const char *ns, *account, *account_uid;
+        const char *secret, *secret_uid; /* NULL = not bound to a Secret */
+        char text[];
+};
+
+/* Copies the texts of from. NULL: out of memory. */
+struct hfd_credential *hfd_credential_new(const struct hfd_credential *from);

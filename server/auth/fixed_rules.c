@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of authorization that no object can change, so that no mistake in a role locks the
+ * administrator out or blinds a probe. */
+#include "server/auth/fixed_rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Health and version, which everybody may read: probes have no credentials. */
+static bool is_public_path(const char *path) {
+        static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
+        for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+                size_t n = strlen(roots[i]);
+                if (strncmp(path, roots[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
+                        return true;
+        }
+        return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
+}
+
+bool hfd_fixed_rules_allow(const struct hfd_subject *subject,
+                           const struct hfd_attributes *attributes) {
+        assert(attributes->verb && attributes->path);
+        if (hfd_subject_in_group(subject, HFD_GROUP_MASTERS))
+                return true;
+        bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;
+        return !attributes->is_resource && reads && is_public_path(attributes->path);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The rules of authorization that no object can change: the group system:masters may do everything,
+ * and everybody may read health and version. Pure. Thread: any.
+ */
+#include "server/rbac/attributes.h"
+
+bool hfd_fixed_rules_allow(const struct hfd_subject *subject,
+                           const struct hfd_attributes *attributes);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the headers of an impersonation.
+ *
+ * The HTTP server joins repeated headers by ", ", so a comma in a group or in an extra value
+ * separates two. Whoever impersonates needs the right to each part.
+ */
+#include "server/auth/impersonation.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <holdfast/error.h>
+
+#include "base/percent.h"
+
+#define EXTRA_PREFIX   "impersonate-extra-"
+#define ACCOUNT_PREFIX "system:serviceaccount:"
+
+/* The next part of a list, copied to part. False: it is too long. *at moves behind it. */
+static bool next_part(const char **at, char *part, size_t max) {
+        *at += strspn(*at, ", ");
+        size_t n = strcspn(*at, ",");
+
+        if (n >= max)
+                return false;
+        memcpy(part, *at, n);
+        part[n] = '\0';
+        *at += n;
+        return true;
+}
+
+static bool add_groups(struct hfd_user *user, const char *list) {
+        char group[sizeof user->groups[0]];
+
+        for (const char *at = list; *at;) {
+                if (!next_part(&at, group, sizeof group))
+                        return false;
+                if (group[0] && !hfd_user_in_group(user, group) && !hfd_user_add_group(user, group))
+                        return false;
+        }
+        return true;
+}
+
+/* The key is percent-encoded, because the names of headers have few characters. */
+static bool add_extra(struct hfd_user *user, const char *encoded, const char *list) {
+        char key[256], value[HFD_USER_EXTRA];
+
+        if (hf__percent_decode(encoded, strlen(encoded), false, key, sizeof key) <= 0)
+                return false;
+        if (!*list)
+                return hfd_user_add_extra(user, key, "");
+        for (const char *at = list; *at;)
+                if (!next_part(&at, value, sizeof value) || !hfd_user_add_extra(user, key, value))
+                        return false;
+        return true;
+}
+
+bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char **ret_name) {
+        const char *ns = name + strlen(ACCOUNT_PREFIX);
+        const char *colon =
+                strncmp(name, ACCOUNT_PREFIX, strlen(ACCOUNT_PREFIX)) == 0 ? strchr(ns, ':') : NULL;
+
+        if (!colon || colon == ns || !colon[1] || strchr(colon + 1, ':') ||
+            (size_t)(colon - ns) >= n)
+                return false;
+        memcpy(ret_ns, ns, (size_t)(colon - ns));
+        ret_ns[colon - ns] = '\0';
+        *ret_name = colon + 1;
+        return true;
+}
+
+/* As in Kubernetes: a ServiceAccount gets the groups of ServiceAccounts unless the request names
+ * groups, and every user gets system:authenticated or system:unauthenticated. */
+static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
+        char ns[HFD_NAMESPACE_MAX], group[sizeof user->groups[0]];
+        const char *name;
+        const char *implied = strcmp(user->name, HFD_USER_ANONYMOUS) != 0
+                                      ? HFD_GROUP_AUTHENTICATED
+                                      : HFD_GROUP_UNAUTHENTICATED;
+
+        if (!has_groups && hfd_is_service_account(user->name, ns, sizeof ns, &name)) {
+                (void)snprintf(group, sizeof group, "system:serviceaccounts:%s", ns);
+                if (!hfd_user_add_group(user, "system:serviceaccounts") ||
+                    !hfd_user_add_group(user, group))
+                        return false;
+        }
+        return hfd_user_in_group(user, implied) || hfd_user_add_group(user, implied);
+}
+
+int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *ret_user,
+                            bool *ret_asked, const char **ret_fault) {
+        const char *name, *key;
+
+        /* Nearly every request has none of the headers. */
+        *ret_asked = hfd_http_request_header_like(request, "impersonate-", 0, &key) != NULL;
+        if (!*ret_asked)
+                return 0;
+        name = hfd_http_request_header(request, "impersonate-user");
+        const char *groups = hfd_http_request_header(request, "impersonate-group");
+        const char *uid = hfd_http_request_header(request, "impersonate-uid");
+        const char *value = hfd_http_request_header_like(request, EXTRA_PREFIX, 0, &key);
+
+        *ret_asked = name || groups || uid || value;
+        if (!*ret_asked)
+                return 0;
+        *ret_user = (struct hfd_user){0};
+        *ret_fault = "the headers of the impersonation name no user, too many groups or extra "
+                     "values, or a name that is too long";
+        if (!name || !name[0] || !hfd_user_set_name(ret_user, name) ||
+            !add_groups(ret_user, groups ? groups : "") ||
+            (uid && strlen(uid) >= sizeof ret_user->uid))
+                return HF_E_INVALID;
+        if (uid)
+                (void)strcpy(ret_user->uid, uid);
+        for (size_t i = 0; value;
+             value = hfd_http_request_header_like(request, EXTRA_PREFIX, ++i, &key))
+                if (!add_extra(ret_user, key + strlen(EXTRA_PREFIX), value))
+                        return HF_E_INVALID;
+        return add_implied_groups(ret_user, groups && groups[0]) ? 0 : HF_E_INVALID;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Certificate requests with OpenSSL.
+ *
+ * Invariants. No function leaves an entry in OpenSSL's error queue (see pki_cert.c). Of a request
+ * only the subject, the key and the alternative names reach the certificate: it decides neither
+ * about usages nor about lifetimes, and never becomes a CA. Whoever reads an organisation here must
+ * read it as server/http/tls.c does: otherwise a request could hide the group that its certificate
+ * has.
+ */
+#include "server/auth/pki/pki_request.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/objects.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include "server/auth/pki/pki_x509.h"
+#include "server/tls/pem.h"
+
+#define MIN_RSA_BITS 1024
+#define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
+#define SHORT        (8 * 3600) /* of a shorter life every second counts: its end is exact */
+#define CLEANUP(fn)  __attribute__((cleanup(fn)))
+
+static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
+static void cert_cleanup(X509 **cert) { X509_free(*cert); }
+static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
+static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
+static void request_cleanup(X509_REQ **request) { X509_REQ_free(*request); }
+
+/* ---- reading ---- */
+
+/* One block of a PEM text, as OpenSSL returns it. */
+struct block {
+        char *name, *header;
+        unsigned char *data;
+        long n;
+};
+
+static void block_cleanup(struct block *block) {
+        OPENSSL_free(block->name);
+        OPENSSL_free(block->header);
+        OPENSSL_free(block->data);
+}
+
+static BIO *open_text(const char *pem, size_t n) {
+        return n <= INT_MAX ? BIO_new_mem_buf(pem, (int)n) : NULL;
+}
+
+/* The first block must be the request; what follows is ignored, as by Kubernetes. */
+static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
+        CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
+        CLEANUP(block_cleanup) struct block block = {0};
+        X509_REQ *request = NULL;
+
+        *ret_fault = "PEM block type must be CERTIFICATE REQUEST";
+        if (bio && PEM_read_bio(bio, &block.name, &block.header, &block.data, &block.n) == 1 &&
+            strcmp(block.name, PEM_STRING_X509_REQ) == 0) {
+                const unsigned char *at = block.data;
+                request = d2i_X509_REQ(NULL, &at, block.n);
+                *ret_fault = "asn1: structure error: it is not a certificate request";
+                if (request && at != block.data + block.n) {
+                        X509_REQ_free(request);
+                        request = NULL;
+                        *ret_fault = "asn1: syntax error: trailing data";
+                }
+        }
+        ERR_clear_error();
+        return request;
+}
+
+/* Why a signature by that key or algorithm is not accepted; "" = it may be verified. Other kinds of
+ * keys could make the verification slow, and no client of TLS uses them. */
+static const char *algorithm_fault(const X509_REQ *request, EVP_PKEY *key) {
+        int digest = NID_undef;
+
+        (void)OBJ_find_sigid_algs(X509_REQ_get_signature_nid(request), &digest, NULL);
+        if (digest == NID_md5)
+                return "x509: cannot verify signature: insecure algorithm MD5-RSA";
+        if (EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) < MIN_RSA_BITS)
+                return "crypto/rsa: the key is insecure: it has less than 1024 bits";
+        if (!EVP_PKEY_is_a(key, "RSA") && !EVP_PKEY_is_a(key, "EC") &&
+            !EVP_PKEY_is_a(key, "ED25519"))
+                return "x509: cannot verify signature: algorithm unimplemented";
+        return "";
+}
+
+static const char *signature_fault(EVP_PKEY *key) {
+        if (EVP_PKEY_is_a(key, "EC"))
+                return "x509: ECDSA verification failure";
+        return EVP_PKEY_is_a(key, "RSA") ? "crypto/rsa: verification error"
+                                         : "x509: Ed25519 verification failure";
+}
+
+const char *hfd_pki_request_fault(const char *pem, size_t n) {
+        const char *fault;
+        CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
+
+        if (!request)
+                return fault;
+        EVP_PKEY *key = X509_REQ_get0_pubkey(request);
+        fault = key ? algorithm_fault(request, key)
+                    : "x509: cannot verify signature: algorithm unimplemented";
+        if (!*fault && X509_REQ_verify(request, key) != 1)
+                fault = signature_fault(key);
+        ERR_clear_error();
+        return fault;
+}
+
+bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
+        const char *fault;
+        CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
+        X509_NAME *subject = request ? X509_REQ_get_subject_name(request) : NULL;
+        size_t n_organisation = strlen(organisation);
+        bool found = false;
+
+        for (int at = -1;
+             subject && !found &&
+             (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
+                unsigned char *utf8 = NULL;
+                int n_utf8 = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(
+                                                                X509_NAME_get_entry(subject, at)));
+                found = n_utf8 >= 0 && (size_t)n_utf8 == n_organisation &&
+                        memcmp(utf8, organisation, n_organisation) == 0;
+                OPENSSL_free(utf8);
+        }
+        ERR_clear_error();
+        return found;
+}
+
+/* "" = the block is a certificate. */
+static const char *block_fault(const struct block *block) {
+        const unsigned char *at = block->data;
+
+        if (strcmp(block->name, PEM_STRING_X509) != 0)
+                return "only CERTIFICATE PEM blocks are allowed";
+        if (*block->header)
+                return "no PEM block headers are permitted";
+        CLEANUP(cert_cleanup) X509 *cert = d2i_X509(NULL, &at, block->n);
+        return cert && at == block->data + block->n ? "" : "x509: malformed certificate";
+}
+
+const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
+        CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
+        const char *fault = "must contain at least one CERTIFICATE PEM block";
+
+        while (bio) {
+                CLEANUP(block_cleanup) struct block block = {0};
+                if (PEM_read_bio(bio, &block.name, &block.header, &block.data, &block.n) != 1)
+                        break;
+                fault = block_fault(&block);
+                if (*fault)
+                        break;
+        }
+        ERR_clear_error();
+        return fault;
+}
+
+/* ---- issuing ---- */
+
+/* Copies the alternative names of the kinds that Kubernetes copies. */
+static bool copy_names(X509 *cert, X509_REQ *request) {
+        STACK_OF(X509_EXTENSION) *extensions = X509_REQ_get_extensions(request);
+        CLEANUP(names_cleanup)
+        GENERAL_NAMES *names = X509V3_get_d2i(extensions, NID_subject_alt_name, NULL, NULL);
+
+        sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
+        for (int i = sk_GENERAL_NAME_num(names) - 1; i >= 0; i--) {
+                int type = sk_GENERAL_NAME_value(names, i)->type;
+                if (type != GEN_DNS && type != GEN_IPADD && type != GEN_EMAIL && type != GEN_URI)
+                        GENERAL_NAME_free(sk_GENERAL_NAME_delete(names, i));
+        }
+        return sk_GENERAL_NAME_num(names) <= 0 ||
+               X509_add1_ext_i2d(cert, NID_subject_alt_name, names, 0, 0) == 1;
+}
+
+static bool set_usages(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue) {
+        const char *key_usage = NULL;
+
+        if (issue->digital_signature)
+                key_usage = issue->key_encipherment ? "critical,digitalSignature,keyEncipherment"
+                                                    : "critical,digitalSignature";
+        else if (issue->key_encipherment)
+                key_usage = "critical,keyEncipherment";
+        return (!key_usage || hfd_pki_x509_extend(cert, ca, NID_key_usage, key_usage)) &&
+               hfd_pki_x509_extend(cert, ca, NID_ext_key_usage, "clientAuth") &&
+               hfd_pki_x509_extend(cert, ca, NID_basic_constraints, "critical,CA:FALSE") &&
+               hfd_pki_x509_extend(cert, ca, NID_authority_key_identifier, "keyid");
+}
+
+static bool set_lifetime(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue) {
+        int64_t until = issue->now + issue->seconds - (issue->seconds < SHORT ? 0 : BACKDATE);
+
+        return ASN1_TIME_set(X509_getm_notBefore(cert), (time_t)(issue->now - BACKDATE)) &&
+               ASN1_TIME_set(X509_getm_notAfter(cert), (time_t)until) &&
+               hfd_pki_x509_limit(cert, ca);
+}
+
+int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
+        const char *fault = hfd_pki_request_fault(issue->request_pem, issue->n_request);
+        CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
+        CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
+        CLEANUP(request_cleanup)
+        X509_REQ *request =
+                *fault ? NULL : parse_request(issue->request_pem, issue->n_request, &fault);
+        CLEANUP(cert_cleanup) X509 *cert = X509_new();
+        time_t now = (time_t)issue->now;
+
+        assert(issue->seconds > 0);
+        ERR_clear_error();
+        if (!ca || !ca_key || !request || X509_cmp_time(X509_get0_notAfter(ca), &now) <= 0)
+                return HF_E_INVALID;
+        bool ok = cert && X509_set_version(cert, X509_VERSION_3) == 1 &&
+                  hfd_pki_x509_set_serial(cert) && set_lifetime(cert, ca, issue) &&
+                  X509_set_pubkey(cert, X509_REQ_get0_pubkey(request)) == 1 &&
+                  X509_set_subject_name(cert, X509_REQ_get_subject_name(request)) == 1 &&
+                  X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
+                  set_usages(cert, ca, issue) && copy_names(cert, request);
+        int r = ok ? hfd_pki_x509_sign(cert, ca_key, ret_cert_pem) : -EIO;
+        ERR_clear_error();
+        return r;
+}

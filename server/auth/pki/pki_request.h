@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Certificate requests (PKCS #10) of clients: checks them, and issues certificates for them. Input
+ * is PEM text of n bytes, which needs no NUL at the end and may be anything. Apart from random
+ * numbers, results depend on the arguments only.
+ *
+ * Threads: any, no lock. A check takes as long as the verification of one signature.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/error.h>
+
+/* Why it is not a request with a valid signature of its own key; "" when it is. Static storage. The
+ * words are those of Go's libraries where these have a fixed text. */
+const char *hfd_pki_request_fault(const char *pem, size_t n);
+/* Whether the subject has that organisation, compared as in the certificate of a client. False also
+ * for what is no request. */
+bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation);
+/* Why it is not a list of certificates alone; "" when it is. Static storage. */
+const char *hfd_pki_certificates_fault(const char *pem, size_t n);
+
+/* Describes a certificate to issue. All texts are borrowed. */
+struct hfd_pki_issue {
+        const char *ca_cert_pem, *ca_key_pem;
+        const char *request_pem;
+        size_t n_request;
+        bool digital_signature, key_encipherment; /* the usages of the key */
+        int64_t now;     /* seconds since 1970; it is valid from a little earlier on */
+        int64_t seconds; /* how long from now on */
+};
+/*
+ * Issues a certificate for a client, with the subject and the names of the request, or until the CA
+ * expires if that is sooner. 0, -ENOMEM, -EIO (OpenSSL failed), or HF_E_INVALID: the CA has
+ * expired, or the CA or the request cannot be used.
+ */
+int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem);

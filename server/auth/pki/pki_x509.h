@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Steps of making a certificate that all of them share. Private to server/auth/pki*. A function
+ * may leave entries in OpenSSL's error queue, which its caller empties. Threads: any, no lock.
+ */
+#include <stdbool.h>
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+/* A copy of what was written to a memory BIO. 0 or -ENOMEM. */
+int hfd_pki_x509_text(BIO *bio, char **ret_text);
+/* Sets a random serial number. False: OpenSSL failed. */
+bool hfd_pki_x509_set_serial(X509 *cert);
+/* Adds an extension, with the value as in OpenSSL's configuration. False: OpenSSL failed. */
+bool hfd_pki_x509_extend(X509 *cert, X509 *issuer, int nid, const char *value);
+/* Limits the lifetime to the CA's: verifiers reject a chain whose CA has expired. */
+bool hfd_pki_x509_limit(X509 *cert, X509 *ca);
+/* Signs the certificate. 0, -ENOMEM or -EIO. Empties the error queue. */
+int hfd_pki_x509_sign(X509 *cert, EVP_PKEY *signer, char **ret_cert_pem);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes sets of certificates in memory only; copies and frees any set.
+ *
+ * Invariant: the CA's key is overwritten as soon as the set is made, so the CA issues no further
+ * certificate, and none can be renewed. The serving and the admin certificate are valid for a year,
+ * which is enough for tests (--storage=memory).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/auth/files.h"
+#include "server/auth/pki.h"
+#include "server/auth/pki_cert.h"
+
+static int make_leaf(const char *ca, const char *ca_key, const char *name, const char *organisation,
+                     const char *const *names, char **ret_cert, char **ret_key) {
+        int r = hfd_pki_key_make(ret_key);
+
+        if (r != 0)
+                return r;
+        struct hfd_pki_leaf wanted = {.ca_cert_pem = ca,
+                                      .ca_key_pem = ca_key,
+                                      .key_pem = *ret_key,
+                                      .common_name = name,
+                                      .organisation = organisation,
+                                      .names = names};
+        return hfd_pki_leaf_make(&wanted, ret_cert);
+}
+
+int hfd_pki_make(const char *const *names, struct hfd_pki *ret_pki,
+                 struct hf_status *reterr_status) {
+        const char *all[HFD_PKI_NAMES_MAX + 1];
+        struct hfd_pki pki = {0};
+        char *ca_key = NULL;
+        int r = hfd_pki_names(names, all, reterr_status);
+
+        if (r != 0)
+                return r;
+        r = hfd_pki_key_make(&ca_key);
+        if (r == 0)
+                r = hfd_pki_ca_make(ca_key, &pki.ca_pem);
+        if (r == 0)
+                r = make_leaf(pki.ca_pem, ca_key, "holdfastd", NULL, all, &pki.server_cert_pem,
+                              &pki.server_key_pem);
+        if (r == 0)
+                r = make_leaf(pki.ca_pem, ca_key, "holdfast-admin", "system:masters", NULL,
+                              &pki.admin_cert_pem, &pki.admin_key_pem);
+        hfd_secret_free(ca_key);
+        if (r == 0)
+                r = hfd_pki_key_make(&pki.account_key_pem);
+        if (r != 0) {
+                hfd_pki_done(&pki);
+                return hf_fail(reterr_status, r, "cannot create the certificates: %s",
+                               r == -ENOMEM ? "out of memory" : "OpenSSL failed");
+        }
+        *ret_pki = pki;
+        return 0;
+}
+
+int hfd_pki_copy(const struct hfd_pki *pki, struct hfd_pki *ret_copy,
+                 struct hf_status *reterr_status) {
+        struct hfd_pki copy = {.ca_pem = strdup(pki->ca_pem),
+                               .server_cert_pem = strdup(pki->server_cert_pem),
+                               .server_key_pem = strdup(pki->server_key_pem),
+                               .admin_cert_pem = strdup(pki->admin_cert_pem),
+                               .admin_key_pem = strdup(pki->admin_key_pem),
+                               .account_key_pem = strdup(pki->account_key_pem)};
+
+        if (!copy.ca_pem || !copy.server_cert_pem || !copy.server_key_pem || !copy.admin_cert_pem ||
+            !copy.admin_key_pem || !copy.account_key_pem) {
+                hfd_pki_done(&copy);
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        *ret_copy = copy;
+        return 0;
+}
+
+void hfd_pki_ca_done(struct hfd_pki_ca *ca) {
+        free(ca->cert_pem);
+        hfd_secret_free(ca->key_pem);
+        *ca = (struct hfd_pki_ca){0};
+}
+
+void hfd_pki_done(struct hfd_pki *pki) {
+        free(pki->ca_pem);
+        free(pki->server_cert_pem);
+        hfd_secret_free(pki->server_key_pem);
+        free(pki->admin_cert_pem);
+        hfd_secret_free(pki->admin_key_pem);
+        hfd_secret_free(pki->account_key_pem);
+        *pki = (struct hfd_pki){0};
+}

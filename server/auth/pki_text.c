@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes a CA apart that was handed over as one text (hfd_pki_ca_parse).
+ *
+ * Invariant: what is written to the directory is only blocks of PEM, never what is around them, and
+ * the key is in the file of the key only.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/auth/pki.h"
+#include "server/auth/pki_cert.h"
+
+/* One block: from "-----BEGIN x-----" to the end of the line "-----END x-----". Borrowed. */
+struct block {
+        const char *text, *label;
+        size_t n, n_label;
+};
+
+/* Finds the next block at or after *at, and moves *at behind it. False: there is none, or it does
+ * not end. */
+static bool next_block(const char **at, struct block *ret_block) {
+        static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";
+        const char *text = strstr(*at, begin);
+        const char *label = text ? text + strlen(begin) : NULL;
+        const char *after = label ? strstr(label, dashes) : NULL;
+        const char *last = after ? strstr(after, end) : NULL;
+
+        if (!last || memchr(label, '\n', (size_t)(after - label)))
+                return false;
+        last += strlen(end);
+        last += strcspn(last, "\n");
+        *ret_block = (struct block){.text = text,
+                                    .label = label,
+                                    .n = (size_t)(last - text),
+                                    .n_label = (size_t)(after - label)};
+        *at = last;
+        return true;
+}
+
+/* Whether the label of the block ends with `end`: those of keys have several beginnings. */
+static bool is_labelled(const struct block *block, const char *end) {
+        size_t n = strlen(end);
+
+        return block->n_label >= n && memcmp(block->label + block->n_label - n, end, n) == 0;
+}
+
+/* Appends the block and a newline to *text, which is zeroed from *n on and has enough space. */
+static void append(char *text, size_t *n, const struct block *block) {
+        memcpy(text + *n, block->text, block->n);
+        *n += block->n;
+        text[(*n)++] = '\n';
+}
+
+static const char *fault_of(const struct hfd_pki_ca *ca, size_t n_certs, size_t n_keys) {
+        if (n_certs == 0)
+                return "it has no certificate in PEM form";
+        if (n_keys != 1)
+                return n_keys == 0 ? "it has no private key in PEM form" : "it has several keys";
+        const char *fault = hfd_pki_key_fault(ca->key_pem);
+        if (fault[0])
+                return "its key is not an unencrypted private key in PEM form";
+        return hfd_pki_ca_fault(ca->cert_pem, ca->key_pem);
+}
+
+int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_ca,
+                     struct hf_status *reterr_status) {
+        size_t space = strlen(pem) + 2, n_cert = 0, n_key = 0, n_certs = 0, n_keys = 0;
+        struct hfd_pki_ca ca = {.cert_pem = calloc(1, space), .key_pem = calloc(1, space)};
+        struct block block;
+
+        if (!ca.cert_pem || !ca.key_pem) {
+                hfd_pki_ca_done(&ca);
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        for (const char *at = pem; next_block(&at, &block);) {
+                if (is_labelled(&block, "PRIVATE KEY")) {
+                        append(ca.key_pem, &n_key, &block);
+                        n_keys++;
+                } else if (is_labelled(&block, "CERTIFICATE")) {
+                        append(ca.cert_pem, &n_cert, &block);
+                        n_certs++;
+                }
+        }
+        const char *fault = fault_of(&ca, n_certs, n_keys);
+        if (fault[0]) {
+                hfd_pki_ca_done(&ca);
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not a CA with its key: %s", name,
+                               fault);
+        }
+        *ret_ca = ca;
+        return 0;
+}

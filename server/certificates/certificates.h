@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The certificates that the server uses: those given by flags (--tls-cert-file,
+ * --tls-private-key-file, --client-ca-file), and otherwise generated ones in --cert-dir.
+ */
+#include <holdfast/error.h>
+
+struct hfd_server;
+
+/*
+ * Reads the files and replaces server->pki, server_cert_pem, server_key_pem and client_ca_pem. On
+ * an error nothing changes. Generates certificates that are missing, and again those that expire
+ * soon. Blocks on files, and up to 30 s on the lock of --cert-dir, or until the stop token fires.
+ * 0, -errno, HF_E_CANCELED, or another error of hfd_pki_load_or_make or hfd_flag_read_pem; the
+ * message names the flag and the file or directory, except when memory runs out. Thread: main
+ * before the sequence thread starts, later the reload's thread only.
+ */
+int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_status);
+/* Reads the keys of the tokens of service accounts, and makes server->service_accounts use them. On
+ * an error nothing changes. Needs what hfd_certificates_read has read. Errors of
+ * hfd_account_keys_read. Blocks on files. Thread: as hfd_certificates_read. */
+int hfd_certificates_read_account_keys(struct hfd_server *server, struct hf_status *reterr_status);
+/* Writes the administrator's kubeconfig (--write-kubeconfig), which contains the CA, the admin
+ * certificate, and the other instances of this CA that are known. 0 or -errno; the message names
+ * the file. Thread: as hfd_certificates_read; the endpoint must be known. */
+int hfd_certificates_write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
+/* The same, unless it has been written with the other instances that there are now. */
+int hfd_certificates_update_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
+/* Frees what hfd_certificates_read has set. Accepts a server without certificates. */
+void hfd_certificates_done(struct hfd_server *server);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CA that is published in every namespace, and the CA that signs for clients.
+ *
+ * Invariants. The key of the CA is read for each signature and overwritten afterwards, so that it
+ * is in memory only while it is used. A certificate is issued only by the CA that this server
+ * trusts for its clients: another one would give its owner nothing.
+ */
+#include "server/certificates/cluster_ca.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/auth/pki.h"
+#include "server/auth/pki/pki_request.h"
+#include "server/auth/pki_cert.h"
+
+struct hfd_cluster_ca {
+        const struct hfd_config *config; /* borrowed; immutable */
+        pthread_mutex_t mu;
+        char *root; /* owned; PEM; guarded by mu; NULL = nothing is published yet */
+};
+
+struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config) {
+        struct hfd_cluster_ca *ca = calloc(1, sizeof *ca);
+
+        if (!ca)
+                return NULL;
+        ca->config = config;
+        pthread_mutex_init(&ca->mu, NULL);
+        return ca;
+}
+
+struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca) {
+        if (!ca)
+                return NULL;
+        pthread_mutex_destroy(&ca->mu);
+        free(ca->root);
+        free(ca);
+        return NULL;
+}
+
+/* ---- the CA of the server ---- */
+
+/* The certificates behind the first one; NULL = there are none. Borrowed. */
+static const char *rest_of_chain(const char *chain) {
+        static const char begin[] = "-----BEGIN CERTIFICATE-----";
+        const char *first = strstr(chain, begin);
+
+        return first ? strstr(first + strlen(begin), begin) : NULL;
+}
+
+static bool is_from(const char *ca_pem, const char *cert_pem) {
+        struct hfd_pki_description description;
+
+        return hfd_pki_describe(ca_pem, cert_pem, &description) == 0 && description.from_ca;
+}
+
+/* A certificate given by flags may come from a CA that this server does not know. Then its chain
+ * says who has issued it, or at least the certificate itself can be recognised. Borrowed. */
+static const char *find_root(const char *own_ca, const char *serving, const char *client_ca) {
+        const char *rest = rest_of_chain(serving);
+
+        if (is_from(own_ca, serving))
+                return own_ca;
+        if (is_from(client_ca, serving) || (rest && is_from(client_ca, rest)))
+                return client_ca;
+        return rest ? rest : serving;
+}
+
+int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const char *own_ca, const char *serving,
+                           const char *client_ca) {
+        char *root = strdup(find_root(own_ca, serving, client_ca));
+
+        if (!root)
+                return -ENOMEM;
+        pthread_mutex_lock(&ca->mu);
+        char *old = ca->root;
+        ca->root = root;
+        pthread_mutex_unlock(&ca->mu);
+        free(old);
+        return 0;
+}
+
+static char *get_root(void *ctx) {
+        struct hfd_cluster_ca *ca = ctx;
+
+        pthread_mutex_lock(&ca->mu);
+        char *root = strdup(ca->root ? ca->root : "");
+        pthread_mutex_unlock(&ca->mu);
+        return root;
+}
+
+/* ---- the CA of clients ---- */
+
+/* Why this server has no key to sign with, apart from a missing file; NULL = it may have one. */
+static const char *missing_key(const struct hfd_config *config) {
+        if (config->client_ca_file[0])
+                return "the CA of clients is that of --client-ca-file, whose key it does not have";
+        return config->cert_dir[0] ? NULL : "the key of its CA was not kept (--cert-dir is empty)";
+}
+
+static bool has_usage(const struct hfd_signing *signing, const char *usage) {
+        for (size_t i = 0; i < signing->n_usages; i++)
+                if (strcmp(signing->usages[i], usage) == 0)
+                        return true;
+        return false;
+}
+
+static int sign(void *ctx, const struct hfd_signing *signing, char **ret_pem,
+                struct hf_status *reterr_status) {
+        struct hfd_cluster_ca *ca = ctx;
+        const char *missing = missing_key(ca->config);
+        struct hfd_pki_ca files = {0};
+
+        if (missing)
+                return hf_fail(reterr_status, HF_E_NOT_FOUND, "%s", missing);
+        int r = hfd_pki_ca_read(ca->config->cert_dir, &files, reterr_status);
+        if (r == 0 && !files.key_pem)
+                r = hf_fail(reterr_status, HF_E_NOT_FOUND, "there is no ca.key in %.200s",
+                            ca->config->cert_dir);
+        if (r == 0) {
+                struct hfd_pki_issue issue = {.ca_cert_pem = files.cert_pem,
+                                              .ca_key_pem = files.key_pem,
+                                              .request_pem = signing->request,
+                                              .n_request = signing->n_request,
+                                              .digital_signature =
+                                                      has_usage(signing, "digital signature"),
+                                              .key_encipherment =
+                                                      has_usage(signing, "key encipherment"),
+                                              .now = signing->now,
+                                              .seconds = signing->seconds};
+                r = hfd_pki_issue(&issue, ret_pem);
+                if (r != 0)
+                        (void)hf_fail(reterr_status, r, "%s",
+                                      r == HF_E_INVALID ? "the CA has expired, or cannot be used"
+                                                        : hf_strerror(r));
+        }
+        hfd_pki_ca_done(&files);
+        return r;
+}
+
+struct hfd_cluster_ca_functions hfd_cluster_ca_functions(struct hfd_cluster_ca *ca) {
+        return (struct hfd_cluster_ca_functions){.root = get_root,
+                                                 .sign = sign,
+                                                 .valid_until = hfd_pki_valid_until,
+                                                 .ctx = ca};
+}
