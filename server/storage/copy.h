@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Copies all keys that instances keep below one prefix from a store to another one, which is empty.
+ *
+ * Values are copied byte for byte, and keys are created in the order of their last writes. Each key
+ * gets new revisions, those of its write to the target. The key P.holdfast/epoch (keys.h) gets a
+ * new value. P.holdfast/compact and P.holdfast/progress are left out, because they name revisions
+ * of the source.
+ *
+ * While the copy is not complete, the target has the key P.holdfast/copying. holdfastd does not
+ * serve such a store. Every transaction of the copy requires that this key is unchanged and that
+ * the keys that it writes do not exist. So it overwrites neither another copy nor another program's
+ * object.
+ *
+ * The source is read at one revision. At the end its keys are listed once more: if one of them was
+ * written or deleted meanwhile, the copy fails.
+ *
+ * Keeps all keys with their revisions in memory, and a few values. Blocks; logs nothing. Thread:
+ * any.
+ */
+#include "server/storage/store.h"
+
+struct hfd_copy {
+        struct hfd_store *from, *to; /* borrowed */
+        const char *prefix;          /* borrowed */
+        /* Called at the beginning and after each percent. NULL = no callback. */
+        void (*on_progress)(void *ctx, size_t n_copied, size_t n_keys);
+        void *ctx;
+};
+
+struct hfd_copy_result {
+        size_t n_keys;     /* keys that were found in the source */
+        uint64_t revision; /* the revision at which the source was read */
+        bool incomplete;   /* the target may have keys of the copy, but not all */
+};
+
+/*
+ * 0, HF_E_EXISTS (the target is not empty; it was not changed), HF_E_NOT_FOUND (the source has no
+ * such keys), HF_E_CONFLICT (the source or the target was written to meanwhile), HF_E_INVALID (the
+ * source is an incomplete copy itself), HF_E_TOO_LARGE (the prefix, or a value for the target), the
+ * error of a store that did not work for 20 s, or -errno.
+ */
+int hfd_copy_run(const struct hfd_copy *copy, struct hfd_copy_result *ret_result,
+                 struct hf_status *reterr_status);
+
+/* Whether the store is an incomplete copy. deadline: boot time. 0 or the store's error. */
+int hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, hf_nsec deadline,
+                           bool *ret_incomplete, struct hf_status *reterr_status);

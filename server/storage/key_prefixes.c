@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the prefixes of keys. What precedes ".holdfast/" is one: every instance that serves a
+ * prefix writes such keys, and no object has one, because its namespace cannot contain a dot.
+ */
+#include "server/storage/key_prefixes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+#define OWN ".holdfast/"
+
+static void remember(struct hfd_key_prefixes *prefixes, const char *key, size_t n) {
+        size_t space = sizeof prefixes->found[0];
+
+        for (size_t i = 0; i < prefixes->n; i++)
+                if (strlen(prefixes->found[i]) == n && strncmp(prefixes->found[i], key, n) == 0)
+                        return;
+        prefixes->has_more = prefixes->has_more || prefixes->n == HFD_KEY_PREFIXES_MAX;
+        if (prefixes->n < HFD_KEY_PREFIXES_MAX && n < space)
+                (void)snprintf(prefixes->found[prefixes->n++], space, "%.*s", (int)n, key);
+}
+
+void hfd_key_prefixes_add(struct hfd_key_prefixes *prefixes, const char *key) {
+        size_t n = strlen(prefixes->wanted);
+        const char *own = strstr(key, OWN);
+
+        if (!prefixes->first[0])
+                (void)snprintf(prefixes->first, sizeof prefixes->first, "%s", key);
+        if (strncmp(key, prefixes->wanted, n) == 0 &&
+            (key[n] == '/' || strncmp(key + n, OWN, strlen(OWN)) == 0))
+                prefixes->has_wanted = true;
+        if (own)
+                remember(prefixes, key, (size_t)(own - key));
+}
+
+int hfd_key_prefixes_check(const struct hfd_key_prefixes *prefixes, const char *backup,
+                           struct hf_status *reterr_status) {
+        struct hf__strbuf names = {0};
+
+        if (prefixes->has_wanted || !prefixes->first[0])
+                return 0;
+        for (size_t i = 0; i < prefixes->n; i++)
+                hf__strbuf_printf(&names, "%s%s", i > 0 ? ", " : "", prefixes->found[i]);
+        if (prefixes->n == 0)
+                hf__strbuf_printf(&names, "others, such as %s", prefixes->first);
+        else if (prefixes->has_more)
+                hf__strbuf_puts(&names, " and others");
+        int r = names.error ? hf_fail(reterr_status, names.error, "%s", hf_strerror(names.error))
+                            : hf_fail(reterr_status, HF_E_NOT_FOUND,
+                                      "%s has no key of --etcd-prefix=%s; it has those of %s",
+                                      backup, prefixes->wanted, names.data);
+        hf__strbuf_done(&names);
+        return r;
+}

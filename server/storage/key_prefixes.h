@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which prefixes (keys.h) the keys of a backup have. A restore with another prefix would make a
+ * store that looks empty.
+ *
+ * Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/error.h>
+
+#define HFD_KEY_PREFIXES_MAX 4 /* prefixes that are remembered for the message */
+
+/* Begins with `wanted` set and all others zero. */
+struct hfd_key_prefixes {
+        const char *wanted; /* borrowed */
+        bool has_wanted, has_more;
+        size_t n;
+        char found[HFD_KEY_PREFIXES_MAX][64];
+        char first[128]; /* the beginning of the first key; "" = there was no key */
+};
+
+/* Call it for each key, in any order, until has_wanted is set. */
+void hfd_key_prefixes_add(struct hfd_key_prefixes *prefixes, const char *key);
+/* 0: there was a key of the wanted prefix, or no key at all. HF_E_NOT_FOUND: the message names the
+ * backup, the prefix and those that were found. */
+int hfd_key_prefixes_check(const struct hfd_key_prefixes *prefixes, const char *backup,
+                           struct hf_status *reterr_status);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections to a file without a store.
+ *
+ * Invariant: a connection that reads cannot write. So it copies nothing from the log into the file
+ * when it is closed either, and cannot disturb an instance that does so.
+ */
+#include "server/storage/sqlite/files/plain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/storage/sqlite/header.h"
+#include "server/storage/store.h"
+
+#define BUSY_TIMEOUT_MSEC 5000
+
+int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reterr_status) {
+        int r;
+
+        if (!db)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        switch (sqlite3_errcode(db) & 0xff) {
+        case SQLITE_NOTADB:
+        case SQLITE_ERROR: /* a table is missing */
+        case SQLITE_CORRUPT: r = HF_E_INVALID; break;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED: r = HF_E_BUSY; break;
+        case SQLITE_FULL: r = -ENOSPC; break;
+        case SQLITE_NOMEM: r = -ENOMEM; break;
+        case SQLITE_READONLY: r = -EROFS; break;
+        default: r = sqlite3_system_errno(db) == ENOSPC ? -ENOSPC : -EIO;
+        }
+        return hf_fail(reterr_status, r, "%s: %s", path, sqlite3_errmsg(db));
+}
+
+int hfd_sqlite_plain_exec(sqlite3 *db, const char *path, const char *text,
+                          struct hf_status *reterr_status) {
+        return sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK
+                       ? 0
+                       : hfd_sqlite_plain_fail(db, path, reterr_status);
+}
+
+int hfd_sqlite_plain_number(sqlite3 *db, const char *path, const char *text, int64_t *ret_number,
+                            struct hf_status *reterr_status) {
+        sqlite3_stmt *statement = NULL;
+        int step, r = 0;
+
+        *ret_number = 0;
+        if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
+                return hfd_sqlite_plain_fail(db, path, reterr_status);
+        step = sqlite3_step(statement);
+        if (step == SQLITE_ROW)
+                *ret_number = sqlite3_column_int64(statement, 0);
+        else if (step != SQLITE_DONE)
+                r = hfd_sqlite_plain_fail(db, path, reterr_status);
+        (void)sqlite3_finalize(statement);
+        return r;
+}
+
+int hfd_sqlite_plain_set(sqlite3 *db, const char *path, const char *name, int64_t value,
+                         struct hf_status *reterr_status) {
+        char text[128];
+
+        (void)snprintf(text, sizeof text, "INSERT OR REPLACE INTO meta VALUES('%s', %" PRId64 ")",
+                       name, value);
+        return hfd_sqlite_plain_exec(db, path, text, reterr_status);
+}
+
+int hfd_sqlite_plain_begin(sqlite3 *db, const char *path, int64_t *ret_revision,
+                           struct hf_status *reterr_status) {
+        int64_t newest = 0;
+        int r = hfd_sqlite_plain_exec(db, path, "BEGIN IMMEDIATE", reterr_status);
+
+        if (r == 0)
+                r = hfd_sqlite_plain_number(db, path, "SELECT max(id) FROM versions", &newest,
+                                            reterr_status);
+        *ret_revision = newest / HFD_TXN_MAX;
+        return r;
+}
+
+static int check_owner(sqlite3 *db, const char *path, struct hf_status *reterr_status) {
+        int64_t application, version = 0;
+        int r = hfd_sqlite_plain_number(db, path, "PRAGMA application_id", &application,
+                                        reterr_status);
+
+        if (r == 0)
+                r = hfd_sqlite_plain_number(db, path, "PRAGMA user_version", &version,
+                                            reterr_status);
+        if (r != 0)
+                return r;
+        if (application == 0) /* perhaps a file without contents */
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not a store of holdfastd", path);
+        return hfd_sqlite_check_numbers(application, version, path, reterr_status);
+}
+
+int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sqlite3 **ret_db,
+                          struct hf_status *reterr_status) {
+        int flags = mode == HFD_SQLITE_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+        int r = 0;
+
+        *ret_db = NULL;
+        if (access(path, F_OK) != 0)
+                return hf_fail(reterr_status, errno == ENOENT ? HF_E_NOT_FOUND : -errno, "%s: %s",
+                               path, strerror(errno));
+        if (sqlite3_open_v2(path, ret_db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+                r = hfd_sqlite_plain_fail(*ret_db, path, reterr_status);
+        /* The lock is taken by the first read, so it must be asked for before that. */
+        if (r == 0 && mode == HFD_SQLITE_EXCLUSIVE)
+                r = hfd_sqlite_plain_exec(*ret_db, path,
+                                          "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL",
+                                          reterr_status);
+        if (r == 0)
+                (void)sqlite3_busy_timeout(*ret_db, BUSY_TIMEOUT_MSEC);
+        if (r == 0)
+                r = check_owner(*ret_db, path, reterr_status);
+        if (r != 0) {
+                (void)sqlite3_close(*ret_db);
+                *ret_db = NULL;
+        }
+        return r;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks the place and the header of a file, without SQLite. */
+#include "server/storage/sqlite/header.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* A network file system has no locks and no shared memory that other hosts would see. */
+static const char *network_file_system(const char *path) {
+        static const struct {
+                long type;
+                const char *name;
+        } types[] = {{0x6969, "NFS"},     {0x517b, "SMB"},      {0xff534d42, "CIFS"},
+                     {0xfe534d42, "SMB"}, {0x00c36400, "Ceph"}, {0x5346414f, "AFS"},
+                     {0x01021997, "9P"}};
+        char copy[PATH_MAX];
+        struct statfs fs;
+
+        (void)snprintf(copy, sizeof copy, "%s", path);
+        if (statfs(dirname(copy), &fs) != 0)
+                return NULL;
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if ((unsigned long)fs.f_type == (unsigned long)types[i].type)
+                        return types[i].name;
+        return NULL;
+}
+
+int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status) {
+        const char *network = network_file_system(path);
+
+        if (!network)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID,
+                       "%s is on a network file system (%s), where SQLite's locks do not hold: use "
+                       "a local disk, or etcd",
+                       path, network);
+}
+
+int hfd_sqlite_check_numbers(int64_t application, int64_t version, const char *path,
+                             struct hf_status *reterr_status) {
+        if (application != HFD_SQLITE_APPLICATION_ID)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is a database of another program, not a store of holdfastd",
+                               path);
+        if (version > HFD_SQLITE_SCHEMA_VERSION)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s was written by a later version of holdfastd (schema %lld; this "
+                               "one knows %d)",
+                               path, (long long)version, HFD_SQLITE_SCHEMA_VERSION);
+        return 0;
+}
+
+/* The file's header, of which its format defines the place of each number, big endian. */
+#define HEADER_BYTES   100
+#define PAGES_AT       28
+#define USER_AT        60
+#define APPLICATION_AT 68
+
+static uint32_t read_u32(const unsigned char *bytes) {
+        return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+               bytes[3];
+}
+
+/* A file whose first tables are still in the log has a header without an owner, and one page. */
+static int check_owner(const unsigned char header[HEADER_BYTES], const char *path,
+                       struct hf_status *reterr_status) {
+        uint32_t application = read_u32(header + APPLICATION_AT);
+        uint32_t version = read_u32(header + USER_AT);
+
+        if (memcmp(header, "SQLite format 3", sizeof "SQLite format 3") != 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not a file of SQLite", path);
+        if (application == 0 && version == 0 && read_u32(header + PAGES_AT) <= 1)
+                return 0;
+        return hfd_sqlite_check_numbers(application, version, path, reterr_status);
+}
+
+int hfd_sqlite_check_header(const char *path, struct hf_status *reterr_status) {
+        int r = hfd_sqlite_check_place(path, reterr_status);
+        unsigned char header[HEADER_BYTES];
+        char copy[PATH_MAX];
+
+        if (r != 0)
+                return r;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0 && errno == ENOENT) {
+                (void)snprintf(copy, sizeof copy, "%s", path);
+                if (access(dirname(copy), W_OK | X_OK) == 0)
+                        return 0;
+                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be created: %s", path,
+                               strerror(errno));
+        }
+        if (fd < 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be opened: %s", path,
+                               strerror(errno));
+        ssize_t n = pread(fd, header, sizeof header, 0);
+        (void)close(fd);
+        if (n == 0)
+                return 0; /* empty: it becomes a store */
+        if (n != (ssize_t)sizeof header)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s is not a file of SQLite", path);
+        return check_owner(header, path, reterr_status);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The store that the command line names: the file of --store, or etcd at --etcd-servers, with the
+ * files of --etcd-cafile, --etcd-certfile and --etcd-keyfile. The server and `holdfastd release`
+ * open it in the same way. Thread: any.
+ */
+#include "server/config/config.h"
+#include "server/storage/store.h"
+
+/*
+ * Reads the files and creates the store, but does not connect yet. host is borrowed until the store
+ * is freed; config is used during this call only. Blocks on the files. 0, -errno, or
+ * HF_E_NOT_FOUND, HF_E_TOO_LARGE or HF_E_INVALID, whose message names the flag and the file or the
+ * URL. The caller frees the store with store->ops->free.
+ */
+int hfd_configured_store_new(const struct hf_host *host, const struct hfd_config *config,
+                             struct hfd_store **ret_store, struct hf_status *reterr_status);
+
+/* The same for etcd at these endpoints, NULL-terminated, with the files of config. */
+int hfd_configured_etcd_new(const struct hf_host *host, const struct hfd_config *config,
+                            const char *const *endpoints, struct hfd_store **ret_store,
+                            struct hf_status *reterr_status);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses and opens locations of stores. The store itself parses the URLs. */
+#include "server/store/location.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/redact.h"
+#include "server/storage/sqlite/store.h"
+#include "server/store/configured_store.h"
+
+static const char *after(const char *text, const char *scheme) {
+        size_t n = strlen(scheme);
+
+        return strncmp(text, scheme, n) == 0 && text[n] ? text + n : NULL;
+}
+
+/* Splits the URLs at commas. */
+static int split(const char *urls, struct hfd_location *location, struct hf_status *reterr_status) {
+        char shown[201];
+        size_t n_urls = 0;
+
+        for (const char *at = urls; *at;) {
+                size_t n = strcspn(at, ",");
+
+                if (n == 0 || n_urls == HFD_MAX_ETCD_SERVERS || (at[n] == ',' && !at[n + 1]))
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "\"%s\" is not a comma separated list of 1 to %d URLs",
+                                       hf__redact(urls, shown, sizeof shown), HFD_MAX_ETCD_SERVERS);
+                location->endpoints[n_urls] = strndup(at, n);
+                if (!location->endpoints[n_urls++])
+                        return hf_fail(reterr_status, -ENOMEM, "out of memory");
+                at += n + (at[n] == ',');
+        }
+        return 0;
+}
+
+int hfd_location_parse(const char *name, const char *text, struct hfd_location *ret_location,
+                       struct hf_status *reterr_status) {
+        const char *urls = after(text, "etcd:");
+
+        *ret_location = (struct hfd_location){.text = text, .file = after(text, "sqlite:")};
+        if (!urls && (!ret_location->file || strstr(text, "://"))) {
+                char shown[201];
+
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s: \"%s\" is neither sqlite:FILE nor etcd:URL[,URL]", name,
+                               hf__redact(text, shown, sizeof shown));
+        }
+        int r = urls ? split(urls, ret_location, reterr_status) : 0;
+        if (r != 0)
+                hfd_location_deinit(ret_location);
+        return r;
+}
+
+void hfd_location_deinit(struct hfd_location *location) {
+        for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
+                free(location->endpoints[i]);
+        *location = (struct hfd_location){0};
+}
+
+int hfd_location_open(const struct hfd_location *location, const struct hf_host *host,
+                      const struct hfd_config *config, bool create, struct hfd_store **ret_store,
+                      struct hf_status *reterr_status) {
+        if (location->file)
+                return hfd_sqlite_store_new(host, location->file, create, ret_store, reterr_status);
+        return hfd_configured_etcd_new(host, config, (const char *const *)location->endpoints,
+                                       ret_store, reterr_status);
+}
