@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decisions of the controller api-services. Labels, reasons and texts are those of
+ * kube-apiserver, which clients read.
+ */
+#include "server/controllers/api_services/api_service_core.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+#define AVAILABLE "Available"
+#define MANAGED   "kube-aggregator.kubernetes.io/automanaged"
+
+void hfd_api_service_name(const struct hfd_api_version *version,
+                          char name[HFD_API_SERVICE_NAME_MAX]) {
+        (void)snprintf(name, HFD_API_SERVICE_NAME_MAX, "%s.%s", version->version, version->group);
+}
+
+/* NULL = out of memory. */
+static struct hf__json *make_spec(const struct hfd_api_version *version) {
+        struct hf__json *spec = hf__json_object();
+        int r = *version->group ? hf__json_add_string(spec, "group", version->group) : 0;
+
+        if (r == 0)
+                r = hf__json_add_string(spec, "version", version->version);
+        if (r == 0)
+                r = hf__json_set_i64(spec, "groupPriorityMinimum", version->group_priority);
+        if (r == 0)
+                r = hf__json_set_i64(spec, "versionPriority", version->version_priority);
+        return r == 0 ? spec : hf__json_free(spec);
+}
+
+struct hf__json *hfd_api_service_make(const struct hfd_api_version *version) {
+        struct hf__json *service = hf__json_object(), *labels = hf__json_object();
+        char name[HFD_API_SERVICE_NAME_MAX];
+        int r = hf__json_add_string(labels, MANAGED, "onstart");
+
+        hfd_api_service_name(version, name);
+        if (r != 0 || !service) {
+                hf__json_free(labels);
+                hf__json_free(service);
+                return NULL;
+        }
+        r = hf__json_set(service, "metadata.labels", labels);
+        if (r == 0)
+                r = hf__json_set_string(service, "apiVersion", "apiregistration.k8s.io/v1");
+        if (r == 0)
+                r = hf__json_set_string(service, "kind", "APIService");
+        if (r == 0)
+                r = hf__json_set_string(service, "metadata.name", name);
+        if (r == 0)
+                r = hf__json_add(service, "spec", make_spec(version));
+        return r == 0 ? service : hf__json_free(service);
+}
+
+int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_version *version,
+                            bool *ret_changed) {
+        const struct hf__json *labels = hf__json_path(service, "metadata.labels");
+        struct hf__json *spec;
+
+        *ret_changed = false;
+        if (!hf__json_get(labels, MANAGED))
+                return 0;
+        spec = make_spec(version);
+        if (!spec)
+                return -ENOMEM;
+        *ret_changed = !hf__json_equal(spec, hf__json_get(service, "spec"));
+        if (*ret_changed)
+                return hf__json_put(service, "spec", spec);
+        hf__json_free(spec);
+        return 0;
+}
+
+/* ---- the condition ---- */
+
+struct condition {
+        const char *status, *reason, *message;
+};
+
+static bool has_condition(const struct hf__json *condition, const struct condition *wanted) {
+        return hf__json_has_text(condition, "status", wanted->status) &&
+               hf__json_has_text(condition, "reason", wanted->reason) &&
+               hf__json_has_text(condition, "message", wanted->message);
+}
+
+/* The time is that of the last change of the status. */
+static int write_condition(struct hf__json *condition, const struct condition *wanted,
+                           const char *now) {
+        int r = 0;
+
+        if (!hf__json_has_text(condition, "status", wanted->status))
+                r = hf__json_put_string(condition, "lastTransitionTime", now);
+        if (r == 0)
+                r = hf__json_put_string(condition, "type", AVAILABLE);
+        if (r == 0)
+                r = hf__json_put_string(condition, "status", wanted->status);
+        if (r == 0)
+                r = hf__json_put_string(condition, "reason", wanted->reason);
+        return r == 0 ? hf__json_put_string(condition, "message", wanted->message) : r;
+}
+
+int hfd_api_service_set_available(struct hf__json *service, const char *now, bool *ret_changed) {
+        const struct hf__json *named = hf__json_path(service, "spec.service");
+        const char *ns = hf__json_string(named, "namespace"),
+                   *name = hf__json_string(named, "name");
+        struct condition wanted = {"True", "Local", "Local APIServices are always available"};
+        struct hf__json *condition;
+        char message[600];
+
+        if (named) {
+                (void)snprintf(message, sizeof message,
+                               "service/%.253s in \"%.253s\" is not present", name ? name : "",
+                               ns ? ns : "");
+                wanted = (struct condition){"False", "ServiceNotFound", message};
+        }
+        *ret_changed = false;
+        int r = hf__json_find_or_append(service, "status.conditions", "type", AVAILABLE,
+                                        &condition);
+        if (r != 0 || has_condition(condition, &wanted))
+                return r;
+        *ret_changed = true;
+        return write_condition(condition, &wanted, now);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The controller api-services: keeps an APIService for each group version that this server serves,
+ * and the condition Available of all APIServices. Runs on the leader.
+ */
+#include <holdfast/leader.h>
+
+#define HFD_API_SERVICES "api-services"
+
+/* A hf_controller.run; ctx is the struct hfd_controller_context. */
+int hfd_api_services_run(struct hf_term *term, void *ctx);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The controller that signs certificate requests of clients. */
+#include <holdfast/leader.h>
+
+#define HFD_REQUEST_SIGNER "certificate-signer"
+
+/* hf_controller.run; ctx is the struct hfd_controller_context. */
+int hfd_request_signer_run(struct hf_term *term, void *ctx);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The controller identity-lease, which runs on every instance. It maintains a Lease that shows that
+ * the instance is alive and which URL it serves.
+ */
+#include <holdfast/leader.h>
+
+struct hfd_controller_context;
+
+#define HFD_IDENTITY_LEASE "identity-lease"
+
+/* The controller's run function. context: its struct hfd_controller_context. */
+int hfd_identity_lease_run(struct hf_term *term, void *context);
+
+/*
+ * Blocks until the controller has ended, for half a second at most. A controller that ends deletes
+ * its Lease. If the half second has passed, the delete has failed or the term was aborted, the
+ * Lease may remain until it expires. Returns at once if the controller never ran or the process is
+ * not stopping. Thread: any.
+ */
+void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context);

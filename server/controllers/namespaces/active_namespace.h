@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Whether objects may be added to a namespace. Controllers that keep an object in every namespace
+ * ask here, so that they leave a namespace alone that is being deleted: otherwise they would create
+ * again what the namespace controller deletes.
+ *
+ * Thread: any worker of the term.
+ */
+#include <stdbool.h>
+
+#include <holdfast/leader.h>
+
+struct hfd_controller_context;
+
+/* By the informer's copy, which may be outdated. 0 or -ENOMEM. */
+int hfd_active_namespace(const struct hfd_controller_context *context, const char *name,
+                         bool *ret_active);
+/*
+ * The result of a create in a namespace that was active. r: of the request. Returns 0 if the object
+ * exists now, or if the namespace is gone or being deleted, which a consistent read decides; else
+ * r. Blocks as a request of the term does.
+ */
+int hfd_active_namespace_created(struct hf_term *term, const char *name, int r);

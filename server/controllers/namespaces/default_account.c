@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every namespace has a ServiceAccount `default`, for programs that name no other. The key is the
+ * namespace.
+ *
+ * Invariants. Only the existence of the account matters: its fields belong to the users. A key
+ * costs two look-ups in caches when nothing is missing, however many namespaces there are.
+ */
+#include "server/controllers/namespaces/default_account.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/reconciler.h>
+
+#include "base/json.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/namespaces/active_namespace.h"
+#include "server/controllers/object_client.h"
+
+#define ACCOUNT   "default"
+#define N_WORKERS 8
+
+static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"};
+
+static int create_account(struct hf_term *term, const char *ns) {
+        struct hf__json *account = hf__json_object();
+        int r = account ? 0 : -ENOMEM;
+
+        if (r == 0)
+                r = hf__json_set_string(account, "apiVersion", "v1");
+        if (r == 0)
+                r = hf__json_set_string(account, "kind", "ServiceAccount");
+        if (r == 0)
+                r = hf__json_set_string(account, "metadata.name", ACCOUNT);
+        if (r == 0)
+                r = hfd_active_namespace_created(term, ns,
+                                                 hfd_object_client_create(term, &service_accounts,
+                                                                          ns, account));
+        hf__json_free(account);
+        return r;
+}
+
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct hfd_controller_context *context = ctx;
+        bool active;
+        char *text;
+        int r = hfd_active_namespace(context, key, &active);
+
+        if (r != 0 || !active)
+                return r;
+        r = hf_informer_get(context->service_accounts->informer, key, ACCOUNT, &text, NULL);
+        if (r == 0)
+                free(text);
+        return r == HF_E_NOT_FOUND ? create_account(term, key) : r;
+}
+
+/* A namespace that is added brings its own event, so only deletes of accounts matter. */
+static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                       const char *ns, const char *name, const char *object, size_t n) {
+        if (type != HF_EVENT_DELETED || strcmp(name, ACCOUNT) != 0)
+                return 0;
+        return hf_workqueue_add(queue, ns);
+}
+
+int hfd_default_account_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        assert(context->namespaces && context->service_accounts); /* controllers.c creates them */
+        const struct hf_reconciler_source sources[] = {
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->namespaces->informer},
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->service_accounts->informer,
+                 .map = map_account},
+        };
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
+                .name = HFD_DEFAULT_ACCOUNT,
+                .sources = sources,
+                .n_sources = sizeof sources / sizeof *sources,
+                .n_workers = N_WORKERS,
+                .reconcile = reconcile,
+                .ctx = context,
+        };
+
+        return hf_reconciler_run(&reconciler, term);
+}

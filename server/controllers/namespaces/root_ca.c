@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every namespace has a ConfigMap kube-root-ca.crt with the CA by which programs in it recognise
+ * this server. The key is the namespace. root_ca_core.h decides what to do with a ConfigMap.
+ *
+ * Invariants. The informer has these ConfigMaps only, and as a whole, so that a key costs look-ups
+ * in caches when nothing has changed, however many namespaces there are. A ConfigMap is written at
+ * the resourceVersion that was read, so the change of another client is never undone unseen.
+ */
+#include "server/controllers/namespaces/root_ca.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include <holdfast/reconciler.h>
+
+#include "base/json.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/namespaces/active_namespace.h"
+#include "server/controllers/namespaces/root_ca_core.h"
+#include "server/controllers/object_client.h"
+
+#define N_WORKERS 8
+/* A reload may have replaced the CA, which no event tells. */
+#define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
+
+static const struct hf_resource configmaps = {"", "v1", "configmaps"};
+
+static int create_map(struct hf_term *term, const char *ns, const char *pem) {
+        struct hf__json *map;
+        int r = hfd_root_ca_new(pem, &map);
+
+        if (r != 0)
+                return r;
+        r = hfd_object_client_create(term, &configmaps, ns, map);
+        hf__json_free(map);
+        return hfd_active_namespace_created(term, ns, r);
+}
+
+static int restore_map(struct hf_term *term, const char *ns, struct hf__json *map,
+                       const char *pem) {
+        int r = hfd_root_ca_restore(map, pem);
+
+        if (r == 0)
+                r = hfd_object_client_update(term, &configmaps, ns, HFD_ROOT_CA_NAME, NULL, map);
+        return hfd_object_client_ignore_stale(r);
+}
+
+/* The event of the delete enqueues the namespace again. */
+static int delete_map(struct hf_term *term, const char *ns, const struct hf__json *map) {
+        struct hfd_object_client_delete_options options =
+                {.uid = hf__json_string(map, "metadata.uid"),
+                 .resource_version = hf__json_string(map, "metadata.resourceVersion")};
+
+        if (hf__json_string(map, "metadata.deletionTimestamp"))
+                return 0;
+        return hfd_object_client_ignore_stale(
+                hfd_object_client_delete(term, &configmaps, ns, HFD_ROOT_CA_NAME, &options));
+}
+
+static int check_map(struct hfd_controller_context *context, struct hf_term *term, const char *ns,
+                     const char *pem) {
+        struct hf__json *map;
+        int r = hfd_object_client_get_cached(context->root_cas, ns, HFD_ROOT_CA_NAME, &map);
+
+        if (r == HF_E_NOT_FOUND)
+                return create_map(term, ns, pem);
+        if (r != 0)
+                return r;
+        switch (hfd_root_ca_next(map, pem)) {
+        case HFD_ROOT_CA_KEEP: break;
+        case HFD_ROOT_CA_UPDATE: r = restore_map(term, ns, map, pem); break;
+        case HFD_ROOT_CA_REPLACE: r = delete_map(term, ns, map); break;
+        }
+        hf__json_free(map);
+        return r;
+}
+
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct hfd_controller_context *context = ctx;
+        bool active;
+        int r = hfd_active_namespace(context, key, &active);
+
+        if (r != 0 || !active)
+                return r;
+        char *pem = context->ca.root(context->ca.ctx);
+        if (!pem)
+                return -ENOMEM;
+        r = check_map(context, term, key, pem);
+        free(pem);
+        *ret_again = RECHECK_DELAY;
+        return r;
+}
+
+/* The informer has no other ConfigMaps than those of that name. */
+static int map_map(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                   const char *name, const char *object, size_t n) {
+        return hf_workqueue_add(queue, ns);
+}
+
+int hfd_root_ca_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        assert(context->namespaces && context->root_cas); /* controllers.c has created them */
+        const struct hf_reconciler_source sources[] = {
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->namespaces->informer},
+                {.size = sizeof(struct hf_reconciler_source),
+                 .informer = context->root_cas,
+                 .map = map_map},
+        };
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
+                .name = HFD_ROOT_CA_PUBLISHER,
+                .sources = sources,
+                .n_sources = sizeof sources / sizeof *sources,
+                .n_workers = N_WORKERS,
+                .reconcile = reconcile,
+                .ctx = context,
+        };
+
+        return hf_reconciler_run(&reconciler, term);
+}

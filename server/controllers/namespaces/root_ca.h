@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The controller that gives every namespace the ConfigMap kube-root-ca.crt. */
+#include <holdfast/leader.h>
+
+#define HFD_ROOT_CA_PUBLISHER "root-ca-publisher"
+
+/* hf_controller.run; ctx is the struct hfd_controller_context. */
+int hfd_root_ca_run(struct hf_term *term, void *ctx);

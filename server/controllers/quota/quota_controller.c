@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The quota controller: recounts the quotas of a namespace after objects were created or deleted in
+ * it, and after a quota has changed. Creates are charged by the server itself
+ * (server/registry/write/quota/quota.h); deletes are not, so they free their place here.
+ *
+ *      1. The quotas of the namespace are listed, by a consistent read.
+ *      2. The objects of each kind that a quota names are counted, at the revision of that list or
+ *         a later one.
+ *      3. The status is written if it is different, and if the quota still has the version of the
+ *         list.
+ *
+ * Invariant: the order of these steps. A create that a quota counts changes the quota, so a create
+ * between 1 and 3 makes 3 fail, and the recount is repeated. A count before the list would miss
+ * creates that the list contains already, and would undo their charge.
+ *
+ * A new leader gets the keys of all objects, so it also repairs what its predecessor has left.
+ */
+#include "server/controllers/quota/quota_controller.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/reconciler.h>
+
+#include "base/json.h"
+#include "client/informer_lookup.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/object_client.h"
+#include "server/quota/quota.h"
+
+#define N_WORKERS 4
+/* Several changes of a namespace shortly after each other are one recount. */
+#define GATHER_DELAY (100 * HF_NSEC_PER_SEC / 1000)
+/* After a conflict; the creates that caused it are probably not the last ones. */
+#define CONFLICT_DELAY (50 * HF_NSEC_PER_SEC / 1000)
+
+static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
+
+/* ---- counting ---- */
+
+struct counting {
+        struct hfd_controller_context *context;
+        struct hf_term *term;
+        const char *ns;
+        const char *since; /* the revision that the counts must include */
+};
+
+static int list(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                const char *query, struct hf__json **ret_list) {
+        struct hf_request request = {.size = sizeof request,
+                                     .verb = HF_VERB_LIST,
+                                     .resource = *resource,
+                                     .ns = ns,
+                                     .query = query};
+        struct hf_status status;
+        char *text = NULL;
+        size_t n = 0;
+        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &text, &n,
+                             &status);
+
+        if (r == 0)
+                r = hf__json_parse(text, n, ret_list, NULL);
+        free(text);
+        return r;
+}
+
+/* For hfd_quota_recount. The server counts what is beyond the first page, in logarithmic time. */
+static int count(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
+                 bool *ret_served) {
+        const struct counting *counting = ctx;
+        const struct hfd_kind *kind = hfd_kinds_find(&counting->context->kinds, group, plural);
+        struct hf__json *page;
+        int64_t n_beyond = 0;
+        char query[128];
+
+        *ret_served = kind && kind->row.namespaced;
+        *ret_n = 0;
+        if (!*ret_served)
+                return 0;
+        (void)snprintf(query, sizeof query,
+                       "limit=1&resourceVersionMatch=NotOlderThan&resourceVersion=%.32s",
+                       counting->since);
+        int r = list(counting->term, &kind->row.resource, counting->ns, query, &page);
+        if (r != 0)
+                return r;
+        if (!hf__json_i64(page, "metadata.remainingItemCount", &n_beyond) || n_beyond < 0)
+                n_beyond = 0;
+        *ret_n = hf__json_count(hf__json_get(page, "items")) + (uint64_t)n_beyond;
+        hf__json_free(page);
+        return 0;
+}
+
+/* ---- reconciling ---- */
+
+/* Recounts one quota. HF_E_CONFLICT: it has changed. */
+static int recount(struct counting *counting, struct hf__json *quota) {
+        const char *name = hf__json_string(quota, "metadata.name");
+        bool changed = false;
+        int r = name ? hfd_quota_recount(quota, count, counting, &changed) : HF_E_INVALID;
+
+        if (r == 0 && changed)
+                r = hfd_object_client_update(counting->term, &quotas, counting->ns, name, "status",
+                                             quota);
+        return r == HF_E_NOT_FOUND ? 0 : r;
+}
+
+/* key is the name of a namespace. */
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        struct counting counting = {.context = ctx, .term = term, .ns = key};
+        struct hf__json *all;
+        int r;
+
+        if (!hf__informer_has_in(counting.context->quotas->informer, key))
+                return 0;
+        r = list(term, &quotas, key, NULL, &all);
+        if (r != 0)
+                return r;
+        counting.since = hf__json_string(all, "metadata.resourceVersion");
+        if (!counting.since)
+                r = HF_E_INVALID;
+        for (struct hf__json *m = hf__json_first(hf__json_get(all, "items")); m && r == 0;
+             m = hf__json_next(m)) {
+                r = recount(&counting, m);
+                if (r == HF_E_CONFLICT) {
+                        *ret_again = CONFLICT_DELAY;
+                        r = 0;
+                }
+        }
+        hf__json_free(all);
+        return r;
+}
+
+/* ---- events ---- */
+
+/* Of other objects only the number matters. */
+static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                      const char *ns, const char *name, const char *object, size_t n) {
+        struct hfd_controller_context *context = ctx;
+
+        if (type == HF_EVENT_MODIFIED || !ns || !*ns ||
+            !hf__informer_has_in(context->quotas->informer, ns))
+                return 0;
+        return hf_workqueue_add_after(queue, ns, GATHER_DELAY);
+}
+
+/* A new quota limits nothing until its first recount. A change may be that of its limits, or only a
+ * create that was charged. */
+static int map_quota(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                     const char *name, const char *object, size_t n) {
+        if (!ns || !*ns)
+                return 0;
+        if (type == HF_EVENT_ADDED)
+                return hf_workqueue_add(queue, ns);
+        return hf_workqueue_add_after(queue, ns, GATHER_DELAY);
+}
+
+int hfd_quota_controller_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        struct hf_reconciler_source sources[HFD_KINDS_MAX];
+        size_t n = 0;
+
+        assert(context->quotas); /* controllers.c has created it */
+        for (size_t i = 0; i < context->kinds.n; i++) {
+                const struct hfd_kind *kind = &context->kinds.kinds[i];
+                if (kind->row.namespaced)
+                        sources[n++] = (struct hf_reconciler_source){.size = sizeof sources[0],
+                                                                     .informer = kind->informer,
+                                                                     .map = kind == context->quotas
+                                                                                    ? map_quota
+                                                                                    : map_object};
+        }
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
+                .name = HFD_RESOURCE_QUOTA,
+                .sources = sources,
+                .n_sources = n,
+                .n_workers = N_WORKERS,
+                .reconcile = reconcile,
+                .ctx = context,
+        };
+
+        return hf_reconciler_run(&reconciler, term);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Keeps the status of ResourceQuotas right: status.hard is spec.hard, and status.used is what the
+ * namespace has. See quota_controller.c.
+ */
+#include <holdfast/leader.h>
+
+#define HFD_RESOURCE_QUOTA "resourcequota"
+
+/* For struct hf_controller; ctx is the struct hfd_controller_context. */
+int hfd_quota_controller_run(struct hf_term *term, void *ctx);

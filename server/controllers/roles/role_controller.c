@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An aggregated role depends on all roles that its selectors match, and a change of labels may add
+ * or remove some. So there is one key for all aggregated roles: a reconcile reads all
+ * ClusterRoles from the informer, and writes those whose rules differ.
+ *
+ * Invariant: a role is written with the resourceVersion that it was computed from. If another
+ * client has changed it, the event of that change leads to another reconcile.
+ */
+#include "server/controllers/roles/role_controller.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/reconciler.h>
+
+#include "base/json.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/object_client.h"
+#include "server/controllers/roles/role_aggregation.h"
+#include "server/controllers/roles/role_defaults.h"
+
+#define ALL_KEY "all"
+
+static const struct hf_resource cluster_roles = {"rbac.authorization.k8s.io", "v1", "clusterroles"};
+
+/* A copy of the informer's roles, because they must be parsed without its lock. */
+struct roles {
+        char **texts; /* owned */
+        size_t *sizes, n, space;
+        int error;
+};
+
+static void copy_role(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+        struct roles *roles = ctx;
+
+        if (roles->error != 0)
+                return;
+        char *copy = roles->n < roles->space ? malloc(n) : NULL;
+        if (!copy) {
+                roles->error = -ENOMEM;
+                return;
+        }
+        memcpy(copy, object, n);
+        roles->texts[roles->n] = copy;
+        roles->sizes[roles->n++] = n;
+}
+
+/* The roles as a list, in the order of their names. 0, or -ENOMEM: try again. */
+static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) {
+        struct roles roles = {.space = hf_informer_count(informer) + 16};
+        struct hf__json *list = hf__json_array();
+
+        roles.texts = calloc(roles.space, sizeof *roles.texts);
+        roles.sizes = calloc(roles.space, sizeof *roles.sizes);
+        if (!list || !roles.texts || !roles.sizes)
+                roles.error = -ENOMEM;
+        else
+                hf_informer_each(informer, copy_role, &roles);
+        for (size_t i = 0; i < roles.n; i++) {
+                struct hf__json *role = NULL;
+                if (roles.error == 0 &&
+                    hf__json_parse(roles.texts[i], roles.sizes[i], &role, NULL) == 0)
+                        roles.error = hf__json_append(list, role);
+                free(roles.texts[i]);
+        }
+        free(roles.texts);
+        free(roles.sizes);
+        if (roles.error != 0)
+                hf__json_free(list);
+        else
+                *ret_list = list;
+        return roles.error;
+}
+
+/* Writes a role whose rules are no longer those of the roles that it selects. */
+static int update_role(struct hf_term *term, const struct hf__json *role,
+                       const struct hf__json *all) {
+        struct hf__json *rules = NULL, *updated;
+        int r = hfd_role_aggregation_rules(role, all, &rules);
+
+        if (r != 0 || hf__json_equal(rules, hf__json_get(role, "rules")) ||
+            (hf__json_count(rules) == 0 && hf__json_count(hf__json_get(role, "rules")) == 0)) {
+                hf__json_free(rules);
+                return r;
+        }
+        updated = hf__json_dup(role);
+        if (!updated) {
+                hf__json_free(rules);
+                return -ENOMEM;
+        }
+        r = hf__json_set(updated, "rules", rules);
+        if (r == 0)
+                r = hfd_object_client_update(term, &cluster_roles, NULL,
+                                             hf__json_string(role, "metadata.name"), NULL, updated);
+        hf__json_free(updated);
+        return hfd_object_client_ignore_stale(r);
+}
+
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        const struct hfd_controller_context *context = ctx;
+        struct hf__json *all = NULL;
+        int r = read_roles(context->cluster_roles->informer, &all);
+
+        for (const struct hf__json *role = hf__json_first(all); role && r == 0;
+             role = hf__json_next(role))
+                if (hf__json_is_object(hf__json_get(role, "aggregationRule")))
+                        r = update_role(term, role, all);
+        hf__json_free(all);
+        return r;
+}
+
+static int map_role(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                    const char *name, const char *object, size_t n) {
+        return hf_workqueue_add(queue, ALL_KEY);
+}
+
+int hfd_role_controller_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        assert(context->cluster_roles); /* controllers.c has created it */
+        const struct hf_reconciler_source source = {.size = sizeof source,
+                                                    .informer = context->cluster_roles->informer,
+                                                    .map = map_role};
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
+                .name = HFD_CLUSTER_ROLES,
+                .sources = &source,
+                .n_sources = 1,
+                .reconcile = reconcile,
+                .ctx = context,
+        };
+        int r = hfd_role_defaults_apply(term, context->default_role);
+
+        return r != 0 ? r : hf_reconciler_run(&reconciler, term);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * holdfastd's own roles and bindings. What is missing in the store is created, and what is missing
+ * in an object is added: rules, subjects, labels. What others have added stays. An object with the
+ * annotation rbac.authorization.kubernetes.io/autoupdate "false" is left alone.
+ */
+#include <holdfast/leader.h>
+
+struct hf__json;
+
+/* The i-th object as JSON of *ret_n bytes, static; NULL = there is none. Objects of other kinds are
+ * skipped. */
+typedef const char *(*hfd_default_role_fn)(size_t i, size_t *ret_n);
+
+/* Blocks on requests until all objects are up to date or the term is aborted. 0, or an error of a
+ * request. Thread: the controller's. */
+int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role);
+
+/* Adds to object what the default has and it does not. *ret_changed: it was changed. Pure. 0 or
+ * -ENOMEM. */
+int hfd_role_defaults_merge(struct hf__json *object, const struct hf__json *wanted,
+                            bool *ret_changed);

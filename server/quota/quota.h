@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What a ResourceQuota decides. A quota limits how many objects of a kind its namespace may have.
+ * It names a kind "count/<plural>.<group>", and some of the core group also by their plural.
+ *
+ *      create    is held against status.hard and status.used, and adds 1 to status.used. The
+ *                registry writes both in one transaction (server/registry/write/quota/quota.h)
+ *      recount   sets status.hard to spec.hard, and status.used to what there is. A controller does
+ *                it after every change (server/controllers/quota/quota_controller.h)
+ *
+ * Two facts keep a namespace within its limits. Each create that a quota counts, or will count,
+ * writes the quota in the same transaction, which compares the version that the decision was based
+ * on. And a recount counts at a revision that is not older than the version of the quota that it
+ * replaces. So status.used is never less than what there is; deletes only make it too large, until
+ * the recount.
+ *
+ * Quotas with scopes count pods of some kinds only, so here they limit nothing.
+ *
+ * Pure. Thread: any; a quota belongs to the caller.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hf__json;
+struct hf__strbuf;
+
+#define HFD_QUOTA_NAME_MAX 320 /* bytes of the name of a counted kind, with the NUL */
+
+/* The names under which a quota may count a kind: sorted; the second is "" if there is one only. */
+struct hfd_quota_names {
+        char of[2][HFD_QUOTA_NAME_MAX];
+};
+
+/* False: objects of the kind are never counted (Events, which the system itself writes). */
+bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_names *ret_names);
+
+enum hfd_quota_verdict {
+        HFD_QUOTA_UNCOUNTED, /* the quota does not count the kind */
+        /* It will: spec.hard names the kind, status.hard not yet. The first recount must not miss
+         * the object, so the create's transaction writes the quota as it is: if a recount is under
+         * way, its write then conflicts. */
+        HFD_QUOTA_PENDING,
+        HFD_QUOTA_CHARGED, /* one more object is within the limit; status.used includes it now */
+        HFD_QUOTA_REFUSED, /* it is not, or status.used is not known */
+};
+
+/*
+ * Decides about the create of one object. Changes quota only if the verdict is CHARGED. REFUSED:
+ * the message is appended to why. 0 or -ENOMEM.
+ */
+int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_names *names,
+                     enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why);
+
+/* Tells how many objects of a kind the quota's namespace has. *ret_served false: there is no such
+ * kind. 0, or an error that ends the recount. */
+typedef int (*hfd_quota_count_fn)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
+                                  bool *ret_served);
+
+/*
+ * Sets the status of quota. *ret_changed: it was different. 0, -ENOMEM or the error of count; the
+ * quota must then not be used.
+ */
+int hfd_quota_recount(struct hf__json *quota, hfd_quota_count_fn count, void *ctx,
+                      bool *ret_changed);
