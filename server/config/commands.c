@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the commands: their names, their arguments, and how their --help begins. */
+#include "server/config/commands.h"
+
+const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
+        [HFD_COMMAND_SERVE] =
+                {"",
+                 {NULL},
+                 "holdfastd [flags]          the API server with its leader-elected controllers\n"
+                 "holdfastd release [flags]  releases the lease of an instance that has died\n"
+                 "holdfastd status [flags]   shows the instances, the leaders and the last "
+                 "hand-overs\n"
+                 "holdfastd store COMMAND    copies, backs up, restores, checks or compacts a "
+                 "store\n"
+                 "holdfastd pki COMMAND      makes, shows and hands over the CA of the "
+                 "certificates\n"
+                 "holdfastd version          shows the version\n"},
+        [HFD_COMMAND_RELEASE] =
+                {" release",
+                 {NULL},
+                 "holdfastd release [flags]: releases the lease of this instance after it has "
+                 "died\n"
+                 "The other flags of holdfastd are accepted too, and ignored.\n"},
+        [HFD_COMMAND_STATUS] = {" status",
+                                {NULL},
+                                "holdfastd status [flags]: shows the instances, the leaders and "
+                                "the last hand-overs\n"},
+        [HFD_COMMAND_PKI] =
+                {" pki",
+                 {NULL},
+                 "holdfastd pki init         makes the CA, also before the first start\n"
+                 "holdfastd pki show         lists the certificates\n"
+                 "holdfastd pki export FILE  writes the CA with its key, for another host\n"
+                 "holdfastd pki join FILE    makes the CA of another host that of this one\n"
+                 "They are about the certificates of --cert-dir. Each command has --help.\n"},
+        [HFD_COMMAND_PKI_INIT] = {" pki init",
+                                  {NULL},
+                                  "holdfastd pki init [flags]: makes the CA, also before the first "
+                                  "start\n"},
+        [HFD_COMMAND_PKI_SHOW] = {" pki show",
+                                  {NULL},
+                                  "holdfastd pki show [flags]: lists the certificates\n"},
+        [HFD_COMMAND_PKI_EXPORT] =
+                {" pki export",
+                 {"FILE"},
+                 "holdfastd pki export FILE [flags]: writes the CA with its key to the new file "
+                 "FILE, for another host\n"
+                 "FILE is - for the standard output.\n"},
+        [HFD_COMMAND_PKI_JOIN] =
+                {" pki join",
+                 {"FILE"},
+                 "holdfastd pki join FILE [flags]: makes the CA of another host, exported to FILE, "
+                 "that of this one\n"
+                 "FILE is - for the standard input.\n"},
+        [HFD_COMMAND_STORE] =
+                {" store",
+                 {NULL},
+                 "holdfastd store copy --from STORE --to STORE  copies all objects to an empty "
+                 "store\n"
+                 "holdfastd store backup FILE TARGET            copies a file that is in use\n"
+                 "holdfastd store restore BACKUP TARGET         makes a store of a backup\n"
+                 "holdfastd store check FILE                    looks for damage\n"
+                 "holdfastd store compact STORE                 removes what was overwritten or "
+                 "deleted\n"
+                 "A STORE is sqlite:FILE or etcd:URL[,URL]. Each command has --help.\n"},
+        [HFD_COMMAND_STORE_COPY] =
+                {" store copy",
+                 {NULL},
+                 "holdfastd store copy --from STORE --to STORE [flags]: copies all objects to an "
+                 "empty store\n"
+                 "Stop all instances first. A STORE is sqlite:FILE or etcd:URL[,URL].\n"},
+        [HFD_COMMAND_STORE_BACKUP] =
+                {" store backup",
+                 {"FILE", "TARGET"},
+                 "holdfastd store backup FILE TARGET: writes the state of the file of SQLite FILE "
+                 "to the new file TARGET\n"
+                 "Instances may go on using FILE.\n"},
+        [HFD_COMMAND_STORE_RESTORE] =
+                {" store restore",
+                 {"BACKUP", "TARGET"},
+                 "holdfastd store restore BACKUP TARGET [flags]: makes the new file TARGET of a "
+                 "backup, with a history of its own\n"},
+        [HFD_COMMAND_STORE_CHECK] =
+                {" store check",
+                 {"FILE"},
+                 "holdfastd store check FILE: prints what is wrong with the file of SQLite FILE, "
+                 "and changes nothing\n"
+                 "The exit status is 0 if nothing is wrong, else 1.\n"},
+        [HFD_COMMAND_STORE_COMPACT] =
+                {" store compact",
+                 {"STORE"},
+                 "holdfastd store compact STORE [flags]: removes all versions but the current "
+                 "ones\n"
+                 "STORE is a file of SQLite, which no instance may use meanwhile, or "
+                 "etcd:URL[,URL].\n"},
+        [HFD_COMMAND_VERSION] = {" version", {NULL}, NULL},
+};

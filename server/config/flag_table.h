@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The table of flags, which is in flags.c, for the parser of the command line. Other folders use
+ * flags.h. Immutable. Thread: any.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/config/config.h"
+
+#define HFD_FLAGS_MAX 128 /* at least the number of rows */
+
+enum hfd_flag_kind {
+        HFD_FLAG_TEXT,
+        HFD_FLAG_FILE,
+        HFD_FLAG_DIRECTORY, /* one, or several separated by commas */
+        HFD_FLAG_CHOICE,    /* one of several words */
+        HFD_FLAG_BOOL,
+        HFD_FLAG_NUMBER,
+        HFD_FLAG_DURATION,
+};
+
+/* A row. All strings are static. */
+struct hfd_flag {
+        const char *name;
+        enum hfd_flag_kind kind;
+        unsigned commands;         /* the commands whose --help shows the flag */
+        size_t offset;             /* of its member in struct hfd_config */
+        const char *default_value; /* "" = hfd_config_complete derives it, or there is none */
+        const char *shown_default; /* the default as --help shows it; NULL = default_value */
+        int64_t min, max;          /* limits of a NUMBER, or of a DURATION in nanoseconds */
+        const char *help;
+        const char *choices; /* the words of a CHOICE, separated by '|' */
+        char letter;         /* see struct hfd_flag_info */
+        bool repeats;        /* a list, which may also be given by several flags */
+};
+
+/* Finds a flag by its name, the n bytes at name, without "--". NULL: there is none. */
+const struct hfd_flag *hfd_flag_table_find(const char *name, size_t n);
+/* Finds the flag that a letter is short for. NULL: there is none. */
+const struct hfd_flag *hfd_flag_table_find_letter(char letter);
+/* The flag of the command whose name is nearest to the n bytes at name. NULL: none is near. */
+const char *hfd_flag_table_near(const char *name, size_t n, enum hfd_command command);
+/* The flag at this position of the table. NULL: it is behind the last one. */
+const struct hfd_flag *hfd_flag_table_at(size_t position);
+/* The position of a flag in the table; less than HFD_FLAGS_MAX. */
+size_t hfd_flag_table_position(const struct hfd_flag *flag);
+/* Whether the command accepts the flag. */
+bool hfd_flag_table_accepts(const struct hfd_flag *flag, enum hfd_command command);

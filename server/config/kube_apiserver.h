@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The command line of kube-apiserver. Programs that start a kube-apiserver for tests, such as
+ * controller-runtime's envtest, can start holdfastd in its place: under the name kube-apiserver it
+ * takes their flags. Thread: main, at start.
+ */
+#include <stdbool.h>
+
+#include "server/config/config.h"
+
+/* Whether the program was started under the name kube-apiserver. argv0 may be NULL. */
+bool hfd_is_kube_apiserver(const char *argv0);
+/*
+ * Parses the command line of kube-apiserver:
+ *
+ *  - Flags that have no meaning here are left out, and named in ret_config->ignored_flags. They
+ *    are those that weaken nothing when they are ignored; all others are refused as unknown.
+ *  - Data goes to --cert-dir, if --data-dir is not given.
+ *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
+ *    --tls-cert-file is not given.
+ *
+ * Otherwise like hfd_flags_parse.
+ */
+int hfd_kube_apiserver_parse(int argc, char *const argv[], struct hfd_config *ret_config,
+                             struct hf_status *reterr_status);

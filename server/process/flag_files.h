@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The files and directories that flags name: their faults are reported with the flag and the path,
+ * and a fault that only the user can correct ends the process with status 2.
+ *
+ * Threads: any; they block on files.
+ */
+#include <stdbool.h>
+
+#include <holdfast/error.h>
+
+#include "server/tls/pem_check.h"
+
+/* Whether r, the result of using a file or directory, says that the user must correct something.
+ * False for what may pass: a full disk, a lost disk, no memory, no descriptors, a lock that another
+ * process holds. */
+bool hfd_flag_is_mistake(int r);
+/* Puts "flag --<flag>: " in front of the message if r is a mistake and the message names no flag
+ * yet. Returns r. */
+int hfd_flag_result(const char *flag, int r, struct hf_status *reterr_status);
+
+/* One file of PEM text that a flag names. */
+struct hfd_flag_pem {
+        const char *flag, *path; /* path: "" = the flag is not given */
+        enum hfd_pem_kind kind;
+};
+
+/* Reads the file and checks its text. The caller overwrites a key before it frees it. *ret_text is
+ * NULL if the flag is not given. Errors of hfd_read_file and hfd_pem_check. */
+int hfd_flag_read_pem(const struct hfd_flag_pem *file, char **ret_text,
+                      struct hf_status *reterr_status);
+/* Checks that the two belong together; both texts have been read. 0 or HF_E_INVALID. */
+int hfd_flag_check_pair(const struct hfd_flag_pem *cert, const char *cert_pem,
+                        const struct hfd_flag_pem *key, const char *key_pem,
+                        struct hf_status *reterr_status);
