@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The beginning of a body that could not be read, as Kubernetes' messages show it. Pure. Thread:
+ * any. */
+#include <stddef.h>
+
+#define HFD_BODY_SUMMARY_MAX 72 /* bytes, with the NUL */
+
+/* The first 30 bytes: an object of JSON as it is, anything else as hexadecimal digits. */
+void hfd_body_summary(const char *body, size_t n, char out[HFD_BODY_SUMMARY_MAX]);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Server-side apply with the functions of server/apply/.
+ *
+ * Invariants: the configuration is never changed by an attempt, because the next one applies it to
+ * a newer version. A conflict with other managers on an old version may be none on the newest, so
+ * it is sent only if the current version is fresh.
+ */
+#include "server/registry/write/apply.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/time_format.h"
+#include "server/apply/apply.h"
+#include "server/registry/write/body.h"
+#include "server/registry/write/reply.h"
+
+/* What hfd_writer borrows. */
+struct writer {
+        struct hfd_writer writer;
+        char manager[HFD_FIELD_MANAGER_MAX + 1];
+        char api_version[HFD_API_VERSION_MAX];
+        char now[HF__MICROTIME_MAX];
+};
+
+/* The name of a manager that did not give one: the User-Agent up to the first `/`. */
+static void name_by_agent(const char *agent, char name[HFD_FIELD_MANAGER_MAX + 1]) {
+        size_t n = 0;
+
+        for (; *agent && *agent != '/' && n < HFD_FIELD_MANAGER_MAX; agent++)
+                if ((unsigned char)*agent >= ' ' && (unsigned char)*agent < 0x7f)
+                        name[n++] = *agent;
+        name[n] = '\0';
+}
+
+static void init_writer(const struct hfd_write *w, struct writer *ret_writer) {
+        static const char *const subresources[] = {[HFD_SUB_NONE] = "",
+                                                   [HFD_SUB_STATUS] = "status",
+                                                   [HFD_SUB_FINALIZE] = "finalize",
+                                                   [HFD_SUB_APPROVAL] = "approval"};
+        const struct hfd_request *request = w->request;
+        const struct hf_clock *clock = hf_host_clock(w->registry->host);
+
+        if (!request->options.field_manager)
+                name_by_agent(request->agent ? request->agent : "holdfastd", ret_writer->manager);
+        hfd_resource_api_version(request->resource, ret_writer->api_version);
+        hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, ret_writer->now);
+        ret_writer->writer = (struct hfd_writer){.manager = request->options.field_manager
+                                                                    ? request->options.field_manager
+                                                                    : ret_writer->manager,
+                                                 .subresource = subresources[request->subresource],
+                                                 .api_version = ret_writer->api_version,
+                                                 .now = ret_writer->now};
+}
+
+/* ---- the configuration ---- */
+
+/* Removes what a write of this path does not change, so that nobody owns it by this write. */
+static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
+        static const char *const kept[] = {"apiVersion", "kind", "metadata", "status"};
+        const struct hf__json *name = hf__json_path(config, "metadata.name");
+        struct hf__json *metadata, *next;
+
+        if (request->subresource == HFD_SUB_NONE) {
+                if (request->resource->subresources & HFD_SUB_STATUS)
+                        hf__json_remove(config, "status");
+                return 0;
+        }
+        for (struct hf__json *m = hf__json_first(config); m; m = next) {
+                bool keep = false;
+                next = hf__json_next(m);
+                for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+                        keep = keep || strcmp(hf__json_key(m), kept[i]) == 0;
+                if (!keep)
+                        hf__json_free(hf__json_detach(config, m));
+        }
+        metadata = hf__json_object();
+        if (hf__json_add_string(metadata, "name", hf__json_text(name)) != 0) {
+                hf__json_free(metadata);
+                return -ENOMEM;
+        }
+        return hf__json_set(config, "metadata", metadata);
+}
+
+bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response) {
+        const char *kind = hf__json_string(w->body, "kind"),
+                   *version = hf__json_string(w->body, "apiVersion");
+        const struct hf__json *managers;
+
+        if (!kind || !version) {
+                hfd_response_bad_request(response, "invalid object type: %.100s, Kind=%.100s",
+                                         version ? version : "/", kind ? kind : "");
+                return false;
+        }
+        managers = hf__json_path(w->body, "metadata.managedFields");
+        if (managers && !hf__json_is_null(managers)) {
+                hfd_response_bad_request(response, "metadata.managedFields must be nil");
+                return false;
+        }
+        if (!hfd_write_body_accept(w, w->body, response))
+                return false;
+        if (remove_other_parts(w->request, w->body) == 0)
+                return true;
+        hfd_response_no_memory(response);
+        return false;
+}
+
+/* ---- failures ---- */
+
+/* Adds the causes to the Status in the response. If memory runs out, they are missing. */
+static void add_causes(struct hfd_response *response, struct hf__json *causes) {
+        struct hf__json *status = NULL;
+        struct hf__strbuf out = {0};
+        struct hf__buf *body;
+
+        if (!response->body ||
+            hf__json_parse(response->body->data, response->body->n, &status, NULL) != 0) {
+                hf__json_free(causes);
+                return;
+        }
+        if (hf__json_set(status, "details.causes", causes) == 0)
+                hf__json_print(status, &out);
+        hf__strbuf_putc(&out, '\n');
+        body = out.n > 1 ? hf__strbuf_to_buf(&out) : NULL;
+        if (body) {
+                hf__buf_unref(response->body);
+                response->body = body;
+        }
+        hf__strbuf_done(&out);
+        hf__json_free(status);
+}
+
+static void reply_failed(struct hfd_write *w, int r, struct hfd_apply_failure *failure) {
+        struct hfd_response response = {0};
+
+        if (r == -ENOMEM) {
+                hfd_write_reply_no_memory(w);
+                return;
+        }
+        if (w->current && !w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        if (r == HF_E_CONFLICT) {
+                hfd_response_status(&response, HF_E_CONFLICT, 409, "Conflict",
+                                    failure->message.data, NULL);
+                add_causes(&response, failure->causes);
+                failure->causes = NULL;
+        } else {
+                hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", failure->message.data,
+                                    NULL);
+        }
+        hfd_write_reply(w, &response);
+}
+
+/* ---- apply ---- */
+
+bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
+        const struct hf__json *config = old ? w->body : w->object;
+        struct hfd_apply_failure failure = {0};
+        struct hfd_response response = {0};
+        struct hf__json *object = NULL;
+        struct writer writer;
+
+        assert(config);
+        init_writer(w, &writer);
+        int r = hfd_apply(w->request->resource->schema, old, config, &writer.writer,
+                          w->request->options.force, &object, &failure);
+        if (r != 0) {
+                reply_failed(w, r, &failure);
+                hfd_apply_failure_done(&failure);
+                return false;
+        }
+        hfd_apply_failure_done(&failure);
+        hf__json_free(w->object);
+        w->object = object;
+        if (!old || hfd_write_body_accept(w, w->object, &response))
+                return true;
+        if (w->fresh) {
+                hfd_write_reply(w, &response);
+        } else {
+                hfd_response_done(&response);
+                hfd_write_refetch(w);
+        }
+        return false;
+}
+
+int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old) {
+        struct writer writer;
+
+        if (w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY)
+                return 0;
+        /* An object that had no owners gets none before it is applied, as in Kubernetes. */
+        if (old && !hf__json_path(old, "metadata.managedFields") &&
+            !hf__json_path(w->object, "metadata.managedFields"))
+                return 0;
+        init_writer(w, &writer);
+        return hfd_ownership_update(w->request->resource->schema, old, w->object, &writer.writer);
+}

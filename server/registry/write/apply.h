@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Server-side apply of a write, and who owns the fields after other writes. */
+#include "server/registry/write/write.h"
+
+/*
+ * Brings the configuration in w->body into the form of its kind, without what the path does not
+ * write. False: response is filled.
+ */
+bool hfd_write_apply_accept(struct hfd_write *w, struct hfd_response *response);
+/*
+ * Makes w->object the result of the apply. For an object that exists, old is that object, and
+ * w->body the configuration; for a create, old is NULL, and w->object the configuration. False: the
+ * response was sent, or another attempt was started; the caller must not touch w.
+ */
+bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old);
+/*
+ * For a write that is no apply: sets who owns the fields of w->object, the new version of old; NULL
+ * = a create. 0 or -ENOMEM.
+ */
+int hfd_write_apply_track(struct hfd_write *w, const struct hf__json *old);

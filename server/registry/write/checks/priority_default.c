@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks for another PriorityClass that is the default. There are few classes, and only a write of a
+ * default looks at them. It first waits until the cache has every write that was acknowledged
+ * before, so that writes one after another make one default.
+ */
+#include "server/registry/write/checks/priority_default.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/cacher/consistent_read.h"
+#include "server/cacher/object_tree.h"
+#include "server/cacher/snapshot.h"
+#include "server/registry/write/reply.h"
+#include "server/resources/strategies/strategies.h"
+
+/* 0: object is no default; 1: it is; -ENOMEM. */
+static int check_default(const struct hfd_object *object, int64_t *ret_value) {
+        static const char key[] = "\"globalDefault\"";
+        struct hf__json *json;
+        bool is_default;
+
+        /* Most classes do not contain the word, and need no parsing. */
+        if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
+                return 0;
+        json = hfd_object_parse(object);
+        if (!json)
+                return -ENOMEM;
+        is_default = hf__json_bool(json, "globalDefault", false);
+        *ret_value = 0;
+        (void)hf__json_i64(json, "value", ret_value);
+        hf__json_free(json);
+        return is_default;
+}
+
+/*
+ * Finds the default. If there are several, the one with the lowest value counts. 0, or -ENOMEM.
+ * name "": there is none.
+ */
+static int find_default(struct hfd_write *w, char name[HF_NAME_MAX + 1]) {
+        const struct hfd_scope all = {0};
+        struct hfd_snapshot snapshot;
+        struct hfd_object_iter iter;
+        struct hfd_object *object;
+        int64_t value, lowest = INT64_MAX;
+        int r = 0;
+
+        *name = '\0';
+        if (!hfd_cacher_snapshot(w->registry->cacher, w->request->resource, 0, &snapshot))
+                return 0; /* the cache is not filled yet: nothing is known */
+        hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
+        while (r >= 0 && (object = hfd_object_iter_next(&iter)) != NULL) {
+                r = check_default(object, &value);
+                if (r == 1 && value < lowest) {
+                        lowest = value;
+                        (void)snprintf(name, HF_NAME_MAX + 1, "%s", hfd_object_name(object));
+                }
+        }
+        hfd_snapshot_done(&snapshot);
+        return r < 0 ? r : 0;
+}
+
+/* ---- the wait for the cache ---- */
+
+struct wait {
+        struct hfd_consistent_read read; /* first member: ready casts it back */
+        struct hfd_write *w;
+};
+
+static void on_ready(struct hfd_consistent_read *read) {
+        struct hfd_write *w = ((struct wait *)read)->w;
+        const struct hf_status status = read->status;
+        int outcome = read->outcome;
+
+        free(read);
+        w->awaiting_store = false;
+        w->knows_default = true;
+        if (outcome == 0)
+                hfd_write_attempt(w);
+        else /* nothing was written, so the client may repeat the write */
+                hfd_write_reply_store_error(w, outcome == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : outcome,
+                                            &status);
+}
+
+/* Another attempt follows, perhaps before this returns. */
+static void wait_for_cache(struct hfd_write *w) {
+        struct wait *wait = calloc(1, sizeof *wait);
+
+        if (!wait) {
+                hfd_write_reply_no_memory(w);
+                return;
+        }
+        wait->w = w;
+        wait->read.ready = on_ready;
+        wait->read.deadline = w->request->deadline;
+        w->created = false;
+        hfd_write_await_store(w);
+        hfd_consistent_read_start(w->registry->cacher, &wait->read);
+}
+
+bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
+        struct hfd_response response = {0};
+        char name[HF_NAME_MAX + 1], why[HF_NAME_MAX + 80];
+
+        if (w->request->resource->validate != hfd_priority_class_validate ||
+            !hf__json_bool(w->object, "globalDefault", false))
+                return true;
+        if (!w->knows_default) {
+                wait_for_cache(w);
+                return false;
+        }
+        if (find_default(w, name) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        if (!*name || (old && strcmp(name, hfd_write_name(w)) == 0))
+                return true;
+        (void)snprintf(why, sizeof why,
+                       "PriorityClass %s is already marked as default. Only one default can exist",
+                       name);
+        hfd_response_forbidden(&response, w->request->resource, hfd_write_name(w), why, NULL);
+        hfd_write_reply(w, &response);
+        return false;
+}

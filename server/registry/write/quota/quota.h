@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Holds a create against the quotas of its namespace. The transaction of a create that a quota
+ * counts also compares the quota's version, and writes its new status.used. So two instances that
+ * create at the same time cannot exceed a limit, and a create that fails is not charged.
+ *
+ * In a namespace without a quota this costs one look into the cache. In others a create is still
+ * one request to the store, unless it conflicts with a create of another instance.
+ */
+#include "server/registry/write/write.h"
+#include "server/storage/store.h"
+
+/*
+ * The most quotas that one create may change: a transaction has HFD_TXN_MAX operations. A create
+ * that more quotas count is refused.
+ */
+#define HFD_WRITE_QUOTAS_MAX 8
+
+/*
+ * Called when the object of a create is complete. True: go on, and commit. False: the response was
+ * sent, or the write goes on later; the caller must not touch w.
+ */
+bool hfd_write_quota_admit(struct hfd_write *w);
+/*
+ * Appends the quotas to the transaction: compares, writes, and keys to read if a compare fails.
+ * Their keys and values live as long as w.
+ */
+void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *compares,
+                             size_t *n_compares, struct hfd_op *ops, size_t *n_ops,
+                             const char **reads, size_t *n_reads);
+/* The transaction has committed: records the new versions of the quotas. */
+void hfd_write_quota_committed(struct hfd_write *w, uint64_t revision);
+/*
+ * Takes over the quotas that a failed transaction has read. Otherwise returns the key from which no
+ * object can be made, because memory ran out or its value is not a valid object; NULL = success.
+ */
+const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hfd_kv *kvs,
+                                            size_t n);
+/*
+ * Ends the turn of w, if it has one, and frees w->quota. Returns the write whose turn it is now,
+ * for hfd_write_quota_resume; NULL = none. As long as it is not resumed, the registry exists.
+ */
+struct hfd_write *hfd_write_quota_done(struct hfd_write *w);
+/* Accepts NULL. */
+void hfd_write_quota_resume(struct hfd_write *w);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Turns: of the creates of one instance that change the same quotas, one commits at a time. All of
+ * them write the same keys, so without turns each commit would be a conflict for all others, and n
+ * creates would need n * n transactions. Turns only save work: what keeps the limits are the
+ * compares of the transaction.
+ *
+ * There is one queue for each namespace. A turn waits only behind turns whose deadline is not later
+ * than its own; otherwise it is not queued, and competes. A turn ends at its deadline at the
+ * latest, so no wait exceeds the deadline of the one who waits.
+ *
+ * Thread: any; a turn belongs to its write. The lock is never held during a callback.
+ */
+#include <pthread.h>
+
+#include <holdfast/clock.h>
+
+struct hfd_quota_turn {
+        const char *ns;               /* borrowed until the turn has left */
+        hf_nsec deadline;             /* boot time */
+        struct hfd_quota_turn *next;  /* the next one of the same namespace */
+        struct hfd_quota_turn *last;  /* of the holder: the end of the queue, itself included */
+        struct hfd_quota_turn *other; /* of the holder: that of another namespace */
+};
+
+struct hfd_quota_turns {
+        pthread_mutex_t mu;
+        struct hfd_quota_turn *holders; /* guarded by mu; borrowed */
+};
+
+enum hfd_quota_turn_state {
+        HFD_TURN_HELD,   /* the caller goes on, and leaves at the end */
+        HFD_TURN_WAITS,  /* whoever leaves before it gets it from hfd_quota_turns_leave */
+        HFD_TURN_PASSED, /* not queued: the caller goes on without a turn */
+};
+
+void hfd_quota_turns_init(struct hfd_quota_turns *turns);
+/* No turn may be left. */
+void hfd_quota_turns_done(struct hfd_quota_turns *turns);
+/* ns and deadline are set. If it returns WAITS, another thread may be using the turn already. */
+enum hfd_quota_turn_state hfd_quota_turns_take(struct hfd_quota_turns *turns,
+                                               struct hfd_quota_turn *turn);
+/* Ends a turn that is held. Returns the turn that holds now, which the caller must resume; NULL =
+ * nobody waits. */
+struct hfd_quota_turn *hfd_quota_turns_leave(struct hfd_quota_turns *turns,
+                                             struct hfd_quota_turn *turn);

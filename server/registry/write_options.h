@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The options that only writes have: dryRun, fieldManager, fieldValidation and force of
+ * CreateOptions, UpdateOptions, PatchOptions and DeleteOptions. As in Kubernetes they are validated
+ * together, after the query was read. Pure. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hfd_response;
+
+/*
+ * fieldValidation: whether unknown and duplicate fields in the body cause a Warning header,
+ * nothing, or a refusal.
+ */
+enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRICT };
+
+#define HFD_FIELD_MANAGER_MAX  128 /* bytes of the name of a manager */
+#define HFD_DRY_RUN_VALUES_MAX 8   /* further values are not read, but count as unsupported */
+
+/* What the query says. The texts are borrowed until the check. */
+struct hfd_write_options {
+        const char *field_manager, *field_validation; /* NULL = not given */
+        const char *dry_run[HFD_DRY_RUN_VALUES_MAX];
+        size_t n_dry_run;
+        bool has_force, force;
+        bool is_apply; /* set by the caller: a server-side apply */
+};
+
+/* Whether the parameter is one of these options; then it is noted. value "" = none. */
+bool hfd_write_options_note(struct hfd_write_options *options, const char *name, const char *value);
+/*
+ * Checks the options. kind: "CreateOptions", "UpdateOptions", "PatchOptions" or "DeleteOptions",
+ * which has only dryRun. False: a value is not allowed, and response is a 422 with a cause for each
+ * such value.
+ */
+bool hfd_write_options_check(const struct hfd_write_options *options, const char *kind,
+                             enum hfd_field_validation *ret_validation,
+                             struct hfd_response *response);

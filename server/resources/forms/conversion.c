@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Conversions. Invariants:
+ *
+ *  - Renaming there and back gives the same object: no name of one form has another meaning in the
+ *    other form (a unit test checks the tables). A decoder has removed all unknown members before.
+ *  - The names in an entry of managedFields are those of the entry's apiVersion wherever an object
+ *    is stored or sent, and those of the requested row only within a write.
+ */
+#include "server/resources/forms/conversion.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+const struct hfd_resource *hfd_resource_stored(const struct hfd_resource *row) {
+        const struct hfd_conversion *conversion = row->conversion;
+
+        if (!conversion)
+                return row;
+        row = hfd_resource_find(conversion->group, conversion->version, row->plural);
+        assert(row && !row->conversion);
+        return row;
+}
+
+void hfd_conversion_field(const struct hfd_resource *row, const char *stored, char *out,
+                          size_t max_out) {
+        const struct hfd_conversion *conversion = row->conversion;
+        size_t n = strcspn(stored, ".");
+
+        for (size_t i = 0; conversion && i < conversion->n_renamed; i++) {
+                const struct hfd_renamed *renamed = &conversion->renamed[i];
+                if (strlen(renamed->stored) != n || memcmp(renamed->stored, stored, n) != 0)
+                        continue;
+                (void)snprintf(out, max_out, "%s%s", renamed->name, stored + n);
+                return;
+        }
+        (void)snprintf(out, max_out, "%s", stored);
+}
+
+/* ---- renaming ---- */
+
+/* Gives a member another key, at the end of the object. 0 or -ENOMEM. */
+static int rename_member(struct hf__json *object, const char *from, const char *to) {
+        struct hf__json *member = hf__json_get(object, from);
+
+        return member ? hf__json_add(object, to, hf__json_detach(object, member)) : 0;
+}
+
+static int rename_members(const struct hfd_conversion *conversion, struct hf__json *object,
+                          bool to_stored) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < conversion->n_renamed; i++) {
+                const struct hfd_renamed *renamed = &conversion->renamed[i];
+                r = to_stored ? rename_member(object, renamed->name, renamed->stored)
+                              : rename_member(object, renamed->stored, renamed->name);
+        }
+        return r;
+}
+
+/* The same for a set of fields (FieldsV1), where "f:" precedes each name. */
+static int rename_fields(const struct hfd_conversion *conversion, struct hf__json *fields,
+                         bool to_stored) {
+        char from[80], to[80];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < conversion->n_renamed; i++) {
+                const struct hfd_renamed *renamed = &conversion->renamed[i];
+                (void)snprintf(from, sizeof from, "f:%s",
+                               to_stored ? renamed->name : renamed->stored);
+                (void)snprintf(to, sizeof to, "f:%s", to_stored ? renamed->stored : renamed->name);
+                r = rename_member(fields, from, to);
+        }
+        return r;
+}
+
+/* ---- the owners of fields ---- */
+
+/* The rows of a kind, other than row: the one that stores, and those with a conversion to it. */
+static const struct hfd_resource *find_other_row(const struct hfd_resource *row,
+                                                 const char *api_version) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n), *stored = hfd_resource_stored(row);
+        char text[HFD_API_VERSION_MAX];
+
+        for (size_t i = 0; i < n; i++) {
+                if (&rows[i] == row || hfd_resource_stored(&rows[i]) != stored)
+                        continue;
+                hfd_resource_api_version(&rows[i], text);
+                if (strcmp(text, api_version) == 0)
+                        return &rows[i];
+        }
+        return NULL;
+}
+
+/* Translates a set of fields from the names of one row to those of another one. */
+static int translate_fields(const struct hfd_resource *from, const struct hfd_resource *to,
+                            struct hf__json *fields) {
+        int r = from->conversion ? rename_fields(from->conversion, fields, true) : 0;
+
+        return r == 0 && to->conversion ? rename_fields(to->conversion, fields, false) : r;
+}
+
+/*
+ * Translates the entries of other versions of the kind: to the names of row, or back. Entries are
+ * from clients, too: what has another form than an entry is left alone. 0 or -ENOMEM.
+ */
+static int translate_owners(const struct hfd_resource *row, const struct hf__json *object,
+                            bool back) {
+        const struct hf__json *list = hf__json_path(object, "metadata.managedFields");
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
+                const char *version = hf__json_string(m, "apiVersion");
+                const struct hfd_resource *other = version ? find_other_row(row, version) : NULL;
+                struct hf__json *fields = hf__json_get(m, "fieldsV1");
+                if (other && hf__json_is_object(fields))
+                        r = back ? translate_fields(row, other, fields)
+                                 : translate_fields(other, row, fields);
+        }
+        return r;
+}
+
+/* Whether the kind has more than one version; most kinds have not. */
+static bool has_versions(const struct hfd_resource *row) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        if (row->conversion)
+                return true;
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].conversion && hfd_resource_stored(&rows[i]) == row)
+                        return true;
+        return false;
+}
+
+/* ---- objects ---- */
+
+struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
+                                      const struct hfd_object *object) {
+        struct hf__json *json = hfd_object_parse(object);
+        char version[HFD_API_VERSION_MAX];
+        int r = 0;
+
+        assert(object->resource == hfd_resource_stored(row));
+        if (!json || !has_versions(row))
+                return json;
+        hfd_resource_api_version(row, version);
+        if (row->conversion)
+                r = rename_members(row->conversion, json, false);
+        if (r == 0)
+                r = hf__json_put_string(json, "apiVersion", version);
+        if (r == 0)
+                r = translate_owners(row, json, false);
+        return r == 0 ? json : hf__json_free(json);
+}
+
+struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const struct hf__json *json) {
+        struct hf__json *stored;
+        struct hf__buf *bytes = NULL;
+        int r = 0;
+
+        if (!has_versions(row))
+                return hfd_object_encode(row, json);
+        stored = hf__json_dup(json);
+        if (!stored)
+                return NULL;
+        r = translate_owners(row, stored, true);
+        if (r == 0 && row->conversion)
+                r = rename_members(row->conversion, stored, true);
+        if (r == 0)
+                bytes = hfd_object_encode(hfd_resource_stored(row), stored);
+        hf__json_free(stored);
+        return bytes;
+}
+
+struct hfd_object *hfd_conversion_object(const struct hfd_resource *row,
+                                         struct hfd_object *object) {
+        struct hfd_object *converted = NULL;
+        struct hf__buf *bytes = NULL;
+        struct hf__json *json;
+
+        if (!object || !row->conversion)
+                return hfd_object_ref(object);
+        assert(object->resource == hfd_resource_stored(row));
+        json = hfd_object_parse(object);
+        if (json && rename_members(row->conversion, json, false) == 0)
+                bytes = hfd_object_encode(row, json);
+        if (bytes)
+                converted = hfd_object_new(row, object->path, object->revision, bytes);
+        hf__buf_unref(bytes);
+        hf__json_free(json);
+        return converted;
+}

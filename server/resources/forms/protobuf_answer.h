@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Answers in Kubernetes' protobuf format: what surrounds the messages. An object is enclosed in
+ * `k8s\0` and a runtime.Unknown: {1: {1: apiVersion, 2: kind}, 2: the object, 3: "", 4: ""}. An
+ * event of a watch is a WatchEvent {1: type, 2: {1: the enclosed object}} after its length in four
+ * bytes, the highest first.
+ *
+ * resource: the kind of the objects. It has a protobuf form (server/handlers/protobuf_body.h),
+ * unless `partial` is set: then only the metadata is written, as PartialObjectMetadata.
+ *
+ * Errors are kept in the buffer (strbuf.h). Pure. Thread: any.
+ */
+#include <stdbool.h>
+
+#include "base/strbuf.h"
+#include "server/resources/resource.h"
+
+struct hf__buf;
+struct hf__json;
+
+#define HFD_PROTOBUF_TYPE       "application/vnd.kubernetes.protobuf"
+#define HFD_PROTOBUF_WATCH_TYPE HFD_PROTOBUF_TYPE ";stream=watch"
+
+/* Appends an event with an object. */
+void hfd_protobuf_put_frame(struct hf__strbuf *s, const char *type,
+                            const struct hfd_resource *resource, bool partial,
+                            const struct hf__json *object);
+/*
+ * The parts of a list: everything up to the items, one item, and the end. meta: the list's
+ * metadata. n_items: the bytes of all items, because the length of the list precedes it.
+ */
+void hfd_protobuf_put_list_head(struct hf__strbuf *s, const struct hfd_resource *resource,
+                                bool partial, const struct hf__json *meta, size_t n_items);
+void hfd_protobuf_put_item(struct hf__strbuf *s, const struct hfd_resource *resource, bool partial,
+                           const struct hf__json *object);
+void hfd_protobuf_put_list_end(struct hf__strbuf *s);
+/*
+ * Converts an answer in JSON: an object or a list of the resource, a Status, PartialObjectMetadata
+ * or a list of these. resource NULL: a Status only. *ret_answer: a new reference. 0, -ENOMEM, or
+ * HF_E_INVALID: it is something else, or no JSON. Parses the answer, so a large one belongs on the
+ * pool of threads.
+ */
+int hfd_protobuf_convert(const struct hfd_resource *resource, const struct hf__buf *json,
+                         struct hf__buf **ret_answer);
+/* The same for an event of a watch, `{"type":...,"object":...}`. */
+int hfd_protobuf_convert_frame(const struct hfd_resource *resource, const struct hf__buf *json,
+                               struct hf__buf **ret_frame);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Priorities of groups and versions. The numbers are those of Kubernetes; a group that it does not
+ * know has the numbers of a custom resource's group.
+ */
+#include "server/resources/group_priority.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+        const char *group;
+        int priority;
+} of_groups[] = {{"", 18000},
+                 {"apiregistration.k8s.io", 18000},
+                 {"events.k8s.io", 17750},
+                 {"authentication.k8s.io", 17700},
+                 {"authorization.k8s.io", 17600},
+                 {"certificates.k8s.io", 17300},
+                 {"rbac.authorization.k8s.io", 17000},
+                 {"admissionregistration.k8s.io", 16700},
+                 {"apiextensions.k8s.io", 16700},
+                 {"scheduling.k8s.io", 16600},
+                 {"coordination.k8s.io", 16500},
+                 {"node.k8s.io", 16300},
+                 {"flowcontrol.apiserver.k8s.io", 16100}};
+
+enum { CUSTOM_GROUP = 1000, CUSTOM_VERSION = 100 };
+
+static int version_priority(const struct hfd_resource *row) {
+        if (!*row->group)
+                return 1;
+        if (strcmp(row->group, "flowcontrol.apiserver.k8s.io") == 0)
+                return 21;
+        if (strcmp(row->version, "v1beta1") == 0)
+                return strcmp(row->group, "coordination.k8s.io") == 0 ? 13 : 12;
+        return 15;
+}
+
+struct hfd_group_priority hfd_group_priority(const struct hfd_resource *row) {
+        for (size_t i = 0; i < sizeof of_groups / sizeof of_groups[0]; i++)
+                if (strcmp(row->group, of_groups[i].group) == 0)
+                        return (struct hfd_group_priority){of_groups[i].priority,
+                                                           version_priority(row)};
+        return (struct hfd_group_priority){CUSTOM_GROUP, CUSTOM_VERSION};
+}
+
+static int compare_groups(const void *a, const void *b) {
+        const struct hfd_resource *x = *(const struct hfd_resource *const *)a,
+                                  *y = *(const struct hfd_resource *const *)b;
+        int order = hfd_group_priority(y).group - hfd_group_priority(x).group;
+
+        return order != 0 ? order : strcmp(x->group, y->group);
+}
+
+size_t hfd_groups(const struct hfd_resource *groups[HFD_RESOURCES_MAX]) {
+        size_t n_rows, n = 0;
+        const struct hfd_resource *rows = hfd_resources(&n_rows);
+
+        for (size_t i = 0; i < n_rows; i++)
+                if (hfd_resource_starts_group(&rows[i]))
+                        groups[n++] = &rows[i];
+        qsort(groups, n, sizeof groups[0], compare_groups);
+        return n;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Validates ObjectMeta. Names are checked on create only. A name never changes, and an object that
+ * was stored under a looser rule must remain writable: otherwise its finalizers could not be
+ * removed, and it could never be deleted.
+ */
+#include "server/resources/validation/meta_validation.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "base/quote.h"
+#include "base/strbuf.h"
+#include "server/resources/validation/names.h"
+
+#define ANNOTATIONS_MAX  (256u << 10) /* bytes of all keys and values */
+#define SHOWN_FINALIZERS 3
+
+/* ---- names ---- */
+
+/* Returns the rule for path segments that name violates; NULL = none. */
+static const char *broken_segment_rule(const char *name) {
+        if (strcmp(name, ".") == 0)
+                return "may not be '.'";
+        if (strcmp(name, "..") == 0)
+                return "may not be '..'";
+        for (const char *c = name; *c; c++) {
+                if (*c == '/')
+                        return "may not contain '/'";
+                if (*c == '%')
+                        return "may not contain '%'";
+                if ((unsigned char)*c < 0x20 || *c == 0x7f)
+                        return "may not contain control characters";
+        }
+        return NULL;
+}
+
+/* Returns the rule of the resource that name violates; NULL = none. */
+static const char *broken_name_rule(const struct hfd_resource *resource, const char *name) {
+        if (resource->name_is_segment)
+                return broken_segment_rule(name);
+        if (resource->name_is_label)
+                return hfd_is_dns_label(name) ? NULL : hfd_dns_label_rule;
+        return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
+}
+
+static void validate_name(const struct hfd_resource *resource, const struct hf__json *object,
+                          struct hfd_causes *causes) {
+        const char *name = hf__json_string(object, "metadata.name"),
+                   *base = hf__json_string(object, "metadata.generateName"), *rule;
+        size_t max = resource->name_is_label ? HFD_DNS_LABEL_MAX - (size_t)resource->n_name_reserved
+                                             : HFD_DNS_SUBDOMAIN_MAX;
+        char length_rule[64];
+
+        if (!name || !*name) {
+                hfd_cause_required(causes, "metadata.name",
+                                   base && *base ? "" : "name or generateName is required");
+                return;
+        }
+        if (strlen(name) > max) {
+                (void)snprintf(length_rule, sizeof length_rule, "must be no more than %zu bytes",
+                               max);
+                rule = length_rule;
+        } else {
+                rule = broken_name_rule(resource, name);
+        }
+        if (rule)
+                hfd_cause_invalid_text(causes, "metadata.name", name, rule);
+}
+
+/* meta.c has copied the namespace from the path, where any segment is valid. */
+static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
+        const char *ns = hf__json_string(object, "metadata.namespace");
+
+        if (!ns || !*ns)
+                hfd_cause_required(causes, "metadata.namespace", "");
+        else if (!hfd_is_dns_label(ns))
+                hfd_cause_invalid_text(causes, "metadata.namespace", ns, hfd_dns_label_rule);
+}
+
+/* ---- labels, annotations, owners, finalizers ---- */
+
+/* As in Kubernetes, the field of a cause is the whole map, not the single label. */
+static void validate_labels(const struct hf__json *meta, struct hfd_causes *causes) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
+             m = hf__json_next(m)) {
+                const char *value = hf__json_text(m);
+                if (!hfd_is_qualified_name(hf__json_key(m)))
+                        hfd_cause_invalid_text(causes, "metadata.labels", hf__json_key(m),
+                                               hfd_qualified_name_rule);
+                if (strlen(value) > HFD_LABEL_VALUE_MAX)
+                        hfd_cause_invalid_text(causes, "metadata.labels", value,
+                                               "must be no more than 63 bytes");
+                else if (!hfd_is_label_value(value))
+                        hfd_cause_invalid_text(causes, "metadata.labels", value,
+                                               hfd_label_value_rule);
+        }
+}
+
+/* Values may have any syntax, but the total size is limited, because every read returns them. */
+static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
+        size_t total = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "annotations")); m;
+             m = hf__json_next(m)) {
+                if (!hfd_is_qualified_name(hf__json_key(m)))
+                        hfd_cause_invalid_text(causes, "metadata.annotations", hf__json_key(m),
+                                               hfd_qualified_name_rule);
+                total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
+        }
+        if (total > ANNOTATIONS_MAX) {
+                char text[64];
+                (void)snprintf(text, sizeof text, "may not be more than %u bytes", ANNOTATIONS_MAX);
+                hfd_cause_invalid(causes, "metadata.annotations", "\"\"", text);
+        }
+}
+
+static void refuse_second_controller(const struct hf__json *owners, const struct hf__json *first,
+                                     const struct hf__json *second, struct hfd_causes *causes) {
+        const char *a = hf__json_string(first, "name"), *b = hf__json_string(second, "name");
+        struct hf__strbuf list = {0};
+        char detail[400];
+
+        (void)snprintf(detail, sizeof detail,
+                       "Only one reference can have Controller set to true. Found \"true\" in "
+                       "references for %.100s and %.100s",
+                       a ? a : "", b ? b : "");
+        hf__json_print(owners, &list);
+        hfd_cause_invalid(causes, "metadata.ownerReferences",
+                          list.error == 0 && list.data ? list.data : "", detail);
+        hf__strbuf_done(&list);
+}
+
+/*
+ * Does not check whether an owner exists: the garbage collector does. At most one owner may be the
+ * controller, because two controllers would overwrite each other's changes.
+ */
+static void validate_owners(const struct hf__json *meta, struct hfd_causes *causes) {
+        static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
+        const struct hf__json *controller = NULL;
+        size_t i = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "ownerReferences")); m;
+             m = hf__json_next(m), i++) {
+                char field[96];
+                for (size_t k = 0; k < sizeof required / sizeof required[0]; k++) {
+                        const char *value = hf__json_string(m, required[k]);
+                        (void)snprintf(field, sizeof field, "metadata.ownerReferences[%zu].%s", i,
+                                       required[k]);
+                        if (!value || !*value)
+                                hfd_cause_required(causes, field, "must not be empty");
+                }
+                if (!hf__json_bool(m, "controller", false))
+                        continue;
+                if (controller)
+                        refuse_second_controller(hf__json_get(meta, "ownerReferences"), controller,
+                                                 m, causes);
+                controller = m;
+        }
+}
+
+static int compare_texts(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/*
+ * For an object that is being deleted: refuses finalizers that the stored object does not have,
+ * because with new ones the deletion might never end. Without memory for the index, every finalizer
+ * counts as new. The message has the first ones, as Go prints them, sorted.
+ */
+static void forbid_new_finalizers(const struct hf__json *list, const struct hf__json *old_list,
+                                  struct hfd_causes *causes) {
+        struct hf__json_index old;
+        const char *found[SHOWN_FINALIZERS];
+        char quoted[140], text[600];
+        size_t n = 0;
+
+        (void)hf__json_index_init(&old, old_list, NULL);
+        for (struct hf__json *m = hf__json_first(list); m && n < SHOWN_FINALIZERS;
+             m = hf__json_next(m))
+                if (!hf__json_index_find(&old, hf__json_text(m)))
+                        found[n++] = hf__json_text(m);
+        hf__json_index_done(&old);
+        if (n == 0)
+                return;
+        qsort(found, n, sizeof found[0], compare_texts);
+        int at = snprintf(text, sizeof text,
+                          "no new finalizers can be added if the object is being deleted, found "
+                          "new finalizers []string{");
+        for (size_t i = 0; i < n; i++) {
+                hf__quote_bytes(found[i], strlen(found[i]), quoted, sizeof quoted);
+                at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i > 0 ? ", " : "",
+                               quoted);
+        }
+        (void)snprintf(text + at, sizeof text - (size_t)at, "}");
+        hfd_cause_forbidden(causes, "metadata.finalizers", text);
+}
+
+/* Whether the kind belongs to a group whose finalizers have a name of Kubernetes' or a domain. */
+static bool has_strict_finalizers(const struct hfd_resource *resource) {
+        return !*resource->group || strcmp(resource->group, "rbac.authorization.k8s.io") == 0;
+}
+
+static bool is_standard_finalizer(const char *name) {
+        return strcmp(name, "kubernetes") == 0 || strcmp(name, "orphan") == 0 ||
+               strcmp(name, "foregroundDeletion") == 0;
+}
+
+static void refuse_own_finalizers(const struct hf__json *list, struct hfd_causes *causes) {
+        char field[64];
+        size_t i = 0;
+
+        for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
+                if (strchr(hf__json_text(m), '/') || is_standard_finalizer(hf__json_text(m)))
+                        continue;
+                (void)snprintf(field, sizeof field, "metadata.finalizers[%zu]", i);
+                hfd_cause_invalid_text(causes, field, hf__json_text(m),
+                                       "name is neither a standard finalizer name nor is it fully "
+                                       "qualified");
+        }
+}
+
+static void validate_finalizers(const struct hfd_resource *resource, const struct hf__json *meta,
+                                const struct hf__json *old_meta, struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_get(meta, "finalizers"),
+                              *old_list = hf__json_get(old_meta, "finalizers");
+        char quoted[300];
+
+        if (hf__json_has_element(list, "orphan") &&
+            hf__json_has_element(list, "foregroundDeletion")) {
+                hfd_quote_list(list, quoted, sizeof quoted);
+                hfd_cause_invalid(causes, "metadata.finalizers", quoted,
+                                  "finalizer orphan and finalizer foregroundDeletion cannot "
+                                  "be both set");
+        }
+        for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (!hfd_is_qualified_name(hf__json_text(m)))
+                        hfd_cause_invalid_text(causes, "metadata.finalizers", hf__json_text(m),
+                                               hfd_qualified_name_rule);
+        if (has_strict_finalizers(resource))
+                refuse_own_finalizers(list, causes);
+        if (hf__json_string(old_meta, "deletionTimestamp"))
+                forbid_new_finalizers(list, old_list, causes);
+}
+
+/* ---- updates ---- */
+
+/* Fields that the client left out are equal already: meta.c copied them from the stored object. */
+static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta,
+                               struct hfd_causes *causes) {
+        static const char *const immutable[][2] =
+                {{"name", "metadata.name"},
+                 {"namespace", "metadata.namespace"},
+                 {"uid", "metadata.uid"},
+                 {"creationTimestamp", "metadata.creationTimestamp"},
+                 {"deletionTimestamp", "metadata.deletionTimestamp"},
+                 {"deletionGracePeriodSeconds", "metadata.deletionGracePeriodSeconds"}};
+
+        for (size_t i = 0; i < sizeof immutable / sizeof immutable[0]; i++) {
+                const struct hf__json *value = hf__json_get(meta, immutable[i][0]),
+                                      *old_value = hf__json_get(old_meta, immutable[i][0]);
+                const char *field = immutable[i][1];
+                if (hf__json_equal(value, old_value))
+                        continue;
+                if (hf__json_is_string(value))
+                        hfd_cause_invalid_text(causes, field, hf__json_text(value),
+                                               "field is immutable");
+                else
+                        hfd_cause_invalid(causes, field, "null", "field is immutable");
+        }
+}
+
+void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,
+                       const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *meta = hf__json_get(object, "metadata"),
+                              *old_meta = hf__json_get(old, "metadata");
+
+        if (!old)
+                validate_name(resource, object, causes);
+        if (!old && resource->namespaced)
+                validate_namespace(object, causes);
+        validate_labels(meta, causes);
+        validate_annotations(meta, causes);
+        validate_owners(meta, causes);
+        validate_finalizers(resource, meta, old_meta, causes);
+        if (old)
+                validate_unchanged(meta, old_meta, causes);
+}

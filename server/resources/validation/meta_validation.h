@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Validates ObjectMeta: names by the rule of the resource; labels, annotations, finalizers, owners,
+ * and the fields that an update must not change in the same way for all kinds. Pure. Thread: any.
+ */
+#include "server/resources/causes.h"
+#include "server/resources/resource.h"
+
+/*
+ * Adds a cause for each mistake in the metadata of object. The object has the form of its schema.
+ * old: the stored object that object replaces; NULL = a create.
+ */
+void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,
+                       const struct hf__json *old, struct hfd_causes *causes);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The syntax of the names of objects, labels, annotations and finalizers, and of data keys. Each
+ * rule has a text, which is the one that Kubernetes sends to clients. Pure. Thread: any.
+ */
+#include <stdbool.h>
+
+#define HFD_DNS_LABEL_MAX     63
+#define HFD_DNS_SUBDOMAIN_MAX 253
+#define HFD_LABEL_VALUE_MAX   63
+
+/* "my-name": lower case, digits and '-', at most 63 bytes. */
+bool hfd_is_dns_label(const char *text);
+/* "my.name": DNS labels joined by dots, at most 253 bytes in all. */
+bool hfd_is_dns_subdomain(const char *text);
+/* "My_name" or "example.com/My_name": the key of a label or an annotation, or a finalizer. */
+bool hfd_is_qualified_name(const char *text);
+/* "", or text with the syntax of the part of a qualified name after the slash. */
+bool hfd_is_label_value(const char *text);
+/* A key in the data of a ConfigMap or Secret, which must be a valid file name. */
+bool hfd_is_config_key(const char *key);
+
+/* The texts of the rules, for the causes of a 422. Wire format. */
+extern const char hfd_dns_label_rule[];
+extern const char hfd_dns_subdomain_rule[];
+extern const char hfd_qualified_name_rule[];
+extern const char hfd_label_value_rule[];
+extern const char hfd_config_key_rule[];
