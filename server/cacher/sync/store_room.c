@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Remembers whether the store has room. The identity Lease and the elector try again and again to
+ * write, so the state becomes right again also when no client writes.
+ */
+#include "server/cacher/sync/store_room.h"
+
+#include <errno.h>
+
+void hfd_store_room_replied(struct hfd_store_room *room, bool writes,
+                            const struct hfd_store_reply *reply, hf_nsec now) {
+        if (reply->error == -ENOSPC)
+                atomic_store(&room->refused_at, now);
+        else if (writes && !reply->error)
+                atomic_store(&room->refused_at, 0);
+}

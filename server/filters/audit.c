@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The audit filter. The sender decides what the policy says of a request, not the user that it
+ * impersonates, as in kube-apiserver.
+ *
+ * Invariant: impersonation and decision are set on the worker before the handler is called, and so
+ * before the second event (record.h).
+ */
+#include "server/filters/audit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/audit/source_ips.h"
+
+/* ---- the head ---- */
+
+void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit *audit) {
+        char id[HFD_AUDIT_ID_MAX];
+
+        if (!audit)
+                return;
+        context->audit = audit;
+        const char *given = hfd_http_request_header(context->request, "audit-id");
+        bool keep = given && hfd_audit_is_id(given);
+        if (!keep)
+                hfd_audit_make_id(audit, id);
+        context->audit_id = strdup(keep ? given : id);
+        if (context->audit_id)
+                hfd_http_request_set_response_header(context->request, "audit-id",
+                                                     context->audit_id);
+}
+
+static const char *header(struct hfd_request_context *context, const char *name) {
+        const char *value = hfd_http_request_header(context->request, name);
+
+        return value ? value : "";
+}
+
+/* 0, or why there is no record. */
+static int make_record(struct hfd_request_context *context, const struct hfd_user *user,
+                       const struct hfd_attributes *attributes,
+                       struct hfd_audit_decision decision) {
+        struct hfd_http_request *request = context->request;
+        struct hf__strbuf ips = {0};
+
+        hfd_audit_source_ips(hfd_http_request_header(request, "x-forwarded-for"),
+                             hfd_http_request_header(request, "x-real-ip"),
+                             hfd_http_request_remote(request), &ips);
+        const struct hfd_audit_head head = {.decision = decision,
+                                            .received_at = hfd_audit_now(context->audit),
+                                            .user = user,
+                                            .id = context->audit_id ? context->audit_id : "",
+                                            .path = hfd_http_request_path(request),
+                                            .query = hfd_http_request_query(request),
+                                            .agent = header(context, "user-agent"),
+                                            .source_ips = ips.data ? ips.data : "",
+                                            .version = context->info.version,
+                                            .attributes = attributes};
+        int r = ips.error;
+        if (r == 0)
+                r = hfd_audit_record_new(hfd_audit_writer_budget(
+                                                 hfd_audit_get_writer(context->audit)),
+                                         &head, &context->audited);
+        hf__strbuf_done(&ips);
+        return r;
+}
+
+void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hfd_user *user,
+                            const struct hfd_attributes *attributes) {
+        const char *groups[HFD_MAX_GROUPS];
+        struct hfd_subject subject;
+
+        if (!context->audit)
+                return;
+        if (user)
+                subject = hfd_user_subject(user, groups);
+        struct hfd_audit_policy *policy = hfd_audit_get_policy(context->audit);
+        struct hfd_audit_decision decision =
+                hfd_audit_policy_decide(policy, user ? &subject : NULL, attributes);
+        hfd_audit_policy_unref(policy);
+        if (decision.level == HFD_AUDIT_NONE)
+                return;
+        if (make_record(context, user, attributes, decision) != 0)
+                hfd_audit_writer_lose(hfd_audit_get_writer(context->audit));
+        else if (user)
+                hfd_audit_add_event(context->audit, context->audited, HFD_AUDIT_REQUEST_RECEIVED, 0,
+                                    false);
+}
+
+void hfd_audit_filter_impersonated(struct hfd_request_context *context,
+                                   const struct hfd_user *user) {
+        if (context->audited)
+                context->audited->impersonated = hfd_requester_new(user);
+}
+
+void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
+                              const char *reason) {
+        struct hfd_audit_record *record = context->audited;
+
+        if (!record)
+                return;
+        record->decided = true;
+        record->allowed = allowed;
+        record->reason = reason ? strdup(reason) : NULL;
+}
+
+/* ---- the end ---- */
+
+void hfd_audit_filter_end(struct hfd_request_context *context, int code) {
+        if (!context->audited)
+                return;
+        /* As in kube-apiserver, there is one event only if nobody is authenticated. */
+        hfd_audit_add_event(context->audit, context->audited,
+                            context->audited->user ? HFD_AUDIT_RESPONSE_COMPLETE
+                                                   : HFD_AUDIT_RESPONSE_STARTED,
+                            code, true);
+}

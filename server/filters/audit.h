@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Makes the audit log's record of a request, and queues its events (server/audit/):
+ *
+ *      RequestReceived    when the head has arrived
+ *      ResponseStarted    when a watch begins, or for a request that is not authenticated
+ *      ResponseComplete   when the response has been sent, or the client has left
+ *
+ * Handlers add what they know (audited.h). Without a policy, and for a request that the policy does
+ * not want, every function returns at once, and nothing is allocated. None of them blocks or fails:
+ * an event that cannot be made is lost, and the request goes on.
+ */
+#include "server/filters/request_context.h"
+
+/* Chooses the ID of the request and the header Audit-ID of its response. audit NULL = there is no
+ * audit log. Thread: worker, in on_head. */
+void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit *audit);
+/* Asks the policy, and begins the record. user: the sender; NULL = not authenticated. Thread:
+ * worker, as for the next two functions. */
+void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hfd_user *user,
+                            const struct hfd_attributes *attributes);
+/* user: whom the sender impersonates. */
+void hfd_audit_filter_impersonated(struct hfd_request_context *context,
+                                   const struct hfd_user *user);
+/* reason: of authorization's decision; it is copied; NULL = none. */
+void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
+                              const char *reason);
+/* The request is finished. code: of the response; 0 = there was none. Thread: worker. */
+void hfd_audit_filter_end(struct hfd_request_context *context, int code);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds bodies to audit records. A request may have no context: it was refused before it got one. */
+#include "server/filters/audited.h"
+
+#include <string.h>
+
+#include "server/filters/request_context.h"
+
+#define STATUS_BEGIN "{\"kind\":\"Status\"" /* of every Status that this server sends */
+
+static struct hfd_audit_record *record_of(struct hfd_http_request *request) {
+        const struct hfd_request_context *context = hfd_http_request_context(request);
+
+        return context ? context->audited : NULL;
+}
+
+/* At the level Metadata the body is kept for the name, uid and version that it contains; a patch
+ * and the options of a delete contain none. */
+void hfd_audited_request(struct hfd_http_request *request, const char *body, size_t n) {
+        struct hfd_audit_record *record = record_of(request);
+
+        if (!record)
+                return;
+        if (record->decision.level >= HFD_AUDIT_REQUEST || strcmp(record->verb, "create") == 0 ||
+            strcmp(record->verb, "update") == 0)
+                hfd_audit_record_request(record, body, n);
+}
+
+/* A Status is kept at every level, because its reason and message are part of the event. */
+void hfd_audited_response(struct hfd_http_request *request, struct hf__buf *piece) {
+        struct hfd_audit_record *record = record_of(request);
+
+        if (record && (record->decision.level >= HFD_AUDIT_REQUEST_RESPONSE ||
+                       (piece && strncmp(piece->data, STATUS_BEGIN, strlen(STATUS_BEGIN)) == 0)))
+                hfd_audit_record_response(record, piece);
+}
+
+void hfd_audited_watch(struct hfd_http_request *request) {
+        const struct hfd_request_context *context = hfd_http_request_context(request);
+
+        if (context && context->audited)
+                hfd_audit_add_event(context->audit, context->audited, HFD_AUDIT_RESPONSE_STARTED,
+                                    200, false);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Aggregated discovery: one document with all groups, versions and resources. As in kube-apiserver
+ * the group and the version of a responseKind are empty: clients then take those of the resource.
+ */
+#include "server/handlers/documents/aggregated_discovery.h"
+
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/handlers/documents/discovery.h"
+
+/* other: the row of another kind than that of the resource; NULL = it is that one. */
+static void put_response_kind(struct hf__strbuf *s, const struct hfd_resource *row,
+                              const struct hfd_resource *other) {
+        hf__strbuf_printf(s,
+                          "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}",
+                          other ? other->group : "", other ? other->version : "",
+                          other ? other->kind : row->kind);
+}
+
+static void put_subresources(struct hf__strbuf *s, const struct hfd_resource *row) {
+        struct hfd_discovery_subresource sub;
+
+        for (size_t i = 0; hfd_discovery_subresource(row, i, &sub); i++) {
+                hf__strbuf_printf(s, "%s{\"subresource\":\"%s\",",
+                                  i == 0 ? ",\"subresources\":[" : ",", sub.name);
+                put_response_kind(s, row, sub.other);
+                hf__strbuf_printf(s, ",\"verbs\":%s}", sub.verbs);
+        }
+        if (hfd_discovery_subresource(row, 0, &sub))
+                hf__strbuf_putc(s, ']');
+}
+
+static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
+        hf__strbuf_printf(s, "{\"resource\":\"%s\",", row->plural);
+        put_response_kind(s, row, NULL);
+        hf__strbuf_printf(s, ",\"scope\":\"%s\",\"singularResource\":\"%s\",\"verbs\":%s",
+                          row->namespaced ? "Namespaced" : "Cluster", row->singular,
+                          hfd_discovery_verbs(row));
+        if (row->short_name)
+                hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", row->short_name);
+        if (row->category)
+                hf__strbuf_printf(s, ",\"categories\":[\"%s\"]", row->category);
+        put_subresources(s, row);
+        hf__strbuf_putc(s, '}');
+}
+
+/* row is the first row of its version. */
+static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+        const char *comma = "";
+
+        hf__strbuf_printf(s, "{\"version\":\"%s\",\"resources\":[", row->version);
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(rows[i].group, row->group) != 0 ||
+                    strcmp(rows[i].version, row->version) != 0)
+                        continue;
+                hf__strbuf_puts(s, comma);
+                put_resource(s, &rows[i]);
+                comma = ",";
+        }
+        hf__strbuf_puts(s, "],\"freshness\":\"Current\"}");
+}
+
+/* row is the first row of its group. The core group has no name. */
+static void put_group(struct hf__strbuf *s, const struct hfd_resource *row) {
+        hf__strbuf_puts(s, "{\"metadata\":{");
+        if (*row->group)
+                hf__strbuf_printf(s, "\"name\":\"%s\",", row->group);
+        hf__strbuf_puts(s, "\"creationTimestamp\":null},\"versions\":[");
+        hfd_discovery_put_versions(s, row, put_version);
+        hf__strbuf_puts(s, "]}");
+}
+
+struct hf__buf *hfd_aggregated_discovery(bool core, const char *version) {
+        const struct hfd_resource *row;
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_printf(&s,
+                          "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"
+                          "\"apidiscovery.k8s.io/%s\",\"metadata\":{},\"items\":[",
+                          version);
+        if (core)
+                put_group(&s, hfd_resource_namespaces());
+        for (size_t i = 0; !core && (row = hfd_discovery_group(i)) != NULL; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(&s, ',');
+                put_group(&s, row);
+        }
+        hf__strbuf_puts(&s, "]}\n");
+        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return buf;
+}

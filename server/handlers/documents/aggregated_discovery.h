@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Aggregated discovery: all groups, versions and resources in one document. Clients since 1.26 ask
+ * for it at /api, which has the core group, and at /apis, which has the others. Pure. Thread: any.
+ */
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* The apidiscovery.k8s.io APIGroupDiscoveryList. version: "v2" or "v2beta1", which have the same
+ * content. NULL = out of memory. */
+struct hf__buf *hfd_aggregated_discovery(bool core, const char *version);

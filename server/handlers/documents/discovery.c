@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Discovery, in its older form: a document for each group, and for each version. Documents are
+ * generated for each request, because clients request them rarely and cache them.
+ *
+ * Invariant: groups, versions and kinds come from the resource table; only the core version, v1, is
+ * also written here. The table has no list of groups and versions: the first row of a group or
+ * version represents it here.
+ */
+#include "server/handlers/documents/discovery.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/sha256.h"
+#include "base/strbuf.h"
+#include "server/handlers/openapi/openapi.h"
+#include "server/resources/forms/conversion.h"
+#include "server/resources/group_priority.h"
+#include "server/resources/resource.h"
+
+const char *hfd_discovery_verbs(const struct hfd_resource *row) {
+        if (row->is_review)
+                return "[\"create\"]";
+        return row->no_delete_collection
+                       ? "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
+                       : "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\","
+                         "\"update\",\"watch\"]";
+}
+
+bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
+                               struct hfd_discovery_subresource *ret_sub) {
+        static const struct {
+                enum hfd_subresource bit;
+                struct hfd_discovery_subresource sub;
+        } all[] = {{HFD_SUB_APPROVAL, {"approval", "[\"get\",\"patch\",\"update\"]", NULL}},
+                   {HFD_SUB_FINALIZE, {"finalize", "[\"update\"]", NULL}},
+                   {HFD_SUB_STATUS, {"status", "[\"get\",\"patch\",\"update\"]", NULL}},
+                   {HFD_SUB_TOKEN, {"token", "[\"create\"]", NULL}}};
+
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+                if (row->subresources & (unsigned)all[k].bit && i-- == 0) {
+                        *ret_sub = all[k].sub;
+                        if (all[k].bit == HFD_SUB_TOKEN)
+                                ret_sub->other = hfd_resource_token_request();
+                        return true;
+                }
+        return false;
+}
+
+/* metav1.GroupVersionForDiscovery. */
+static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
+        char version[HFD_API_VERSION_MAX];
+
+        hfd_resource_api_version(row, version);
+        hf__strbuf_printf(s, "{\"groupVersion\":\"%s\",\"version\":\"%s\"}", version, row->version);
+}
+
+void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_resource *row,
+                                void (*put)(struct hf__strbuf *s, const struct hfd_resource *row)) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+        const char *comma = "";
+
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(rows[i].group, row->group) != 0 ||
+                    !hfd_resource_starts_version(&rows[i]))
+                        continue;
+                hf__strbuf_puts(s, comma);
+                put(s, &rows[i]);
+                comma = ",";
+        }
+}
+
+/*
+ * metav1.APIGroup. row is the first row of its group, so it has the preferred version. is_document:
+ * the group is a whole document and not an element of a list, so it needs a kind.
+ */
+static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool is_document) {
+        hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[",
+                          is_document ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "",
+                          row->group);
+        hfd_discovery_put_versions(s, row, put_version);
+        hf__strbuf_puts(s, "],\"preferredVersion\":");
+        put_version(s, row);
+        hf__strbuf_putc(s, '}');
+}
+
+const struct hfd_resource *hfd_discovery_group(size_t i) {
+        const struct hfd_resource *groups[HFD_RESOURCES_MAX];
+        size_t n = hfd_groups(groups);
+
+        /* The core group, which is the first one, is not in the list. */
+        return i + 1 < n ? groups[i + 1] : NULL;
+}
+
+/* metav1.APIGroupList. It does not contain the core group, which clients find at /api. */
+static void put_groups(struct hf__strbuf *s) {
+        const struct hfd_resource *row;
+
+        hf__strbuf_puts(s, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+        for (size_t i = 0; (row = hfd_discovery_group(i)) != NULL; i++) {
+                if (i > 0)
+                        hf__strbuf_putc(s, ',');
+                put_group(s, row, false);
+        }
+        hf__strbuf_puts(s, "]}");
+}
+
+/* Adds the metav1.APIResource of a subresource after that of its resource. */
+static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row,
+                            const struct hfd_discovery_subresource *sub) {
+        hf__strbuf_printf(s, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s",
+                          row->plural, sub->name, row->namespaced ? "true" : "false");
+        if (sub->other)
+                hf__strbuf_printf(s, ",\"group\":\"%s\",\"version\":\"%s\"", sub->other->group,
+                                  sub->other->version);
+        hf__strbuf_printf(s, ",\"kind\":\"%s\",\"verbs\":%s}",
+                          sub->other ? sub->other->kind : row->kind, sub->verbs);
+}
+
+/* Clients compare it to find out whether objects are stored in another version than before. */
+static void put_storage_hash(struct hf__strbuf *s, const struct hfd_resource *served) {
+        const struct hfd_resource *row = hfd_resource_stored(served);
+        char text[HFD_API_VERSION_MAX + 80];
+        uint8_t digest[32];
+        int n = snprintf(text, sizeof text, "%s/%s/%s", row->group, row->version, row->kind);
+
+        hf__sha256(text, (size_t)n, digest);
+        hf__base64_encode(s, digest, 8);
+}
+
+/* Adds the metav1.APIResource of a row, and those of its subresources. */
+static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
+        struct hfd_discovery_subresource sub;
+
+        hf__strbuf_printf(s,
+                          "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
+                          "\"kind\":\"%s\",\"verbs\":%s",
+                          row->plural, row->singular, row->namespaced ? "true" : "false", row->kind,
+                          hfd_discovery_verbs(row));
+        if (row->short_name)
+                hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", row->short_name);
+        if (row->category)
+                hf__strbuf_printf(s, ",\"categories\":[\"%s\"]", row->category);
+        if (!row->is_review) { /* nothing is stored */
+                hf__strbuf_puts(s, ",\"storageVersionHash\":\"");
+                put_storage_hash(s, row);
+                hf__strbuf_putc(s, '"');
+        }
+        hf__strbuf_putc(s, '}');
+        for (size_t i = 0; hfd_discovery_subresource(row, i, &sub); i++)
+                put_subresource(s, row, &sub);
+}
+
+/* metav1.APIResourceList. False: the group has no such version. */
+static bool put_resources(struct hf__strbuf *s, const char *group, const char *version) {
+        size_t n, n_found = 0;
+        const struct hfd_resource *rows = hfd_resources(&n);
+        char text[HFD_API_VERSION_MAX];
+
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
+                        continue;
+                hfd_resource_api_version(&rows[i], text);
+                if (n_found == 0)
+                        hf__strbuf_printf(s,
+                                          "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\","
+                                          "\"groupVersion\":\"%s\",\"resources\":[",
+                                          text);
+                else
+                        hf__strbuf_putc(s, ',');
+                put_resource(s, &rows[i]);
+                n_found++;
+        }
+        hf__strbuf_puts(s, "]}");
+        return n_found > 0;
+}
+
+/* Appends the document of one group. False: there is no such group. */
+static bool put_group_document(struct hf__strbuf *s, const char *group) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        for (size_t i = 0; i < n; i++)
+                if (*group && strcmp(rows[i].group, group) == 0) {
+                        put_group(s, &rows[i], true);
+                        return true;
+                }
+        return false;
+}
+
+/* ---- paths ---- */
+
+/* Splits "GROUP/VERSION". False: rest has another form. */
+static bool split_group_version(const char *rest, char group[256], char version[64]) {
+        const char *slash = strchr(rest, '/');
+
+        if (!slash || strchr(slash + 1, '/') || slash - rest > 255 || strlen(slash + 1) > 63)
+                return false;
+        (void)snprintf(group, 256, "%.*s", (int)(slash - rest), rest);
+        (void)snprintf(version, 64, "%s", slash + 1);
+        return true;
+}
+
+/* rest: the path after "/apis/". */
+static bool put_below_apis(struct hf__strbuf *s, const char *rest) {
+        char group[256], version[64];
+
+        if (!strchr(rest, '/'))
+                return put_group_document(s, rest);
+        return split_group_version(rest, group, version) && put_resources(s, group, version);
+}
+
+/* False: there is no document at path. */
+static bool put_document(struct hf__strbuf *s, const char *path) {
+        static const char openapi_apis[] = "/openapi/v3/apis/", apis[] = "/apis/";
+        char group[256], version[64];
+
+        if (strcmp(path, "/api") == 0) {
+                hf__strbuf_puts(s, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
+                                   "\"serverAddressByClientCIDRs\":[]}");
+                return true;
+        }
+        if (strcmp(path, "/api/v1") == 0)
+                return put_resources(s, "", "v1");
+        if (strcmp(path, "/apis") == 0) {
+                put_groups(s);
+                return true;
+        }
+        if (strcmp(path, "/openapi/v2") == 0) {
+                hfd_openapi_v2_put(s);
+                return true;
+        }
+        if (strcmp(path, "/openapi/v3") == 0) {
+                hfd_openapi_v3_put_index(s);
+                return true;
+        }
+        if (strcmp(path, "/openapi/v3/api/v1") == 0)
+                return hfd_openapi_v3_put(s, "", "v1");
+        if (strncmp(path, openapi_apis, sizeof openapi_apis - 1) == 0)
+                return split_group_version(path + sizeof openapi_apis - 1, group, version) &&
+                       hfd_openapi_v3_put(s, group, version);
+        if (strncmp(path, apis, sizeof apis - 1) == 0)
+                return put_below_apis(s, path + sizeof apis - 1);
+        return false;
+}
+
+struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
+        struct hf__strbuf s = {0};
+        char trimmed[512]; /* a longer path is cut; no document has such a path */
+        struct hf__buf *buf = NULL;
+        size_t n = strlen(path);
+
+        assert(*path == '/');
+        while (n > 1 && path[n - 1] == '/')
+                n--;
+        (void)snprintf(trimmed, sizeof trimmed, "%.*s", (int)(n < 511 ? n : 511), path);
+        if (put_document(&s, trimmed)) {
+                buf = hf__strbuf_to_buf(&s);
+                *ret_code = buf ? 200 : 500;
+        } else {
+                *ret_code = 404;
+        }
+        hf__strbuf_done(&s);
+        return buf;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Discovery: describes which groups, versions and resources are served
+ * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
+ * generated from the table of resources, and those of OpenAPI also from the tables of fields.
+ * Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "server/resources/resource.h"
+
+struct hf__strbuf;
+
+/*
+ * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION or
+ * /openapi/v3... A slash at the end is ignored. *ret_code is 200. NULL: *ret_code is 404 (there is
+ * no document at path) or 500 (out of memory). Pure.
+ */
+struct hf__buf *hfd_discovery(const char *path, int *ret_code);
+
+/* ---- what the documents of a group and aggregated discovery have in common ---- */
+
+/* The first row of the group that is listed at position i, in kube-apiserver's order and without
+ * the core group. NULL: there are not so many. */
+const struct hfd_resource *hfd_discovery_group(size_t i);
+/* Appends the versions of the group that row is the first row of: put appends one, between
+ * commas. */
+void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_resource *row,
+                                void (*put)(struct hf__strbuf *s, const struct hfd_resource *row));
+/* The verbs of a resource, as a JSON array. */
+const char *hfd_discovery_verbs(const struct hfd_resource *row);
+struct hfd_discovery_subresource {
+        const char *name;
+        const char *verbs;                /* a JSON array */
+        const struct hfd_resource *other; /* its kind; NULL = the kind of the resource */
+};
+/* The resource's subresource number i, in alphabetical order. False: it has not so many. */
+bool hfd_discovery_subresource(const struct hfd_resource *row, size_t i,
+                               struct hfd_discovery_subresource *ret_sub);

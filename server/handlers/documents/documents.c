@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses the form of a document by the header Accept, and sends it.
+ *
+ * Invariant: an element of Accept that the document cannot be sent as is skipped; only if no
+ * element is left, the answer is 406.
+ */
+#include "server/handlers/documents/documents.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sha256.h"
+#include "base/strbuf.h"
+#include "server/filters/media_type.h"
+#include "server/handlers/documents/aggregated_discovery.h"
+#include "server/handlers/documents/discovery.h"
+#include "server/handlers/openapi/openapi.h"
+#include "server/resources/response.h"
+
+#define ETAG_DIGITS 64
+#define TYPE_MAX    96 /* bytes of a content type, with the NUL */
+
+enum form { FORM_NONE, FORM_JSON, FORM_AGGREGATED, FORM_PROTOBUF };
+
+struct document {
+        enum form form;
+        char version[16]; /* of aggregated discovery */
+};
+
+/* ---- the form ---- */
+
+static bool is_openapi_v2_protobuf(const char *type) {
+        return strcmp(type, HFD_OPENAPI_V2_TYPE) == 0 ||
+               strcmp(type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf") == 0;
+}
+
+static bool is_api_root(const char *path) {
+        return strcmp(path, "/api") == 0 || strcmp(path, "/api/") == 0 ||
+               strcmp(path, "/apis") == 0 || strcmp(path, "/apis/") == 0;
+}
+
+static bool is_aggregated(const struct hfd_media_type *media) {
+        return strcmp(media->as, "APIGroupDiscoveryList") == 0 &&
+               strcmp(media->group, "apidiscovery.k8s.io") == 0 &&
+               (strcmp(media->version, "v2") == 0 || strcmp(media->version, "v2beta1") == 0);
+}
+
+/* The form that one element of Accept asks for. */
+static struct document accept_element(const char *path, char *element) {
+        struct document document = {.form = FORM_NONE};
+        struct hfd_media_type media;
+
+        if (!hfd_media_type_parse(element, &media))
+                return document;
+        if (strcmp(path, "/openapi/v2") == 0 && is_openapi_v2_protobuf(media.type)) {
+                document.form = FORM_PROTOBUF;
+        } else if (hfd_media_type_is_json(&media) && is_api_root(path) && is_aggregated(&media)) {
+                document.form = FORM_AGGREGATED;
+                memcpy(document.version, media.version, sizeof document.version);
+        } else if (hfd_media_type_is_json(&media) && !*media.as) {
+                document.form = FORM_JSON;
+        }
+        return document;
+}
+
+static struct document negotiate(const char *path, const char *accept) {
+        struct document document = {.form = FORM_JSON};
+        char copy[HFD_ACCEPT_MAX], *save = NULL;
+
+        if (!accept || !*accept || strlen(accept) >= sizeof copy)
+                return document;
+        document.form = FORM_NONE;
+        memcpy(copy, accept, strlen(accept) + 1);
+        for (char *e = strtok_r(copy, ",", &save); e && document.form == FORM_NONE;
+             e = strtok_r(NULL, ",", &save))
+                document = accept_element(path, e);
+        return document;
+}
+
+/* ---- the response ---- */
+
+static void respond(struct hfd_http_request *http_request, struct hfd_response *response,
+                    const char *type) {
+        static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
+
+        if (!response->body && response->code == 404)
+                hfd_response_no_such_resource(response);
+        else if (!response->body)
+                hfd_response_no_memory(response);
+        hfd_http_request_reply(http_request, response->code, type, headers, 1, response->body);
+        hfd_response_done(response);
+        hfd_http_request_unref(http_request);
+}
+
+/* Clients keep this document, and ask whether it has changed. */
+static void respond_aggregated(struct hfd_http_request *http_request, const char *path,
+                               const char *version) {
+        struct hfd_response response = {.code = 200};
+        const char *seen = hfd_http_request_header(http_request, "if-none-match");
+        char etag[ETAG_DIGITS + 3], type[TYPE_MAX];
+
+        response.body = hfd_aggregated_discovery(strncmp(path, "/apis", 5) != 0, version);
+        if (!response.body) {
+                respond(http_request, &response, "application/json");
+                return;
+        }
+        etag[0] = '"';
+        hf__sha256_text(response.body->data, response.body->n, ETAG_DIGITS, etag + 1);
+        memcpy(etag + 1 + ETAG_DIGITS, "\"", 2);
+        const struct hfd_header headers[] = {{"etag", etag},
+                                             {"vary", "Accept"},
+                                             {"cache-control", "public"}};
+        (void)snprintf(type, sizeof type,
+                       "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList",
+                       version);
+        bool is_known = seen && strcmp(seen, etag) == 0;
+        hfd_http_request_reply(http_request, is_known ? 304 : 200, is_known ? NULL : type, headers,
+                               3, is_known ? NULL : response.body);
+        hfd_response_done(&response);
+        hfd_http_request_unref(http_request);
+}
+
+void hfd_documents_handle(struct hfd_http_request *http_request) {
+        const char *method = hfd_http_request_method(http_request),
+                   *path = hfd_http_request_path(http_request), *type = "application/json";
+        struct hfd_response response = {.code = 200};
+        struct document document = negotiate(path, hfd_http_request_header(http_request, "accept"));
+
+        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+                hfd_response_not_allowed(&response);
+        } else if (document.form == FORM_AGGREGATED) {
+                respond_aggregated(http_request, path, document.version);
+                return;
+        } else if (document.form == FORM_PROTOBUF) {
+                response.body = hfd_openapi_v2();
+                type = HFD_OPENAPI_V2_TYPE;
+        } else {
+                response.body = hfd_discovery(path, &response.code);
+        }
+        if (document.form == FORM_NONE && response.body && response.code == 200) {
+                hfd_response_done(&response);
+                response = (struct hfd_response){0};
+                hfd_response_status(&response, HF_E_INVALID, 406, "NotAcceptable",
+                                    "only the following media types are accepted: application/json",
+                                    NULL);
+        }
+        respond(http_request, &response, type);
+}
+
+/* ---- the list of paths ---- */
+
+static int compare_paths(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds the path of the group or, if with_version, of the version that begins with row. */
+static bool add_path(char **paths, size_t *n, const struct hfd_resource *row, bool with_version,
+                     const char *prefix) {
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_printf(&s, "%s/%s", prefix, *row->group ? "apis/" : "api");
+        hf__strbuf_puts(&s, row->group);
+        if (with_version)
+                hf__strbuf_printf(&s, "/%s", row->version);
+        if (s.error != 0) {
+                hf__strbuf_done(&s);
+                return false;
+        }
+        paths[(*n)++] = s.data; /* paths owns it now */
+        return true;
+}
+
+/* Adds the paths of the groups and versions, which are at most four for each row. */
+static bool add_api_paths(char **paths, size_t *n) {
+        size_t n_rows;
+        const struct hfd_resource *rows = hfd_resources(&n_rows);
+        bool ok = true;
+
+        for (size_t i = 0; ok && i < n_rows; i++) {
+                if (hfd_resource_starts_group(&rows[i]))
+                        ok = add_path(paths, n, &rows[i], false, "");
+                if (ok && hfd_resource_starts_version(&rows[i]))
+                        ok = add_path(paths, n, &rows[i], true, "") &&
+                             add_path(paths, n, &rows[i], true, "/openapi/v3");
+        }
+        return ok;
+}
+
+static struct hf__buf *make_root(void) {
+        static const char *const others[] = {"/.well-known/openid-configuration",
+                                             "/apis",
+                                             "/healthz",
+                                             "/livez",
+                                             "/metrics",
+                                             "/openapi/v2",
+                                             "/openapi/v3",
+                                             "/openid/v1/jwks",
+                                             "/readyz",
+                                             "/version"};
+        char *paths[4 * HFD_RESOURCES_MAX + sizeof others / sizeof others[0]];
+        struct hf__strbuf s = {0};
+        size_t n = 0;
+        bool ok = add_api_paths(paths, &n);
+
+        for (size_t i = 0; ok && i < sizeof others / sizeof others[0]; i++) {
+                paths[n] = strdup(others[i]);
+                ok = paths[n] != NULL;
+                n += ok;
+        }
+        qsort(paths, n, sizeof paths[0], compare_paths);
+        hf__strbuf_puts(&s, "{\n  \"paths\": [\n");
+        for (size_t i = 0; i < n; i++) {
+                hf__strbuf_printf(&s, "    \"%s\"%s\n", paths[i], i + 1 < n ? "," : "");
+                free(paths[i]);
+        }
+        hf__strbuf_puts(&s, "  ]\n}\n");
+        struct hf__buf *buf = ok ? hf__strbuf_to_buf(&s) : NULL;
+        hf__strbuf_done(&s);
+        return buf;
+}
+
+void hfd_documents_handle_root(void *ctx, struct hfd_http_request *http_request) {
+        const char *method = hfd_http_request_method(http_request);
+        struct hfd_response response = {.code = 200};
+
+        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+                hfd_response_not_allowed(&response);
+        else
+                response.body = make_root();
+        respond(http_request, &response, "application/json");
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The documents that describe the API, over HTTP: the list of paths at /, discovery below /api and
+ * /apis, OpenAPI below /openapi. Each is sent in the form that the client accepts; a document that
+ * clients keep has an ETag. Thread: any.
+ */
+#include "server/http/http.h"
+
+/* Responds to a GET or HEAD of a document; to other methods with 405. Consumes the caller's
+ * reference. Never blocks. */
+void hfd_documents_handle(struct hfd_http_request *http_request);
+/* A handler of http.h, for "/". ctx is not used. */
+void hfd_documents_handle_root(void *ctx, struct hfd_http_request *http_request);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compresses with zlib, at its fastest level, which kube-apiserver uses too. The window is smaller
+ * than the greatest, because each list that is being sent has one.
+ */
+#define ZLIB_CONST /* the input is const */
+#include "server/handlers/gzip.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/strbuf.h"
+
+#define WINDOW_BITS (14 + 16) /* 16 KiB; + 16 = with the head and the end of gzip */
+#define MEMORY      7
+#define OUT_MAX     ((size_t)16 << 10)
+
+struct hfd_gzip {
+        z_stream stream;
+        bool ended;
+};
+
+bool hfd_gzip_is_accepted(struct hfd_http_request *http_request) {
+        const char *accepted = hfd_http_request_header(http_request, "accept-encoding");
+
+        while (accepted && *accepted) {
+                accepted += strspn(accepted, " \t,");
+                size_t n = strcspn(accepted, ",");
+                size_t n_word = n;
+                while (n_word > 0 && strchr(" \t", accepted[n_word - 1]))
+                        n_word--;
+                if (n_word == 4 && memcmp(accepted, "gzip", 4) == 0)
+                        return true;
+                accepted += n;
+        }
+        return false;
+}
+
+int hfd_gzip_new(struct hfd_gzip **ret_gzip) {
+        struct hfd_gzip *gzip = calloc(1, sizeof *gzip);
+
+        if (!gzip)
+                return -ENOMEM;
+        if (deflateInit2(&gzip->stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS, MEMORY,
+                         Z_DEFAULT_STRATEGY) != Z_OK) {
+                free(gzip);
+                return -ENOMEM;
+        }
+        *ret_gzip = gzip;
+        return 0;
+}
+
+struct hfd_gzip *hfd_gzip_free(struct hfd_gzip *gzip) {
+        if (!gzip)
+                return NULL;
+        (void)deflateEnd(&gzip->stream);
+        free(gzip);
+        return NULL;
+}
+
+int hfd_gzip_add(struct hfd_gzip *gzip, const void *data, size_t n, bool last,
+                 struct hf__buf **ret_piece) {
+        struct hf__strbuf out = {0};
+        unsigned char space[OUT_MAX];
+        int r = Z_OK;
+
+        assert(!gzip->ended && n <= UINT_MAX);
+        *ret_piece = NULL;
+        gzip->stream.next_in = data;
+        gzip->stream.avail_in = (unsigned)n;
+        do {
+                gzip->stream.next_out = space;
+                gzip->stream.avail_out = sizeof space;
+                r = deflate(&gzip->stream, last ? Z_FINISH : Z_NO_FLUSH);
+                hf__strbuf_add(&out, space, sizeof space - gzip->stream.avail_out);
+        } while (r == Z_OK && gzip->stream.avail_out == 0);
+        assert(r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR); /* the state is consistent */
+        gzip->ended = last;
+        if (out.n > 0)
+                *ret_piece = hf__strbuf_to_buf(&out);
+        r = out.error != 0 || (out.n > 0 && !*ret_piece) ? -ENOMEM : 0;
+        hf__strbuf_done(&out);
+        return r;
+}
+
+struct hf__buf *hfd_gzip_pack(const struct hf__buf *text) {
+        struct hfd_gzip *gzip = NULL;
+        struct hf__buf *packed = NULL;
+
+        if (text->n <= UINT_MAX && hfd_gzip_new(&gzip) == 0)
+                (void)hfd_gzip_add(gzip, text->data, text->n, true, &packed);
+        hfd_gzip_free(gzip);
+        return packed;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Answers compressed with gzip. As in kube-apiserver, those of HFD_GZIP_MIN bytes and more are, for
+ * clients that accept it: a list of many objects is mostly repetition. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "server/http/http.h"
+
+#define HFD_GZIP_MIN ((size_t)128 << 10)
+
+struct hfd_gzip;
+
+/* The headers that say that an answer is compressed, and that it depends on the request. */
+#define HFD_GZIP_HEADERS                                                                           \
+        {"content-encoding", "gzip"}, { "vary", "Accept-Encoding" }
+
+/* Whether the client accepts gzip. Quality values are not read, as in Kubernetes. */
+bool hfd_gzip_is_accepted(struct hfd_http_request *http_request);
+/* The whole text, compressed. NULL = out of memory. */
+struct hf__buf *hfd_gzip_pack(const struct hf__buf *text);
+
+/* ---- an answer in pieces ---- */
+
+/* About 130 KiB of memory. 0 or -ENOMEM. */
+int hfd_gzip_new(struct hfd_gzip **ret_gzip);
+/* Adds n bytes. last: they are the end. *ret_piece (owned by the caller): what can be sent; NULL =
+ * nothing yet. 0 or -ENOMEM. */
+int hfd_gzip_add(struct hfd_gzip *gzip, const void *data, size_t n, bool last,
+                 struct hf__buf **ret_piece);
+/* Accepts NULL, returns NULL. */
+struct hfd_gzip *hfd_gzip_free(struct hfd_gzip *gzip);

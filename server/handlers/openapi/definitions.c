@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collects the definitions of the schemas that a document refers to. The recursion ends, because no
+ * schema of a built-in kind contains itself, and a part that was added is not walked again.
+ */
+#include "server/handlers/openapi/definitions.h"
+
+#include <assert.h>
+
+bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
+        return schema->definition &&
+               (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_ANY);
+}
+
+static bool contains(const struct hfd_definitions *definitions, const struct hfd_schema *schema) {
+        for (size_t i = 0; i < definitions->n; i++)
+                if (definitions->list[i].schema == schema)
+                        return true;
+        return false;
+}
+
+static void add(struct hfd_definitions *definitions, const struct hfd_schema *schema,
+                const struct hfd_resource *resource) {
+        while (schema->items)
+                schema = schema->items;
+        if (hfd_openapi_has_reference(schema)) {
+                if (contains(definitions, schema))
+                        return;
+                assert(definitions->n < HFD_DEFINITIONS_MAX);
+                definitions->list[definitions->n++] = (struct hfd_definition){schema, resource};
+        }
+        for (size_t i = 0; i < schema->n_fields; i++)
+                add(definitions, schema->fields[i].schema, NULL);
+}
+
+void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_resource *resource) {
+        assert(hfd_openapi_has_reference(resource->schema));
+        add(definitions, resource->schema, resource);
+}
+
+const char *hfd_openapi_type(const struct hfd_schema *schema) {
+        switch (schema->type) {
+        case HFD_SCHEMA_STRUCT:
+        case HFD_SCHEMA_MAP: return "object";
+        case HFD_SCHEMA_LIST: return "array";
+        case HFD_SCHEMA_TEXT:
+        case HFD_SCHEMA_BYTES:
+        case HFD_SCHEMA_TIME:
+        case HFD_SCHEMA_MICRO_TIME:
+        case HFD_SCHEMA_INT_OR_STRING:
+        case HFD_SCHEMA_QUANTITY: return "string";
+        case HFD_SCHEMA_BOOLEAN: return "boolean";
+        case HFD_SCHEMA_INT32:
+        case HFD_SCHEMA_INT64: return "integer";
+        case HFD_SCHEMA_NUMBER: return "number";
+        case HFD_SCHEMA_ANY: break;
+        }
+        return schema->definition ? "object" : NULL;
+}
+
+const char *hfd_openapi_format(const struct hfd_schema *schema) {
+        switch (schema->type) {
+        case HFD_SCHEMA_BYTES: return "byte";
+        case HFD_SCHEMA_TIME:
+        case HFD_SCHEMA_MICRO_TIME: return "date-time";
+        case HFD_SCHEMA_INT_OR_STRING: return "int-or-string";
+        case HFD_SCHEMA_INT32: return "int32";
+        case HFD_SCHEMA_INT64: return "int64";
+        case HFD_SCHEMA_NUMBER: return "double";
+        case HFD_SCHEMA_ANY:
+        case HFD_SCHEMA_STRUCT:
+        case HFD_SCHEMA_MAP:
+        case HFD_SCHEMA_LIST:
+        case HFD_SCHEMA_TEXT:
+        case HFD_SCHEMA_BOOLEAN:
+        case HFD_SCHEMA_QUANTITY: break;
+        }
+        return NULL;
+}
+
+const char *hfd_openapi_list_type(const struct hfd_schema *list) {
+        static const char *const names[] =
+                {[HFD_LIST_ATOMIC] = "atomic", [HFD_LIST_SET] = "set", [HFD_LIST_MAP] = "map"};
+
+        assert(list->type == HFD_SCHEMA_LIST);
+        return names[list->list_type];
+}

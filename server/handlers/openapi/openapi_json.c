@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
+ * differ in how a schema refers to another one, and in the form of a parameter.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/handlers/openapi/definitions.h"
+#include "server/handlers/openapi/openapi.h"
+#include "server/handlers/openapi/paths.h"
+
+struct writer {
+        struct hf__strbuf *s;
+        bool v2;
+};
+
+/* Appends `"key":"text",`; nothing for NULL. */
+static void put_text(struct hf__strbuf *s, const char *key, const char *text) {
+        if (!text)
+                return;
+        hf__strbuf_printf(s, "\"%s\":", key);
+        hf__strbuf_json(s, text, strlen(text));
+        hf__strbuf_putc(s, ',');
+}
+
+/* Each member ends with a comma: the last one must go. */
+static void end_object(struct hf__strbuf *s) {
+        if (s->error == 0 && s->n > 0 && s->data[s->n - 1] == ',')
+                s->data[--s->n] = '\0';
+        hf__strbuf_putc(s, '}');
+}
+
+static void put_kind(struct hf__strbuf *s, const struct hfd_resource *resource) {
+        hf__strbuf_printf(s, "{\"group\":\"%s\",\"kind\":\"%s\",\"version\":\"%s\"}",
+                          resource->group, resource->kind, resource->version);
+}
+
+/* ---- schemas ---- */
+
+static void put_schema(const struct writer *w, const struct hfd_schema *schema,
+                       const struct hfd_schema_field *field);
+
+/* In v3 nothing may stand beside a $ref, so a reference with a description is in an allOf. */
+static void put_reference(const struct writer *w, const struct hfd_schema *schema) {
+        if (w->v2)
+                hf__strbuf_printf(w->s, "\"$ref\":\"#/definitions/%s\",", schema->definition);
+        else
+                hf__strbuf_printf(w->s, "\"allOf\":[{\"$ref\":\"#/components/schemas/%s\"}],",
+                                  schema->definition);
+}
+
+static void put_list_rules(struct hf__strbuf *s, const struct hfd_schema *list,
+                           const struct hfd_schema_field *field) {
+        put_text(s, "x-kubernetes-list-type", hfd_openapi_list_type(list));
+        if (list->list_type == HFD_LIST_MAP) {
+                hf__strbuf_puts(s, "\"x-kubernetes-list-map-keys\":[");
+                for (const char *const *key = list->list_keys; *key; key++)
+                        hf__strbuf_printf(s, "%s\"%s\"", key == list->list_keys ? "" : ",", *key);
+                hf__strbuf_puts(s, "],");
+        }
+        if (!field || (field->flags & HFD_FIELD_MERGE) == 0)
+                return;
+        put_text(s, "x-kubernetes-patch-strategy", "merge");
+        put_text(s, "x-kubernetes-patch-merge-key", field->merge_key);
+}
+
+static void put_properties(const struct writer *w, const struct hfd_schema *schema) {
+        const char *separator = "\"required\":[";
+
+        hf__strbuf_puts(w->s, "\"properties\":{");
+        for (size_t i = 0; i < schema->n_fields; i++) {
+                hf__strbuf_printf(w->s, "\"%s\":{", schema->fields[i].name);
+                put_schema(w, schema->fields[i].schema, &schema->fields[i]);
+                end_object(w->s);
+                hf__strbuf_putc(w->s, ',');
+        }
+        end_object(w->s);
+        hf__strbuf_putc(w->s, ',');
+        for (size_t i = 0; i < schema->n_fields; i++) {
+                if ((schema->fields[i].flags & HFD_FIELD_REQUIRED) == 0)
+                        continue;
+                hf__strbuf_printf(w->s, "%s\"%s\"", separator, schema->fields[i].name);
+                separator = ",";
+        }
+        if (*separator == ',')
+                hf__strbuf_puts(w->s, "],");
+}
+
+/* The members of a schema that is not a reference. */
+static void put_members(const struct writer *w, const struct hfd_schema *schema,
+                        const struct hfd_schema_field *field) {
+        put_text(w->s, "type", hfd_openapi_type(schema));
+        put_text(w->s, "format", hfd_openapi_format(schema));
+        if (schema->type == HFD_SCHEMA_STRUCT)
+                put_properties(w, schema);
+        if (schema->atomic)
+                put_text(w->s, "x-kubernetes-map-type", "atomic");
+        if (schema->preserve_unknown || (schema->type == HFD_SCHEMA_ANY && !schema->definition))
+                hf__strbuf_puts(w->s, "\"x-kubernetes-preserve-unknown-fields\":true,");
+        if (schema->type == HFD_SCHEMA_LIST)
+                put_list_rules(w->s, schema, field);
+        if (schema->items) {
+                hf__strbuf_printf(w->s, "\"%s\":{",
+                                  schema->type == HFD_SCHEMA_LIST ? "items"
+                                                                  : "additionalProperties");
+                put_schema(w, schema->items, NULL);
+                end_object(w->s);
+                hf__strbuf_putc(w->s, ',');
+        }
+}
+
+/* Appends the members of a schema, each with a comma. field: where it is used; NULL = elsewhere. */
+static void put_schema(const struct writer *w, const struct hfd_schema *schema,
+                       const struct hfd_schema_field *field) {
+        put_text(w->s, "description", field ? field->description : NULL);
+        if (hfd_openapi_has_reference(schema))
+                put_reference(w, schema);
+        else
+                put_members(w, schema, field);
+}
+
+static void put_definition(const struct writer *w, const struct hfd_definition *definition) {
+        hf__strbuf_printf(w->s, "\"%s\":{", definition->schema->definition);
+        put_text(w->s, "description", definition->schema->description);
+        put_members(w, definition->schema, NULL);
+        if (definition->resource) {
+                hf__strbuf_puts(w->s, "\"x-kubernetes-group-version-kind\":[");
+                put_kind(w->s, definition->resource);
+                hf__strbuf_puts(w->s, "],");
+        }
+        end_object(w->s);
+        hf__strbuf_putc(w->s, ',');
+}
+
+/* ---- paths ---- */
+
+static void put_parameter(const struct writer *w, const char *name, const char *in) {
+        hf__strbuf_printf(w->s, "{\"name\":\"%s\",\"in\":\"%s\",%s", name, in,
+                          strcmp(in, "path") == 0 ? "\"required\":true," : "");
+        hf__strbuf_puts(w->s, w->v2 ? "\"type\":\"string\"}" : "\"schema\":{\"type\":\"string\"}}");
+}
+
+static void put_operation(const struct writer *w, const struct hfd_resource *resource,
+                          const struct hfd_openapi_operation *operation) {
+        const char *comma = "";
+
+        hf__strbuf_printf(w->s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s\",\"parameters\":[",
+                          operation->method, operation->action,
+                          *resource->group ? resource->group : "core", resource->version,
+                          resource->plural);
+        for (const char *const *name = hfd_openapi_write_parameters; operation->writes && *name;
+             name++, comma = ",") {
+                hf__strbuf_puts(w->s, comma);
+                put_parameter(w, *name, "query");
+        }
+        hf__strbuf_printf(w->s,
+                          "],\"responses\":{\"200\":{\"description\":\"OK\"}},"
+                          "\"x-kubernetes-action\":\"%s\",\"x-kubernetes-group-version-kind\":",
+                          operation->action);
+        put_kind(w->s, resource);
+        hf__strbuf_puts(w->s, "},");
+}
+
+static void put_path(const struct writer *w, const struct hfd_resource *resource,
+                     bool of_collection) {
+        const char *comma = "";
+        size_t n;
+        const struct hfd_openapi_operation *operations = hfd_openapi_operations(&n);
+
+        hf__strbuf_putc(w->s, '"');
+        hfd_openapi_put_path(w->s, resource, of_collection);
+        hf__strbuf_puts(w->s, "\":{\"parameters\":[");
+        if (resource->namespaced) {
+                put_parameter(w, "namespace", "path");
+                comma = ",";
+        }
+        if (!of_collection) {
+                hf__strbuf_puts(w->s, comma);
+                put_parameter(w, "name", "path");
+        }
+        hf__strbuf_puts(w->s, "],");
+        for (size_t i = 0; i < n; i++)
+                if (operations[i].of_collection == of_collection &&
+                    hfd_openapi_has_operation(resource, &operations[i]))
+                        put_operation(w, resource, &operations[i]);
+        end_object(w->s);
+        hf__strbuf_putc(w->s, ',');
+}
+
+/* The create of a token: its kind is another one than that of the path. */
+static void put_token_path(const struct writer *w, const struct hfd_resource *resource) {
+        hf__strbuf_putc(w->s, '"');
+        hfd_openapi_put_path(w->s, resource, false);
+        hf__strbuf_puts(w->s, "/token\":{\"parameters\":[");
+        put_parameter(w, "namespace", "path");
+        hf__strbuf_putc(w->s, ',');
+        put_parameter(w, "name", "path");
+        hf__strbuf_printf(w->s,
+                          "],\"post\":{\"operationId\":\"post_core_%s_%s_token\",\"parameters\":[],"
+                          "\"responses\":{\"201\":{\"description\":\"Created\"}},"
+                          "\"x-kubernetes-action\":\"post\",\"x-kubernetes-group-version-kind\":",
+                          resource->version, resource->plural);
+        put_kind(w->s, hfd_resource_token_request());
+        hf__strbuf_puts(w->s, "}},");
+}
+
+/* ---- documents ---- */
+
+/* Whether the row belongs to the document of a group and version; group NULL = of everything. */
+static bool belongs(const struct hfd_resource *row, const char *group, const char *version) {
+        return !group || (strcmp(row->group, group) == 0 && strcmp(row->version, version) == 0);
+}
+
+/* Appends the paths and definitions. Returns whether there are any. */
+static bool put_contents(const struct writer *w, const char *group, const char *version) {
+        struct hfd_definitions definitions = {0};
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        hf__strbuf_puts(w->s, "\"paths\":{");
+        for (size_t i = 0; i < n; i++) {
+                if (!belongs(&rows[i], group, version))
+                        continue;
+                hfd_definitions_add(&definitions, &rows[i]);
+                put_path(w, &rows[i], true);
+                put_path(w, &rows[i], false);
+                if (rows[i].subresources & HFD_SUB_TOKEN) {
+                        hfd_definitions_add(&definitions, hfd_resource_token_request());
+                        put_token_path(w, &rows[i]);
+                }
+        }
+        end_object(w->s);
+        hf__strbuf_puts(w->s, w->v2 ? ",\"definitions\":{" : ",\"components\":{\"schemas\":{");
+        for (size_t i = 0; i < definitions.n; i++)
+                put_definition(w, &definitions.list[i]);
+        end_object(w->s);
+        return definitions.n > 0;
+}
+
+void hfd_openapi_v2_put(struct hf__strbuf *s) {
+        const struct writer w = {s, true};
+
+        hf__strbuf_puts(s, "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Holdfast\","
+                           "\"version\":\"v1\"},");
+        (void)put_contents(&w, NULL, NULL);
+        hf__strbuf_putc(s, '}');
+}
+
+bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *version) {
+        const struct writer w = {s, false};
+
+        hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\","
+                           "\"version\":\"v1\"},");
+        bool found = put_contents(&w, group, version);
+        hf__strbuf_puts(s, "}}");
+        return found;
+}
+
+void hfd_openapi_v3_put_index(struct hf__strbuf *s) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        hf__strbuf_puts(s, "{\"paths\":{");
+        for (size_t i = 0; i < n; i++) {
+                if (!hfd_resource_starts_version(&rows[i]))
+                        continue;
+                hf__strbuf_puts(s, i > 0 ? ",\"" : "\"");
+                hfd_openapi_put_prefix(s, &rows[i]);
+                hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"/openapi/v3/");
+                hfd_openapi_put_prefix(s, &rows[i]);
+                hf__strbuf_puts(s, "\"}");
+        }
+        hf__strbuf_puts(s, "}}");
+}

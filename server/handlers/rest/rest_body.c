@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Converts bodies to JSON.
+ *
+ * Invariant: the JSON is at most as large as a body may be, so that a small text in YAML cannot
+ * become a large one.
+ */
+#include "server/handlers/rest/rest_body.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "client/yaml_body.h"
+#include "server/handlers/negotiation.h"
+#include "server/handlers/protobuf_body.h"
+#include "server/registry/body_summary.h"
+
+#define JSON_MAX ((size_t)3 << 20) /* bytes: http.h's max_body */
+
+static const char *type_of(const struct hfd_rest_request *rest, bool is_delete) {
+        return is_delete ? "DeleteOptions" : rest->request.resource->kind;
+}
+
+static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
+                            struct hfd_response *response) {
+        struct hfd_request *request = &rest->request;
+        struct hf__json *json = NULL;
+
+        int r = hfd_protobuf_to_json(request->resource, is_delete, request->body, request->n_body,
+                                     &json);
+        if (r == 0) {
+                hf__json_print(json, &rest->translated);
+                r = rest->translated.error;
+        }
+        hf__json_free(json);
+        if (r == HF_E_INVALID)
+                hfd_response_bad_request(response,
+                                         "the object provided is unrecognized (must be of type "
+                                         "%s): malformed protobuf",
+                                         type_of(rest, is_delete));
+        else if (r != 0)
+                hfd_response_no_memory(response);
+        return r == 0;
+}
+
+/* The words of Kubernetes: those of DeleteOptions have nothing around the decoder's. */
+static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int r,
+                        const struct hf_status *status, struct hfd_response *response) {
+        const struct hfd_request *request = &rest->request;
+        char message[96], summary[HFD_BODY_SUMMARY_MAX];
+
+        if (r == HF_E_TOO_LARGE) {
+                (void)snprintf(message, sizeof message, "Request entity too large: limit is %zu",
+                               JSON_MAX);
+                hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
+                                    NULL);
+        } else if (r == HF_E_UNAVAILABLE) {
+                hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
+                                    status->message, NULL);
+        } else if (r != HF_E_INVALID) {
+                hfd_response_no_memory(response);
+        } else if (is_delete) {
+                hfd_response_bad_request(response, "yaml: %s", status->message);
+        } else {
+                hfd_body_summary(request->body, request->n_body, summary);
+                hfd_response_bad_request(response,
+                                         "the object provided is unrecognized (must be of type "
+                                         "%s): yaml: %s (%s)",
+                                         type_of(rest, false), status->message, summary);
+        }
+}
+
+static bool decode_yaml(struct hfd_rest_request *rest, bool is_delete,
+                        struct hfd_response *response) {
+        const struct hfd_request *request = &rest->request;
+        struct hf_status status = {0};
+
+        rest->translated.max = JSON_MAX;
+        int r = hf__yaml_body_to_json(request->body, request->n_body, &rest->translated, &status);
+        if (r != 0)
+                refuse_yaml(rest, is_delete, r, &status, response);
+        return r == 0;
+}
+
+bool hfd_rest_body_decode(struct hfd_rest_request *rest, bool is_delete,
+                          struct hfd_response *response) {
+        struct hfd_request *request = &rest->request;
+        const char *type = hfd_http_request_header(rest->http_request, "content-type");
+        enum hfd_body_format format;
+
+        if (!hfd_negotiate_body(request->resource, type, &format, response))
+                return false;
+        if (format == HFD_BODY_JSON)
+                return true;
+        bool decoded = format == HFD_BODY_YAML ? decode_yaml(rest, is_delete, response)
+                                               : decode_protobuf(rest, is_delete, response);
+        request->body = rest->translated.data;
+        request->n_body = rest->translated.n;
+        return decoded;
+}
+
+bool hfd_rest_body_decode_apply(struct hfd_rest_request *rest, struct hfd_response *response) {
+        struct hfd_request *request = &rest->request;
+        const char *body = request->body;
+        size_t at = 0;
+
+        while (at < request->n_body && (body[at] == ' ' || body[at] == '\n'))
+                at++;
+        if (at < request->n_body && body[at] == '{')
+                return true;
+        bool decoded = decode_yaml(rest, false, response);
+        request->body = rest->translated.data;
+        request->n_body = rest->translated.n;
+        return decoded;
+}

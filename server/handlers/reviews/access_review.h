@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What somebody may do. Both functions add the status to the object. False: response is filled. */
+#include "server/handlers/reviews/review_context.h"
+
+struct hf__json;
+
+/* SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview. */
+bool hfd_access_review(const struct hfd_review_context *context, struct hf__json *object,
+                       struct hfd_response *response);
+/* SelfSubjectRulesReview. */
+bool hfd_rules_review(const struct hfd_review_context *context, struct hf__json *object,
+                      struct hfd_response *response);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Reviews: objects that a client creates to ask what somebody may do or who somebody is. The
+ * response is the object with a status; nothing is stored. Thread: any. Never blocks.
+ */
+#include "server/handlers/reviews/review_context.h"
+
+struct hf__json;
+
+/* body: as the client sent it. Fills response: 201, or a failure. */
+void hfd_review(const struct hfd_review_context *context, const void *body, size_t n_body,
+                struct hfd_response *response);
+
+/* The object in a body of a kind that is not stored, in the form of its schema. NULL: response is
+ * filled. The caller frees it. */
+struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
+                                  size_t n_body, struct hfd_response *response);
+/* The response: kind and apiVersion first, and always a metadata. NULL: out of memory. */
+struct hf__buf *hfd_review_print(const struct hfd_resource *resource,
+                                 const struct hf__json *object);

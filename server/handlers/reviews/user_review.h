@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Who somebody is. Both functions add the status to the object. False: response is filled. */
+#include "server/handlers/reviews/review_context.h"
+
+struct hf__json;
+
+/* SelfSubjectReview. */
+bool hfd_self_review(const struct hfd_review_context *context, struct hf__json *object,
+                     struct hfd_response *response);
+/* TokenReview. */
+bool hfd_token_review(const struct hfd_review_context *context, struct hf__json *object,
+                      struct hfd_response *response);
