@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Memory that is allocated piece by piece and freed all at once: that of a decoded message, or of
+ * one operation on sets of fields. The first 2 KiB are part of the arena itself, so that a small
+ * one allocates nothing. Every block is followed by an extra NUL, so that the bytes of a protobuf
+ * field can be used as a C string.
+ *
+ * Thread: the owner's only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf__arena_chunk;
+
+struct hf__arena {
+        struct hf__arena_chunk *chunks; /* owned */
+        char *free;                     /* start of the n_free unused bytes of the current chunk */
+        size_t n_free;
+        size_t next_chunk_size;
+        /* An allocation has failed; then all later ones fail too, so a caller may check once, at
+         * the end. protobuf-c reports every failure to unpack in the same way, and this
+         * distinguishes lack of memory from a malformed message. */
+        bool failed;
+        _Alignas(max_align_t) char first[2048];
+};
+
+void hf__arena_init(struct hf__arena *arena);
+/* Frees all blocks and leaves an empty arena. */
+void hf__arena_deinit(struct hf__arena *arena);
+/* n uninitialised bytes, aligned for any type, and a NUL. NULL = out of memory. */
+void *hf__arena_alloc(struct hf__arena *arena, size_t n);
+/* A copy of n bytes and a NUL. NULL = out of memory. */
+char *hf__arena_text(struct hf__arena *arena, const char *text, size_t n);

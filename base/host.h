@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Reads a struct hf_host, and the clock in it, of a host that may have been compiled with an older
+ * release. Both are borrowed. Members that came later are read only through functions of this
+ * header. Pure. Thread: any.
+ */
+#include <stddef.h>
+
+#include <holdfast/error.h>
+#include <holdfast/host.h>
+
+/* Every function that takes a host and makes an object calls this. 0, or -EINVAL with a message. */
+int hf__host_check(const struct hf_host *host, struct hf_status *reterr_status);
+/* The same for a clock; NULL is the system's. */
+int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_status);
+/* The stack that the host wants for each thread; 0 = the default. */
+size_t hf__host_stack_bytes(const struct hf_host *host);

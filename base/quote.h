@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Quotes texts as Go's %q does, because the messages of Kubernetes contain values in this form.
+ * Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* About Go's unicode.IsPrint: false for controls, formats, private characters, and every space but
+ * ' '. */
+bool hf__is_printable(uint32_t character);
+/* Writes text in quotes, with Go's escapes, and the NUL. At most n bytes of text are quoted, and
+ * fewer if max_out is too small. max_out >= 3. */
+void hf__quote_bytes(const char *text, size_t n, char *out, size_t max_out);
