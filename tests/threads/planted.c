@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small programs with the mistakes that the scheduler is made for. check_threads.py says what it
+ * must report of each. */
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "threads.h"
+
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int is_set, n_counted;
+
+/* ---- a signal between the test of the predicate and the wait ---- */
+
+static void *set_without_lock(void *ctx) {
+        baton_point();
+        is_set = 1;
+        pthread_cond_signal(&changed);
+        return NULL;
+}
+
+void planted_lost_wake(void) {
+        is_set = 0;
+        pthread_t thread = scenario_thread("setter", set_without_lock, NULL);
+        pthread_mutex_lock(&first);
+        while (!is_set)
+                pthread_cond_wait(&changed, &first);
+        pthread_mutex_unlock(&first);
+        pthread_join(thread, NULL);
+}
+
+/* ---- two mutexes in two orders ---- */
+
+static void lock_both(pthread_mutex_t *a, pthread_mutex_t *b) {
+        pthread_mutex_lock(a);
+        pthread_mutex_lock(b);
+        pthread_mutex_unlock(b);
+        pthread_mutex_unlock(a);
+}
+
+static void *lock_backwards(void *ctx) {
+        lock_both(&second, &first);
+        return NULL;
+}
+
+void planted_lock_order(void) {
+        pthread_t thread = scenario_thread("backwards", lock_backwards, NULL);
+        lock_both(&first, &second);
+        pthread_join(thread, NULL);
+}
+
+/* ---- a read and a write where one operation is needed ---- */
+
+static void *count(void *ctx) {
+        int n = n_counted;
+        baton_point();
+        n_counted = n + 1;
+        return NULL;
+}
+
+void planted_flag(void) {
+        n_counted = 0;
+        pthread_t thread = scenario_thread("counter", count, NULL);
+        (void)count(NULL);
+        pthread_join(thread, NULL);
+        BATON_CHECK(n_counted == 2);
+}
+
+/* ---- what is left over, what never ends ---- */
+
+static void *do_nothing(void *ctx) { return NULL; }
+
+void planted_thread_left(void) { (void)scenario_thread("left", do_nothing, NULL); }
+
+static void *never_set(void *ctx) {
+        while (!is_set)
+                baton_point();
+        return NULL;
+}
+
+void planted_spin(void) {
+        is_set = 0;
+        pthread_t thread = scenario_thread("spinning", never_set, NULL);
+        pthread_join(thread, NULL);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The scenarios of the program `threads`. A scenario is what one schedule runs: it begins threads
+ * that use a part of the library, checks what the part's header promises, and ends everything that
+ * it began. It makes its choices with baton_random.
+ */
+#include <pthread.h>
+
+#include <holdfast/host.h>
+
+#include "baton.h"
+
+/* One line for each file: what its scenarios are about is at the top of the file. */
+void cancel_wait(void);
+void cancel_waker(void);
+void hooks_stop(void);
+void queue_keys(void);
+void informer_end(void);
+void elector_start_stop(void);
+void elector_terms(void);
+void controller_order(void);
+/* These have planted mistakes, which the scheduler must find. */
+void planted_lost_wake(void);
+void planted_lock_order(void);
+void planted_flag(void);
+void planted_thread_left(void);
+void planted_spin(void);
+
+/* A thread of a scenario, beside those of the library. */
+pthread_t scenario_thread(const char *name, void *(*fn)(void *ctx), void *ctx);
+/* Waits that long in virtual time. */
+void scenario_sleep(hf_nsec duration);
+/* A host with nothing set: the system's clock, which is virtual in a schedule. */
+extern const struct hf_host scenario_host;
