@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One elector of the Lease kube-system/lead, as "a", over the fake API server and under a clock
+ * that the test moves (hand_clock.h), so that a test can tell exactly what was measured, and what
+ * happens without any time. Its host has health, metrics and a log, which is kept as text.
+ *
+ * It has one controller, "worker". It waits for its drain, and then for clocked_elector_let_end.
+ *
+ * Times: a Lease of 100 s that must be renewed every 10 s and for which the leader may act for 60
+ * s; requests end after 30 s, a drain after 40 s, the stop grace after 20 s.
+ *
+ * Waits abort after PATIENCE_MSEC. One fixture per program. Thread: the test's.
+ */
+#include <stdbool.h>
+
+#include <holdfast/health.h>
+#include <holdfast/leader.h>
+#include <holdfast/metrics.h>
+
+#include "fake_api_client.h"
+#include "hand_clock.h"
+#include "leader/electors.h"
+#include "patience.h"
+#include "time_units.h"
+
+#define CLOCKED_LEASE "leases/kube-system/lead"
+
+struct clocked_change {
+        enum hf_leader_state state;
+        char holder[64];
+};
+
+struct clocked_elector {
+        struct hf_host host;
+        struct fake_api *api;
+        struct fake_api_client *client;
+        struct hf_electors *electors;
+        struct hf_elector *elector, *more[256];
+        int (*run)(struct hf_term *term); /* instead of the controller above; NULL = that one */
+
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        /* guarded by mu */
+        char log[32768];                   /* "level message\n" of each line of the elector */
+        struct clocked_change changes[64]; /* what on_change was told */
+        unsigned n_changes;
+        bool leading_was_told; /* on_change was called before the line about the term */
+        bool may_end;
+        unsigned n_running, n_runs;
+};
+
+extern struct clocked_elector clocked;
+
+struct clocked_options {
+        bool events, unfenced, held; /* held: no request is served until the test lets them */
+        const char *lock_file;       /* NULL = none */
+        const char *cluster;         /* NULL = none */
+        int (*local)(struct hf_term *term, void *ctx); /* a controller "local" of each instance */
+        unsigned n_more; /* electors without controllers, of the Leases more-0, more-1 and so on */
+};
+/* Starts the elector. The Lease may exist (clocked_put_lease). */
+void clocked_elector_init(void); /* the server, before clocked_put_lease */
+void clocked_elector_start(const struct clocked_options *options);
+void clocked_elector_free(void); /* after a stop */
+/* Stops it, while the clock stands still. Lets the controller end. */
+void clocked_elector_stop(void);
+void clocked_elector_let_end(void);
+/* Begins a write of the thing "x" by the term's client. Its response is ignored. The result of
+ * hf_client_request. Thread: the controller's. */
+int clocked_begin_write(struct hf_term *term, enum hf_verb verb);
+
+/* Writes the Lease as another process does: its holder, who renewed it at the real time that the
+ * clock began with. spec: more members of the spec, each with a comma before it. */
+void clocked_put_lease(const char *holder, const char *spec);
+
+void clocked_await_term(void); /* until it leads and its controller runs; then settles */
+/* Returns when the loop has nothing to do: it has seen the replies of all requests that it made and
+ * that are not held. */
+void clocked_settle(void);
+void clocked_move(hf_nsec by); /* moves the clock, and settles */
+
+struct hf_leader_info clocked_info(void);
+bool clocked_is(enum hf_leader_state state);
+bool clocked_logged(const char *text);     /* a part of the log */
+double clocked_metric(const char *series); /* the beginning of its line; -1 = there is none */
+/* Waits until a condition is true that something else than the clock makes true, and settles. */
+#define CLOCKED_AWAIT(condition)                                                                   \
+        do {                                                                                       \
+                PATIENCE_AWAIT(condition);                                                         \
+                clocked_settle();                                                                  \
+        } while (0)

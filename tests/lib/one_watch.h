@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One watch without a cacher: its delivery (server/cacher/delivery.h), and a sink that records what
+ * it gets. The test queues changes, lets the delivery run, and looks at one_watch_seen. Asserts
+ * instead of handling errors. Only tests that link failing_memory.c can use it. Thread: that of the
+ * test.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/cacher/delivery.h"
+
+/* The delivery. The test may set its members between two functions of the fixture. */
+extern struct hfd_delivery one_watch;
+
+/* What the sink has got, and how it answers. Zeroed by set_up, apart from n_room. */
+struct one_watch_seen {
+        char text[4096]; /* the events: "+name@revision " */
+        size_t n_text, n_events, n_calls, largest;
+        size_t n_room;         /* how often there is still room */
+        bool resumes, refuses; /* `ready` resumes the watch; `events` accepts no more */
+        int n_asked, n_ends, end_error, end_code;
+        bool end_has_body;
+        size_t n_waiting, told; /* calls of `waiting`, and the bytes that waited at the last one */
+        bool runs_again;        /* `events` tries to deliver, too */
+        uint64_t last_revision; /* of the events; 0 = they did not come in a row */
+};
+extern struct one_watch_seen one_watch_seen;
+
+/* cmocka's set-up and tear-down. The delivery is started, its sink has room for everything, and the
+ * tear-down asserts that no memory is lost. */
+int one_watch_set_up(void **state);
+int one_watch_tear_down(void **state);
+
+/* An object "namespace/name" with these labels, which are members of a JSON object. The caller owns
+ * a reference. */
+struct hfd_object *one_watch_make(const char *path, const char *labels, uint64_t revision);
+/* Queues a change. labels or before NULL: there is no object after, or before, the change. */
+void one_watch_queue(const char *path, const char *labels, const char *before, uint64_t revision);
+/* Queues n bookmarks, the first one with this revision. */
+void one_watch_queue_bookmarks(uint64_t first, size_t n);
+/* Delivers what it can. Returns whether the watch has ended then. */
+bool one_watch_run(void);
+void one_watch_request_end(int error);
+void one_watch_cancel(void);
+void one_watch_select_by(const char *labels, const char *fields);
