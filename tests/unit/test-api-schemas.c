@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of all kinds are well formed: bisection finds each field, no number of protobuf occurs
+ * twice, and lists are merged by fields that their elements have.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/resources/resource.h"
+#include "server/schema/common.h"
+#include "server/schema/protobuf_encode.h"
+
+static void check_schema(const struct hfd_schema *schema, int depth);
+
+static void check_list(const struct hfd_schema *list) {
+        assert_int_equal(list->list_keys != NULL, list->list_type == HFD_LIST_MAP);
+        for (const char *const *key = list->list_keys; key && *key; key++) {
+                assert_non_null(hfd_schema_field(list->items, *key));
+                if (key[1])
+                        assert_true(strcmp(*key, key[1]) < 0);
+        }
+        if (list->list_type == HFD_LIST_SET)
+                assert_int_equal(list->items->type, HFD_SCHEMA_TEXT);
+}
+
+/* Bodies and answers in protobuf have no other values. */
+static void check_protobuf(const struct hfd_schema_field *field) {
+        const struct hfd_schema *value = field->schema;
+
+        assert_true(field->protobuf_tag < HFD_PROTOBUF_TAGS);
+        if (value->type == HFD_SCHEMA_MAP) {
+                value = value->items;
+                assert_true(value->type == HFD_SCHEMA_TEXT || value->type == HFD_SCHEMA_BYTES ||
+                            value->type == HFD_SCHEMA_LIST || value->type == HFD_SCHEMA_QUANTITY);
+                if (value->type == HFD_SCHEMA_QUANTITY)
+                        return; /* only in maps */
+        }
+        if (value->type == HFD_SCHEMA_LIST)
+                value = value->items;
+        assert_true(value->type != HFD_SCHEMA_LIST && value->type != HFD_SCHEMA_MAP &&
+                    value->type != HFD_SCHEMA_NUMBER && value->type != HFD_SCHEMA_INT_OR_STRING &&
+                    value->type != HFD_SCHEMA_QUANTITY);
+}
+
+static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
+        const struct hfd_schema_field *field = &schema->fields[i];
+
+        assert_ptr_equal(hfd_schema_field(schema, field->name), field);
+        if (field->protobuf_tag != 0) {
+                assert_ptr_equal(hfd_schema_field_by_tag(schema, field->protobuf_tag), field);
+                check_protobuf(field);
+        }
+        if ((field->flags & HFD_FIELD_MERGE) != 0) {
+                assert_int_equal(field->schema->type, HFD_SCHEMA_LIST);
+                if (field->merge_key)
+                        assert_non_null(hfd_schema_field(field->schema->items, field->merge_key));
+        }
+        check_schema(field->schema, depth + 1);
+}
+
+static void check_schema(const struct hfd_schema *schema, int depth) {
+        assert_true(depth < 10); /* no schema contains itself */
+        if (schema->type == HFD_SCHEMA_LIST)
+                check_list(schema);
+        if (schema->type == HFD_SCHEMA_LIST || schema->type == HFD_SCHEMA_MAP)
+                check_schema(schema->items, depth + 1);
+        assert_true(schema->type == HFD_SCHEMA_STRUCT || schema->n_fields == 0);
+        for (size_t i = 0; i < schema->n_fields; i++)
+                check_field(schema, i, depth);
+}
+
+static void test_tables_are_well_formed(void **state) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct hfd_schema *schema = rows[i].schema;
+                check_schema(schema, 0);
+                assert_string_equal(hfd_schema_struct_name(schema), rows[i].kind);
+                assert_ptr_equal(hfd_schema_of_member(schema, "metadata"), &hfd_schema_object_meta);
+                assert_ptr_equal(hfd_schema_of_member(schema, "apiVersion"), &hfd_schema_text);
+                assert_ptr_equal(hfd_schema_of_member(schema, "kind"), &hfd_schema_text);
+        }
+        check_schema(&hfd_schema_delete_options, 0);
+        check_schema(&hfd_schema_condition, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_tables_are_well_formed),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

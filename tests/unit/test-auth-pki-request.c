@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificate requests that openssl(1) makes: which are refused, and what the issued certificates
+ * contain. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "pki_dir.h"
+#include "server/auth/files.h"
+#include "server/auth/pki/pki_request.h"
+#include "server/auth/pki_cert.h"
+
+static void run(const char *command) { assert_true(pki_dir_says(pki_dir, command, "")); }
+
+/* The caller frees it. */
+static char *contents(const char *name) {
+        char path[128], *text = NULL;
+
+        (void)snprintf(path, sizeof path, "%s/%s", pki_dir, name);
+        assert_int_equal(hfd_read_file(path, &text, NULL), 0);
+        return text;
+}
+
+static void put(const char *name, const char *text) {
+        char path[128];
+
+        (void)snprintf(path, sizeof path, "%s/%s", pki_dir, name);
+        assert_int_equal(hfd_write_file(path, text, 0600, NULL), 0);
+}
+
+/* Makes a request with a key of its own. arguments: of openssl req. The caller frees it. */
+static char *made(const char *key, const char *arguments) {
+        char line[512];
+
+        (void)snprintf(line, sizeof line,
+                       "openssl req -new -newkey %s -nodes -keyout key.pem -out request.pem %s "
+                       "2>&1",
+                       key, arguments);
+        run(line);
+        return contents("request.pem");
+}
+
+#define EC "ec -pkeyopt ec_paramgen_curve:P-256"
+
+static void expect_fault(const char *pem, const char *fault) {
+        assert_string_equal(hfd_pki_request_fault(pem, strlen(pem)), fault);
+}
+
+static void test_keys_of_all_usual_kinds_are_accepted(void **state) {
+        static const char *const keys[] = {"rsa:2048", EC, "ec -pkeyopt ec_paramgen_curve:P-384",
+                                           "ed25519"};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+                char *pem = made(keys[i], "-subj /CN=x");
+                expect_fault(pem, "");
+                free(pem);
+        }
+}
+
+static void test_weak_and_unusual_requests_are_refused(void **state) {
+        char *pem = made("rsa:2048", "-md5 -subj /CN=x");
+
+        (void)state;
+        expect_fault(pem, "x509: cannot verify signature: insecure algorithm MD5-RSA");
+        free(pem);
+        pem = made("rsa:768", "-subj /CN=x");
+        expect_fault(pem, "crypto/rsa: the key is insecure: it has less than 1024 bits");
+        free(pem);
+        pem = made("ed448", "-subj /CN=x");
+        expect_fault(pem, "x509: cannot verify signature: algorithm unimplemented");
+        free(pem);
+        expect_fault("", "PEM block type must be CERTIFICATE REQUEST");
+        expect_fault("-----BEGIN CERTIFICATE REQUEST-----\n",
+                     "PEM block type must be CERTIFICATE REQUEST");
+        expect_fault("-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE "
+                     "REQUEST-----\n",
+                     "asn1: structure error: it is not a certificate request");
+}
+
+static void test_every_damage_is_refused(void **state) {
+        char *pem = made(EC, "-subj /CN=x");
+        size_t n = strlen(pem);
+        char *body = strchr(pem, '\n') + 1;
+
+        (void)state;
+        for (size_t cut = 0; cut < (size_t)(strstr(pem, "-----END") - pem); cut++)
+                assert_string_not_equal(hfd_pki_request_fault(pem, cut), "");
+        for (char *c = body; c < strstr(body, "=") && strncmp(c, "-----", 5) != 0; c++) {
+                char was = *c;
+                if (was == '\n')
+                        continue;
+                *c = was == 'A' ? 'B' : 'A';
+                assert_string_not_equal(hfd_pki_request_fault(pem, n), "");
+                *c = was;
+        }
+        assert_string_equal(hfd_pki_request_fault(pem, n), "");
+        free(pem);
+}
+
+static void expect_in(const char *arguments, bool in) {
+        char *pem = made(EC, arguments);
+
+        assert_true(hfd_pki_request_in(pem, strlen(pem), "system:masters") == in);
+        free(pem);
+}
+
+static void test_an_organisation_cannot_hide(void **state) {
+        (void)state;
+        expect_in("-subj /CN=x", false);
+        expect_in("-subj /O=dev/CN=system:masters", false);
+        expect_in("-subj /O=system:masters2/CN=x", false);
+        expect_in("-subj /O=system:masters/CN=x", true);
+        expect_in("-subj /O=a/O=b/CN=x/O=system:masters", true);
+        expect_in("-multivalue-rdn -subj /CN=x+O=system:masters", true);
+        /* The other types of strings: BMP, Universal, T61. */
+        for (size_t i = 0; i < 3; i++) {
+                static const char *const masks[] = {"0x800", "0x100", "0x4"};
+                char config[200];
+                (void)snprintf(config, sizeof config,
+                               "[req]\ndistinguished_name=dn\nstring_mask=MASK:%s\nprompt=no\n[dn]"
+                               "\n"
+                               "O=system:masters\nCN=x\n",
+                               masks[i]);
+                put("config", config);
+                expect_in("-config config", true);
+        }
+        assert_false(hfd_pki_request_in("none", 4, "system:masters"));
+}
+
+/* Issues a certificate from request.pem as issued.pem. */
+static void issue(int64_t now, int64_t seconds) {
+        char *ca = contents("ca.pem"), *key = contents("ca.key"),
+             *request = contents("request.pem");
+        struct hfd_pki_issue wanted = {.ca_cert_pem = ca,
+                                       .ca_key_pem = key,
+                                       .request_pem = request,
+                                       .n_request = strlen(request),
+                                       .digital_signature = true,
+                                       .now = now,
+                                       .seconds = seconds};
+        char *pem = NULL;
+
+        assert_int_equal(hfd_pki_issue(&wanted, &pem), 0);
+        put("issued.pem", pem);
+        assert_string_equal(hfd_pki_certificates_fault(pem, strlen(pem)), "");
+        free(pem);
+        free(ca);
+        free(key);
+        free(request);
+}
+
+static void test_the_certificate_has_what_the_request_may_decide(void **state) {
+        char *key = NULL, *ca = NULL;
+        int64_t now = time(NULL);
+
+        (void)state;
+        assert_int_equal(hfd_pki_key_make(&key), 0);
+        assert_int_equal(hfd_pki_ca_make(key, &ca), 0);
+        put("ca.key", key);
+        put("ca.pem", ca);
+        put("config",
+            "[req]\ndistinguished_name=dn\nprompt=no\nreq_extensions=ext\n[dn]\nO=dev\nCN=x\n"
+            "[ext]\nbasicConstraints=critical,CA:TRUE\nextendedKeyUsage=serverAuth\n"
+            "subjectAltName=DNS:a.example,IP:192.0.2.1,URI:urn:x,email:a@b,dirName:dn,"
+            "otherName:1.2.3.4;UTF8:hidden\n");
+        free(made(EC, "-config config"));
+        issue(now, 600);
+        static const char show[] = "openssl x509 -in issued.pem -noout -text";
+        assert_true(pki_dir_says(pki_dir,
+                                 "openssl verify -purpose sslclient -CAfile ca.pem issued.pem",
+                                 "issued.pem: OK"));
+        assert_true(pki_dir_says(pki_dir, show, "Subject: O = dev, CN = x"));
+        assert_true(pki_dir_says(pki_dir, show, "CA:FALSE"));
+        assert_true(pki_dir_says(pki_dir, show, "TLS Web Client Authentication\n"));
+        assert_true(pki_dir_says(pki_dir, show,
+                                 "DNS:a.example, IP Address:192.0.2.1, URI:urn:x, email:a@b\n"));
+        char *pem = contents("issued.pem");
+        assert_int_equal(hfd_pki_valid_until(pem), now + 600);
+        free(pem);
+        issue(now, INT64_C(86400) * 365);
+        pem = contents("issued.pem");
+        assert_int_equal(hfd_pki_valid_until(pem), now + INT64_C(86400) * 365 - 300);
+        free(pem);
+        issue(now, INT64_C(86400) * 365 * 20); /* the CA has ten years */
+        pem = contents("issued.pem");
+        assert_int_equal(hfd_pki_valid_until(pem), hfd_pki_valid_until(ca));
+        free(pem);
+
+        char *request = contents("request.pem");
+        struct hfd_pki_issue late = {.ca_cert_pem = ca,
+                                     .ca_key_pem = key,
+                                     .request_pem = request,
+                                     .n_request = strlen(request),
+                                     .now = hfd_pki_valid_until(ca) + 1,
+                                     .seconds = 600};
+        assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
+        late.now = now;
+        late.request_pem = "none";
+        late.n_request = 4;
+        assert_int_equal(hfd_pki_issue(&late, &pem), HF_E_INVALID);
+        assert_string_not_equal(hfd_pki_certificates_fault(request, strlen(request)), "");
+        assert_string_not_equal(hfd_pki_certificates_fault(key, strlen(key)), "");
+        assert_string_not_equal(hfd_pki_certificates_fault("", 0), "");
+        free(request);
+        free(key);
+        free(ca);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_keys_of_all_usual_kinds_are_accepted),
+                cmocka_unit_test(test_weak_and_unusual_requests_are_refused),
+                cmocka_unit_test(test_every_damage_is_refused),
+                cmocka_unit_test(test_an_organisation_cannot_hide),
+                cmocka_unit_test(test_the_certificate_has_what_the_request_may_decide),
+        };
+        return cmocka_run_group_tests(tests, pki_dir_make, pki_dir_remove);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first and the last events of a watch: the objects of its snapshot; what comes before its end,
+ * and what it keeps after it. test-cacher-delivery.c has the events in between.
+ */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "one_watch.h"
+
+/* Labels that the selector k=v matches, and labels that it does not match. */
+#define YES "\"k\":\"v\""
+#define NO  "\"k\":\"w\""
+
+#define BATCH_MAX 64
+
+/* ---- the end ---- */
+
+static void test_an_end_comes_after_what_is_queued(void **state) {
+        one_watch_queue_bookmarks(1, 100);
+        one_watch_request_end(HF_E_GONE);
+        one_watch_request_end(HF_E_UNAVAILABLE); /* the first counts */
+        one_watch_queue_bookmarks(200, 1);       /* too late */
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 100);
+        assert_int_equal(one_watch_seen.end_error, HF_E_GONE);
+        assert_int_equal(one_watch_seen.end_code, 410);
+        assert_true(one_watch_seen.end_has_body);
+        assert_false(one_watch_run());
+        one_watch_cancel(); /* it has ended */
+        assert_int_equal(one_watch.end_error, HF_E_GONE);
+        assert_int_equal(one_watch_seen.n_ends, 1);
+}
+
+static void test_a_clean_end_has_no_response(void **state) {
+        one_watch_request_end(0);
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.end_error, 0);
+        assert_int_equal(one_watch_seen.end_code, 0);
+        assert_false(one_watch_seen.end_has_body);
+}
+
+static void test_a_canceled_watch_delivers_nothing_more(void **state) {
+        one_watch_queue_bookmarks(1, 100);
+        one_watch_request_end(HF_E_GONE);
+        one_watch_cancel();
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 0);
+        assert_int_equal(one_watch_seen.end_error, HF_E_CANCELED);
+        assert_int_equal(one_watch_seen.end_code, 0);
+}
+
+static void test_a_cancellation_needs_no_start(void **state) {
+        one_watch.started = false;
+        one_watch_queue_bookmarks(1, 1);
+        one_watch_cancel();
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 0);
+}
+
+static void test_an_end_before_the_start_drops_the_changes(void **state) {
+        one_watch.started = false;
+        one_watch_queue_bookmarks(1, 1);
+        one_watch_request_end(0);
+        assert_false(one_watch_run()); /* its owner has not opened it */
+        one_watch.opened = true;
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 0);
+        assert_int_equal(one_watch_seen.n_ends, 1);
+}
+
+static void test_an_end_does_not_wait_for_room(void **state) {
+        one_watch_seen.n_room = 0;
+        one_watch_seen.resumes = true;
+        one_watch_queue_bookmarks(1, 1);
+        one_watch_request_end(0);
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 0);
+}
+
+static void test_a_sink_that_accepts_no_more_ends_the_watch(void **state) {
+        one_watch_seen.refuses = true;
+        one_watch_queue_bookmarks(1, 2 * BATCH_MAX);
+        assert_false(one_watch.end_requested);
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch.end_error, 0);
+        assert_int_equal(one_watch_seen.n_ends, 1);
+}
+
+/* Each allocation fails once: the watch ends in place of losing the event. */
+static void test_an_event_without_memory_ends_the_watch(void **state) {
+        bool failed = true;
+
+        for (int n = 0; failed; n++) {
+                (void)one_watch_tear_down(NULL);
+                (void)one_watch_set_up(NULL);
+                one_watch_select_by("k=v", "");
+                one_watch_queue("ns/a", YES, NULL, 1);
+                one_watch_queue("ns/b", NO, YES, 2);
+                failing_memory_arm(n);
+                bool ended = one_watch_run();
+                failing_memory_disarm();
+                failed = failing_memory_hit();
+                assert_int_equal(ended, failed);
+                if (!failed)
+                        assert_string_equal(one_watch_seen.text, "+a@1 -b@2 ");
+        }
+}
+
+/* ---- the snapshot ---- */
+
+static void give_snapshot(unsigned n) {
+        struct hfd_object *old;
+        char path[16];
+
+        one_watch.snapshot = calloc(1, sizeof *one_watch.snapshot);
+        assert_non_null(one_watch.snapshot);
+        for (unsigned i = 0; i < n; i++) {
+                (void)snprintf(path, sizeof path, "%s/n%03u", i % 2 ? "odd" : "even", i);
+                assert_int_equal(hfd_object_tree_put(&one_watch.snapshot->objects,
+                                                     one_watch_make(path, i % 4 ? NO : YES, i + 1),
+                                                     &old),
+                                 0);
+        }
+}
+
+static void test_the_snapshot_comes_first_and_needs_no_room(void **state) {
+        one_watch_seen.n_room = 0;
+        give_snapshot(3);
+        one_watch_queue_bookmarks(10, 1);
+        assert_false(one_watch_run());
+        assert_string_equal(one_watch_seen.text, "+n000@1 +n002@3 +n001@2 ");
+        assert_null(one_watch.snapshot);
+        one_watch_seen.n_room = 1;
+        assert_false(one_watch_run());
+        assert_string_equal(one_watch_seen.text, "+n000@1 +n002@3 +n001@2 b@10 ");
+}
+
+static void test_a_large_snapshot_comes_in_batches(void **state) {
+        give_snapshot(2 * BATCH_MAX);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 2 * BATCH_MAX);
+        assert_int_equal(one_watch_seen.n_calls, 2);
+        assert_int_equal(one_watch_seen.largest, BATCH_MAX);
+}
+
+static void test_only_what_is_watched_of_the_snapshot_comes(void **state) {
+        one_watch.ns = "even";
+        one_watch.n_ns = 4;
+        one_watch_select_by("k=v", "");
+        give_snapshot(2 * BATCH_MAX);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX / 2);
+}
+
+static void test_one_object_of_the_snapshot_comes(void **state) {
+        one_watch.name = "n002";
+        give_snapshot(5);
+        assert_false(one_watch_run());
+        one_watch.ns = "even";
+        one_watch.n_ns = 4;
+        give_snapshot(5);
+        assert_false(one_watch_run());
+        one_watch.ns = "odd";
+        one_watch.n_ns = 3;
+        give_snapshot(5);
+        assert_false(one_watch_run());
+        assert_string_equal(one_watch_seen.text, "+n002@3 +n002@3 ");
+}
+
+static void test_a_refused_snapshot_ends_the_watch(void **state) {
+        one_watch_seen.refuses = true;
+        give_snapshot(2 * BATCH_MAX);
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_calls, 1);
+        assert_int_equal(one_watch_seen.end_error, 0);
+        assert_null(one_watch.snapshot);
+}
+
+/* ---- what an ended watch keeps ---- */
+
+/* Its reference may be kept for long, so the changes do not wait for that. */
+static void test_an_ended_watch_keeps_no_changes(void **state) {
+        one_watch_seen.n_room = 0;
+        one_watch_queue("ns/a", "", "", 11);
+        one_watch_cancel();
+        assert_true(one_watch_run());
+        assert_null(one_watch.queue);
+        assert_int_equal(atomic_load(&one_watch.n_bytes), 0);
+}
+
+static void test_a_watch_that_is_freed_early_leaves_nothing(void **state) {
+        give_snapshot(5);
+        one_watch_queue("ns/a", YES, NO, 9);
+        one_watch_select_by("k=v", "metadata.name=a");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, one_watch_set_up, one_watch_tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_an_end_comes_after_what_is_queued),
+                TEST(test_a_clean_end_has_no_response),
+                TEST(test_a_canceled_watch_delivers_nothing_more),
+                TEST(test_a_cancellation_needs_no_start),
+                TEST(test_an_end_before_the_start_drops_the_changes),
+                TEST(test_an_end_does_not_wait_for_room),
+                TEST(test_a_sink_that_accepts_no_more_ends_the_watch),
+                TEST(test_an_event_without_memory_ends_the_watch),
+                TEST(test_the_snapshot_comes_first_and_needs_no_room),
+                TEST(test_a_large_snapshot_comes_in_batches),
+                TEST(test_only_what_is_watched_of_the_snapshot_comes),
+                TEST(test_one_object_of_the_snapshot_comes),
+                TEST(test_a_refused_snapshot_ends_the_watch),
+                TEST(test_an_ended_watch_keeps_no_changes),
+                TEST(test_a_watch_that_is_freed_early_leaves_nothing),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which changes the sink of a watch gets as which events, and in which batches, and how changes
+ * wait for room. test-cacher-delivery-end.c has the snapshot and the end of a watch;
+ * test-cacher-watcher.c has watches in the cacher.
+ */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "one_watch.h"
+
+/* Labels that the selector k=v matches, and labels that it does not match. */
+#define YES "\"k\":\"v\""
+#define NO  "\"k\":\"w\""
+
+#define BATCH_MAX 64
+#define QUEUE_MAX 8192
+
+/* ---- which events ---- */
+
+static void test_changes_become_events_in_order(void **state) {
+        one_watch_queue("ns/a", "", NULL, 10);
+        one_watch_queue("ns/a", "", "", 11);
+        one_watch_queue_bookmarks(12, 1);
+        one_watch_queue("ns/a", NULL, "", 13);
+        assert_int_equal(one_watch_seen.n_events, 0);
+        assert_false(one_watch_run());
+        assert_string_equal(one_watch_seen.text, "+a@10 ~a@11 b@12 -a@13 ");
+        assert_int_equal(one_watch_seen.n_calls, 1);
+        assert_null(one_watch.queue); /* without changes it keeps no memory */
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_calls, 1);
+}
+
+static void test_a_namespace_and_a_name_are_watched(void **state) {
+        static const struct {
+                const char *ns, *name;
+                bool watched;
+        } cases[] = {{"", NULL, true},    {"ns", NULL, true},   {"n", NULL, false},
+                     {"nx", NULL, false}, {"nsx", NULL, false}, {"", "a", true},
+                     {"", "b", false},    {"ns", "a", true},    {"ns", "b", false},
+                     {"nx", "a", false}};
+        struct hfd_object *object = one_watch_make("ns/a", "", 1);
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                one_watch.ns = cases[i].ns;
+                one_watch.n_ns = strlen(cases[i].ns);
+                one_watch.name = cases[i].name;
+                assert_int_equal(hfd_delivery_is_watched(&one_watch, object), cases[i].watched);
+        }
+        hfd_object_unref(object);
+}
+
+/* What begins to match is added, and what no longer does is deleted. */
+static void test_a_selector_changes_the_type(void **state) {
+        static const struct {
+                const char *after, *before, *text;
+        } cases[] = {{YES, NULL, "+a@9 "}, {NO, NULL, ""}, {YES, YES, "~a@9 "},  {YES, NO, "+a@9 "},
+                     {NO, YES, "-a@9 "},   {NO, NO, ""},   {NULL, YES, "-a@9 "}, {NULL, NO, ""}};
+
+        for (int by_field = 0; by_field < 2; by_field++)
+                for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                        hfd_selector_done(&one_watch.labels);
+                        hfd_selector_done(&one_watch.fields);
+                        one_watch_select_by("k=v", by_field ? "metadata.name=a" : "");
+                        one_watch_seen.n_text = 0;
+                        one_watch_seen.text[0] = '\0';
+                        one_watch_queue("ns/a", cases[i].after, cases[i].before, 9);
+                        if (by_field)
+                                one_watch_queue("ns/b", YES, YES, 10);
+                        one_watch_queue_bookmarks(20, 1);
+                        assert_false(one_watch_run());
+                        char expected[64];
+                        (void)snprintf(expected, sizeof expected, "%sb@20 ", cases[i].text);
+                        assert_string_equal(one_watch_seen.text, expected);
+                }
+}
+
+static void test_a_field_alone_selects_too(void **state) {
+        one_watch_select_by("", "metadata.name=a");
+        one_watch_queue("ns/a", "", NULL, 1);
+        one_watch_queue("ns/b", "", NULL, 2);
+        one_watch_queue("ns/a", "", "", 3);
+        one_watch_queue("ns/b", NULL, "", 4);
+        assert_false(one_watch_run());
+        assert_string_equal(one_watch_seen.text, "+a@1 ~a@3 ");
+        /* A batch of which nothing is left is no call. */
+        one_watch_queue("ns/b", "", NULL, 5);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_calls, 1);
+}
+
+/* ---- batches and room ---- */
+
+static void test_a_long_queue_comes_in_batches(void **state) {
+        one_watch_queue_bookmarks(1, 3 * BATCH_MAX + 1);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 3 * BATCH_MAX + 1);
+        assert_int_equal(one_watch_seen.n_calls, 4);
+        assert_int_equal(one_watch_seen.largest, BATCH_MAX);
+        assert_int_equal(one_watch_seen.n_asked, 4);
+}
+
+static void test_changes_wait_for_room(void **state) {
+        one_watch_seen.n_room = 1;
+        one_watch_queue_bookmarks(1, 2 * BATCH_MAX);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, BATCH_MAX);
+        one_watch_seen.n_room = 1;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 2 * BATCH_MAX);
+        assert_string_equal(one_watch_seen.text + one_watch_seen.n_text - 6, "b@128 ");
+}
+
+/* The sink has got room between its answer and the end of the delivery. */
+static void test_a_resumption_is_not_lost(void **state) {
+        one_watch_seen.resumes = true;
+        one_watch_queue_bookmarks(1, 1);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 1);
+        assert_int_equal(one_watch_seen.n_asked, 2);
+}
+
+/* Another thread, or the sink itself, leaves it to the one that delivers. */
+static void test_only_one_delivers(void **state) {
+        one_watch_seen.runs_again = true;
+        one_watch_queue_bookmarks(1, 2 * BATCH_MAX);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_calls, 2);
+        assert_int_equal(one_watch_seen.last_revision, 2 * BATCH_MAX);
+}
+
+static void test_a_sink_without_ready_always_has_room(void **state) {
+        one_watch.sink.ready = NULL;
+        one_watch_queue_bookmarks(1, 100);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 100);
+}
+
+static void test_nothing_is_delivered_before_the_start(void **state) {
+        one_watch.started = false;
+        one_watch_queue_bookmarks(1, 1);
+        assert_false(one_watch_run());
+        one_watch.opened = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 0);
+        one_watch.started = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 1);
+}
+
+/* ---- the queue ---- */
+
+/* If half of the array is free, the changes move to its start; otherwise it grows. */
+static void test_the_array_is_used_again(void **state) {
+        one_watch_seen.n_room = 1;
+        one_watch_queue_bookmarks(1, 128);
+        assert_int_equal(one_watch.queue_space, 128);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch.queue_at, 64);
+        one_watch_queue_bookmarks(129, 64);
+        assert_int_equal(one_watch.queue_space, 128);
+        assert_int_equal(one_watch.queue_at, 0);
+        assert_int_equal(one_watch.n_queue, 128);
+        one_watch_queue_bookmarks(193, 1); /* it is full, and nothing is free */
+        assert_int_equal(one_watch.queue_space, 256);
+        one_watch_seen.n_room = 1;
+        assert_false(one_watch_run());
+        one_watch_queue_bookmarks(194, 127);
+        assert_int_equal(one_watch.queue_at, 64); /* full, and less than half of it is free */
+        assert_int_equal(one_watch.n_queue, 256);
+        one_watch_queue_bookmarks(321, 1);
+        assert_int_equal(one_watch.queue_space, 512);
+        one_watch_seen.n_room = SIZE_MAX;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, 321);
+        assert_int_equal(one_watch_seen.last_revision, 321);
+}
+
+static void test_a_queue_that_is_too_long_ends_the_watch(void **state) {
+        one_watch_queue_bookmarks(1, QUEUE_MAX);
+        assert_false(one_watch.end_requested);
+        one_watch_queue_bookmarks(QUEUE_MAX + 1, 2);
+        assert_true(one_watch.end_requested);
+        assert_true(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, QUEUE_MAX); /* what was queued is delivered */
+        assert_int_equal(one_watch_seen.end_error, 0);
+}
+
+static void test_initial_changes_may_exceed_the_limit(void **state) {
+        one_watch.n_initial = 1;
+        one_watch_queue_bookmarks(1, QUEUE_MAX + 1);
+        assert_false(one_watch.end_requested);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_events, QUEUE_MAX + 1);
+        one_watch_queue_bookmarks(1, QUEUE_MAX + 1); /* they are delivered: the limit holds */
+        assert_true(one_watch.end_requested);
+}
+
+static void test_a_change_without_memory_ends_the_watch(void **state) {
+        one_watch_queue_bookmarks(1, 4);
+        failing_memory_arm(0);
+        one_watch_queue_bookmarks(5, 1);
+        failing_memory_disarm();
+        assert_true(failing_memory_hit());
+        assert_true(one_watch_run());
+        assert_string_equal(one_watch_seen.text, "b@1 b@2 b@3 b@4 ");
+        assert_int_equal(one_watch_seen.end_error, 0);
+}
+
+/* ---- what waits ---- */
+
+static void test_the_sink_is_told_what_waits(void **state) {
+        one_watch_seen.n_room = 0;
+        one_watch_queue("ns/a", "", "", 11);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 1);
+        size_t one = one_watch_seen.told;
+        assert_true(one > sizeof(struct hfd_queued_change));
+        one_watch_queue("ns/a", "", "", 12);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 2);
+        assert_int_equal(one_watch_seen.told, 2 * one);
+        one_watch_seen.n_room = SIZE_MAX;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 3); /* now nothing waits */
+        assert_int_equal(one_watch_seen.told, 0);
+        assert_int_equal(one_watch_seen.n_events, 2);
+        one_watch_queue("ns/a", "", "", 13);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 3); /* with room it is not asked */
+}
+
+static void test_the_sink_is_told_what_waits_for_the_start(void **state) {
+        one_watch.started = false;
+        one_watch_queue("ns/a", "", "", 11);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 1);
+        assert_true(one_watch_seen.told > 0);
+        one_watch.started = true;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 2);
+        assert_int_equal(one_watch_seen.told, 0);
+        assert_int_equal(one_watch_seen.n_events, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, one_watch_set_up, one_watch_tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_changes_become_events_in_order),
+                TEST(test_a_namespace_and_a_name_are_watched),
+                TEST(test_a_selector_changes_the_type),
+                TEST(test_a_field_alone_selects_too),
+                TEST(test_a_long_queue_comes_in_batches),
+                TEST(test_changes_wait_for_room),
+                TEST(test_a_resumption_is_not_lost),
+                TEST(test_only_one_delivers),
+                TEST(test_a_sink_without_ready_always_has_room),
+                TEST(test_nothing_is_delivered_before_the_start),
+                TEST(test_the_array_is_used_again),
+                TEST(test_a_queue_that_is_too_long_ends_the_watch),
+                TEST(test_initial_changes_may_exceed_the_limit),
+                TEST(test_a_change_without_memory_ends_the_watch),
+                TEST(test_the_sink_is_told_what_waits),
+                TEST(test_the_sink_is_told_what_waits_for_the_start),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

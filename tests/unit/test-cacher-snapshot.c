@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots of the cacher's objects, now and at earlier revisions, without a store and its
+ * watch. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "failing_memory.h"
+#include "server/cacher/cacher_private.h"
+#include "server/cacher/snapshot.h"
+
+#define UNDO_MAX 4096
+
+static struct hfd_cacher cacher;
+static const struct hfd_resource *resource;
+static struct hfd_object_tree *tree;
+static struct hfd_event_history *history;
+static size_t n_live;
+
+static int setup(void **state) {
+        n_live = failing_memory_n_live();
+        memset(&cacher, 0, sizeof cacher);
+        assert_int_equal(hf__mutex_init(&cacher.mu), 0);
+        hfd_event_histories_init(&cacher.histories);
+        resource = hfd_resource_find("", "v1", "configmaps");
+        tree = &cacher.trees[hfd_resource_index(resource)];
+        history = &cacher.histories.of[hfd_resource_index(resource)];
+        cacher.synced = true;
+        cacher.n_fills = 3;
+        return 0;
+}
+static int teardown(void **state) {
+        hfd_event_histories_done(&cacher.histories);
+        hfd_object_tree_clear(tree);
+        pthread_mutex_destroy(&cacher.mu);
+        assert_int_equal(failing_memory_n_live(), n_live);
+        return 0;
+}
+
+/* The cache sees a put, or a deletion, of this object at the next revision. */
+static void change(const char *path, bool is_put) {
+        struct hfd_object *object = hfd_object_unreadable(resource, path, ++cacher.revision), *old;
+        struct hfd_history_garbage garbage = {.n = 0};
+        struct hfd_change event = {.object = object};
+
+        assert_non_null(object);
+        if (is_put)
+                assert_int_equal(hfd_object_tree_put(tree, hfd_object_ref(object), &old), 0);
+        else
+                assert_int_equal(hfd_object_tree_remove(tree, path, &old), 0);
+        event.before = old;
+        event.type = HF_EVENT_DELETED;
+        if (is_put)
+                event.type = old ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
+        hfd_event_history_add(&cacher.histories, event, tree, 1, &garbage);
+        hfd_history_garbage_free(&garbage);
+}
+
+/* Revision 1: a; 2: a b; 3: a (changed) b; 4: b; 5: b c; 6: a b c */
+static void make_past(void) {
+        change("ns/a", true);
+        change("ns/b", true);
+        change("ns/a", true);
+        change("ns/a", false);
+        change("ns/c", true);
+        change("ns/a", true);
+}
+static const char *const past[] = {"",     "a@1 ",     "a@1 b@2 ",    "a@3 b@2 ",
+                                   "b@2 ", "b@2 c@5 ", "a@6 b@2 c@5 "};
+
+static void expect_contents(const struct hfd_object_tree *objects, const char *expected) {
+        struct hfd_object_iter iter;
+        struct hfd_object *object;
+        char text[256] = "";
+
+        hfd_object_iter_init(&iter, objects, &(struct hfd_scope){0}, "");
+        while ((object = hfd_object_iter_next(&iter)) != NULL)
+                (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s@%llu ",
+                               strchr(object->path, '/') + 1, (unsigned long long)object->revision);
+        assert_string_equal(text, expected);
+}
+
+static void test_a_snapshot_of_now_shares_the_objects(void **state) {
+        struct hfd_snapshot snapshot;
+
+        make_past();
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
+        assert_ptr_equal(snapshot.objects.root, tree->root);
+        assert_int_equal(snapshot.revision, 6);
+        assert_int_equal(snapshot.changed, 6);
+        assert_int_equal(snapshot.fill, 3);
+        cacher.revision = 9; /* the store has written something else */
+        change("ns/d", true);
+        expect_contents(&snapshot.objects, past[6]);
+        hfd_snapshot_done(&snapshot);
+        assert_null(snapshot.objects.root);
+        assert_int_equal(snapshot.revision + snapshot.changed + snapshot.fill, 0);
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 9, &snapshot));
+        expect_contents(&snapshot.objects, past[6]);
+        assert_int_equal(snapshot.revision, 9);
+        assert_int_equal(snapshot.changed, 6);
+        hfd_snapshot_done(&snapshot);
+}
+
+static void test_the_state_at_each_earlier_revision_is_known(void **state) {
+        struct hfd_snapshot snapshot;
+
+        make_past();
+        for (uint64_t at = 1; at <= 6; at++) {
+                assert_true(hfd_cacher_snapshot(&cacher, resource, at, &snapshot));
+                expect_contents(&snapshot.objects, past[at]);
+                assert_int_equal(snapshot.revision, at);
+                assert_int_equal(snapshot.changed, at);
+                hfd_snapshot_done(&snapshot);
+        }
+        expect_contents(tree, past[6]);
+        /* Other resources have changed since, this one has not. */
+        cacher.revision = 20;
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 15, &snapshot));
+        assert_ptr_equal(snapshot.objects.root, tree->root);
+        assert_int_equal(snapshot.revision, 15);
+        hfd_snapshot_done(&snapshot);
+}
+
+static void test_a_kept_state_is_used_again(void **state) {
+        struct hfd_snapshot snapshot, again;
+
+        make_past();
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 3, &snapshot));
+        snapshot.fill--; /* it is from before the cache was filled again */
+        hfd_cacher_keep_snapshot(&cacher, resource, &snapshot);
+        assert_int_equal(history->n_states, 0);
+        snapshot.fill++;
+        hfd_cacher_keep_snapshot(&cacher, resource, &snapshot);
+        assert_int_equal(history->n_states, 1);
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 3, &again));
+        assert_ptr_equal(again.objects.root, snapshot.objects.root);
+        expect_contents(&again.objects, past[3]);
+        hfd_snapshot_done(&again);
+        hfd_snapshot_done(&snapshot);
+}
+
+static void test_other_revisions_are_unknown(void **state) {
+        struct hfd_snapshot snapshot;
+
+        make_past();
+        assert_false(hfd_cacher_snapshot(&cacher, resource, 7, &snapshot));
+        history->floor = 2;
+        assert_false(hfd_cacher_snapshot(&cacher, resource, 1, &snapshot));
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 2, &snapshot));
+        hfd_snapshot_done(&snapshot);
+        cacher.identity.replaced = true; /* an earlier revision may mean something else */
+        assert_false(hfd_cacher_snapshot(&cacher, resource, 3, &snapshot));
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
+        hfd_snapshot_done(&snapshot);
+        cacher.synced = false;
+        assert_false(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
+}
+
+static void test_too_many_changes_are_not_undone(void **state) {
+        struct hfd_snapshot snapshot;
+
+        for (int i = 0; i <= UNDO_MAX + 1; i++)
+                change("ns/a", true);
+        assert_true(hfd_cacher_snapshot(&cacher, resource, 2, &snapshot));
+        expect_contents(&snapshot.objects, "a@2 ");
+        hfd_snapshot_done(&snapshot);
+        assert_false(hfd_cacher_snapshot(&cacher, resource, 1, &snapshot));
+}
+
+/* Without memory the state is unknown, and nothing is left behind. */
+static void test_a_state_without_memory_is_unknown(void **state) {
+        struct hfd_snapshot snapshot;
+
+        make_past();
+        for (int n = 0; n < 30; n++) {
+                failing_memory_arm(n);
+                bool known = hfd_cacher_snapshot(&cacher, resource, 1 + (uint64_t)n % 5, &snapshot);
+                failing_memory_disarm();
+                assert_int_equal(known, !failing_memory_hit());
+                if (known) {
+                        expect_contents(&snapshot.objects, past[1 + n % 5]);
+                        hfd_snapshot_done(&snapshot);
+                }
+        }
+        expect_contents(tree, past[6]);
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        const struct CMUnitTest tests[] = {
+                CASE(test_a_snapshot_of_now_shares_the_objects),
+                CASE(test_the_state_at_each_earlier_revision_is_known),
+                CASE(test_a_kept_state_is_used_again),
+                CASE(test_other_revisions_are_unknown),
+                CASE(test_too_many_changes_are_not_undone),
+                CASE(test_a_state_without_memory_is_unknown),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

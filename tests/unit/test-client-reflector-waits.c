@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that wait until an informer's cache is as new as a version, and the lists ("probes") that
+ * the reflector sends for them, on a clock that the test moves.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "reflector_fixture.h"
+
+struct waiter {
+        pthread_t thread;
+        struct reflector_fixture *f;
+        const char *version;
+        struct hf_cancel *token;
+        int result;
+};
+
+static void *wait_main(void *ctx) {
+        struct waiter *waiter = ctx;
+
+        waiter->result = hf_informer_wait(waiter->f->informer, waiter->version, waiter->token);
+        return NULL;
+}
+
+/* Starts a thread that waits, after which the reflector sends `request` and sleeps. */
+static void step_wait(struct reflector_fixture *f, struct waiter *waiter, const char *version,
+                      const char *request, hf_nsec milliseconds) {
+        unsigned n = reflector_fixture_n_sleeps(f);
+
+        *waiter = (struct waiter){.f = f, .version = version};
+        assert_int_equal(hf_cancel_new(NULL, &f->clock, &waiter->token), 0);
+        assert_int_equal(pthread_create(&waiter->thread, NULL, wait_main, waiter), 0);
+        reflector_fixture_assert_step(f, n, request, milliseconds);
+}
+static void assert_waited(struct waiter *waiter, int result) {
+        assert_int_equal(pthread_join(waiter->thread, NULL), 0);
+        assert_int_equal(waiter->result, result);
+        hf_cancel_unref(waiter->token);
+}
+
+static void test_a_consistent_list_that_begins_later_ends_a_wait(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter waiter;
+
+        step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&waiter, 0);
+        /* The watch goes on; what the list has shown is not shown again. */
+        reflector_fixture_event(f, HF_EVENT_MODIFIED, REFLECTOR_THING("a", "9", "2"), "9", NULL,
+                                REFLECTOR_NEVER);
+        assert_string_equal(f->events, "added a;");
+        reflector_fixture_event(f, HF_EVENT_MODIFIED, REFLECTOR_THING("a", "10", "2"), "10", NULL,
+                                REFLECTOR_NEVER);
+        assert_string_equal(f->events, "added a;modified a;");
+        reflector_fixture_free(f);
+}
+
+static void test_a_probe_that_fails_is_repeated_up_to_each_second(void **state) {
+        static const hf_nsec pauses[] = {100, 200, 400, 800, 800, 800};
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter waiter;
+
+        step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
+        for (size_t i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
+                reflector_fixture_list(f, HF_E_UNAVAILABLE, 0, NULL, NULL, pauses[i]);
+                reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        }
+        reflector_fixture_list(f, HF_E_TOO_MANY, 3, NULL, NULL, 3000);
+        reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("7", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&waiter, 0);
+        reflector_fixture_free(f);
+}
+
+/* With one revision, only that revision ends the wait, so it asks until the server has it. */
+static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(void **state) {
+        static const hf_nsec pauses[] = {100, 200, 400, 800, 800};
+        struct reflector_fixture *f = reflector_fixture_new_watching(true);
+        struct waiter waiter;
+
+        step_wait(f, &waiter, "20",
+                  "list limit=500&resourceVersion=20&resourceVersionMatch=NotOlderThan",
+                  REFLECTOR_NEVER);
+        for (size_t i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
+                reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("7", REFLECTOR_THING("a", "5", "1")),
+                                       NULL, pauses[i]);
+                reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        }
+        /* An older answer changes nothing. */
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("5", ""), NULL, 800);
+        assert_int_equal(hf_informer_count(f->informer), 1);
+        reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("20", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&waiter, 0);
+        /* A watch that begins later has nothing to skip: an older event is a sign again. */
+        reflector_fixture_event(f, HF_EVENT_MODIFIED, REFLECTOR_THING("a", "21", "1"), "21", NULL,
+                                REFLECTOR_NEVER);
+        reflector_fixture_watch_end(f, 0, NULL, "watch 21", REFLECTOR_NEVER);
+        reflector_fixture_event(f, HF_EVENT_MODIFIED, REFLECTOR_THING("a", "19", "1"), "19",
+                                "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_free(f);
+}
+
+static void test_a_waiter_shortens_a_long_pause(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter waiter;
+
+        for (hf_nsec pause = 100; pause < 20000; pause *= 2) {
+                reflector_fixture_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, pause);
+                reflector_fixture_time(f, "watch 7", REFLECTOR_NEVER);
+        }
+        reflector_fixture_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, 25600);
+        step_wait(f, &waiter, "20", NULL, 800);
+        hf_cancel_fire(waiter.token, HF_CANCEL_STOPPING);
+        assert_waited(&waiter, HF_E_CANCELED);
+        reflector_fixture_free(f);
+}
+
+/* The response to a probe may be older than what the watch had delivered. */
+static void test_a_watch_that_is_lost_during_a_probe_makes_a_new_list(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter waiter;
+
+        step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);
+        assert_true(f->list_done != NULL);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("a", "5", "1")),
+                               "watch 9", REFLECTOR_NEVER);
+        assert_waited(&waiter, 0);
+        reflector_fixture_free(f);
+}
+
+/* A probe that has further pages cannot be ordered against the watch. */
+static void test_a_probe_in_pages_replaces_the_watch(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(false);
+        struct waiter waiter;
+
+        step_wait(f, &waiter, "20", "list limit=500", REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0,
+                               "{\"metadata\":{\"resourceVersion\":\"9\",\"continue\":\"t\"},"
+                               "\"items\":[" REFLECTOR_THING("a", "5", "1") "]}",
+                               "list limit=500&continue=t", REFLECTOR_NEVER);
+        assert_true(f->watch_canceled);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("9", REFLECTOR_THING("b", "6", "1")),
+                               "watch 9", REFLECTOR_NEVER);
+        assert_int_equal(hf_informer_count(f->informer), 2);
+        assert_waited(&waiter, 0);
+        reflector_fixture_free(f);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_consistent_list_that_begins_later_ends_a_wait),
+                cmocka_unit_test(test_a_probe_that_fails_is_repeated_up_to_each_second),
+                cmocka_unit_test(test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly),
+                cmocka_unit_test(test_a_waiter_shortens_a_long_pause),
+                cmocka_unit_test(test_a_watch_that_is_lost_during_a_probe_makes_a_new_list),
+                cmocka_unit_test(test_a_probe_in_pages_replaces_the_watch),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bodies in YAML: what they mean as JSON, and which are refused. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+
+#include "base/strbuf.h"
+#include "client/yaml_body.h"
+
+#define MAX ((size_t)1 << 20)
+
+static int convert(const char *yaml, struct hf__strbuf *out, struct hf_status *status) {
+        *out = (struct hf__strbuf){.max = MAX};
+        *status = (struct hf_status){0};
+        return hf__yaml_body_to_json(yaml, strlen(yaml), out, status);
+}
+
+static void expect_json(const char *yaml, const char *json) {
+        struct hf__strbuf out;
+        struct hf_status status;
+
+        assert_int_equal(convert(yaml, &out, &status), 0);
+        assert_string_equal(out.data, json);
+        hf__strbuf_done(&out);
+}
+
+static void expect_refused(const char *yaml, int error, const char *message) {
+        struct hf__strbuf out;
+        struct hf_status status;
+
+        assert_int_equal(convert(yaml, &out, &status), error);
+        assert_string_equal(status.message, message);
+        hf__strbuf_done(&out);
+}
+
+/* As go-yaml v2 resolves them, which Kubernetes uses. */
+static void test_plain_scalars_follow_yaml_1_1(void **state) {
+        static const struct {
+                const char *yaml, *json;
+        } cases[] = {
+                {"yes", "true"},
+                {"On", "true"},
+                {"y", "true"},
+                {"TRUE", "true"},
+                {"no", "false"},
+                {"OFF", "false"},
+                {"N", "false"},
+                {"yEs", "\"yEs\""},
+                {"~", "null"},
+                {"Null", "null"},
+                {"nULL", "\"nULL\""},
+                {"12", "12"},
+                {"-12", "-12"},
+                {"+12", "12"},
+                {"1_000", "1000"},
+                {"0777", "511"},
+                {"0o17", "15"},
+                {"0x1F", "31"},
+                {"-0x1f", "-31"},
+                {"0b101", "5"},
+                {"08", "8"},
+                {"9223372036854775807", "9223372036854775807"},
+                {"18446744073709551615", "18446744073709551615"},
+                {"1.50", "1.5"},
+                {".5", "0.5"},
+                {"1e3", "1000"},
+                {"1.", "1"},
+                {"-1.25e-2", "-0.0125"},
+                {"1.2.3", "\"1.2.3\""},
+                {"0x", "\"0x\""},
+                {"1:30", "\"1:30\""},
+                {"2026-01-02T03:04:05Z", "\"2026-01-02T03:04:05Z\""},
+                {"2026-01-02", "\"2026-01-02\""},
+                {"-", NULL},
+                {"'yes'", "\"yes\""},
+                {"\"12\"", "\"12\""},
+                {"!!str 12", "\"12\""},
+                {"!!int '12'", "12"},
+                {"!!binary aGk=", "\"hi\""},
+                {"a b: c", "{\"a b\":\"c\"}"},
+                {"|\n  x\n  y\n", "\"x\\ny\\n\""},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                if (cases[i].json)
+                        expect_json(cases[i].yaml, cases[i].json);
+        expect_json("", "null");
+        expect_refused(".inf", HF_E_INVALID, "json: unsupported value: +Inf");
+        expect_refused("a: -.INF", HF_E_INVALID, "json: unsupported value: -Inf");
+        expect_refused(".NaN", HF_E_INVALID, "json: unsupported value: NaN");
+}
+
+static void test_keys_become_texts(void **state) {
+        expect_json("1: a\nyes: b\n0x10: c\n1.5: d\n'x': e\n",
+                    "{\"1\":\"a\",\"true\":\"b\",\"16\":\"c\","
+                    "\"1.5\":\"d\",\"x\":\"e\"}");
+        expect_refused("~: a", HF_E_INVALID, "line 1: a key is null");
+        expect_refused("? [a]\n: b\n", HF_E_INVALID, "line 1: a key is not a scalar");
+        expect_refused("<<: {a: b}\n", HF_E_INVALID, "line 1: merge keys are not accepted");
+        expect_json("'<<': 1\n", "{\"<<\":1}");
+        /* The registry decides about duplicates, as in JSON. */
+        expect_json("a: 1\na: 2\n", "{\"a\":1,\"a\":2}");
+}
+
+static void test_aliases_repeat_what_their_anchors_name(void **state) {
+        expect_json("a: &x {b: [1, yes]}\nc: *x\nd: &y text\ne: *y\n",
+                    "{\"a\":{\"b\":[1,true]},\"c\":{\"b\":[1,true]},\"d\":\"text\",\"e\":"
+                    "\"text\"}");
+        expect_json("a: &x 1\nb: &x 2\nc: *x\n", "{\"a\":1,\"b\":2,\"c\":2}");
+        expect_json("&k a: 1\nb: *k\n", "{\"a\":1,\"b\":\"a\"}");
+        expect_refused("a: *x\n", HF_E_INVALID, "unknown anchor 'x' referenced");
+        expect_refused("a: &x [*x]\n", HF_E_INVALID, "anchor 'x' value contains itself");
+}
+
+static void test_a_text_of_many_documents_means_the_first_one(void **state) {
+        expect_json("---\na: 1\n---\nb: 2\n", "{\"a\":1}");
+        expect_json("{\"a\": [1, {\"b\": null}], \"c\": \"\\u00e9\"}",
+                    "{\"a\":[1,{\"b\":null}],\"c\":\"\xc3\xa9\"}");
+}
+
+static void test_errors_have_the_words_of_go_yaml(void **state) {
+        expect_refused("a: b: c\n", HF_E_INVALID, "mapping values are not allowed in this context");
+        expect_refused("x: 1\na: b: c\n", HF_E_INVALID,
+                       "line 2: mapping values are not allowed in this context");
+        expect_refused("x: 1\na: @\n", HF_E_INVALID,
+                       "line 2: found character that cannot start any token");
+        expect_refused("a: !!set {b}\n", HF_E_INVALID,
+                       "line 1: the tag tag:yaml.org,2002:set is not accepted");
+}
+
+/* Each level repeats the former ten times: 10^9 texts from 400 bytes. */
+static void test_the_size_is_limited(void **state) {
+        struct hf__strbuf bomb = {0}, out;
+        struct hf_status status;
+
+        hf__strbuf_puts(&bomb, "a: &a0 [lol]\n");
+        for (int i = 1; i < 10; i++) {
+                hf__strbuf_printf(&bomb, "b%d: &a%d [", i, i);
+                for (int k = 0; k < 10; k++)
+                        hf__strbuf_printf(&bomb, "%s*a%d", k > 0 ? "," : "", i - 1);
+                hf__strbuf_puts(&bomb, "]\n");
+        }
+        assert_int_equal(convert(bomb.data, &out, &status), HF_E_TOO_LARGE);
+        assert_true(out.space <= 2 * MAX);
+        hf__strbuf_done(&out);
+        hf__strbuf_reset(&bomb);
+        for (int i = 0; i < 101; i++)
+                hf__strbuf_puts(&bomb, "[");
+        assert_int_equal(convert(bomb.data, &out, &status), HF_E_INVALID);
+        assert_string_equal(status.message, "line 1: the value is nested too deeply");
+        hf__strbuf_done(&out);
+        /* Aliases must not get around the depth. */
+        hf__strbuf_reset(&bomb);
+        hf__strbuf_puts(&bomb, "x0: &x0 [1]\n");
+        for (int i = 1; i < 120; i++)
+                hf__strbuf_printf(&bomb, "x%d: &x%d [*x%d]\n", i, i, i - 1);
+        assert_int_equal(convert(bomb.data, &out, &status), HF_E_INVALID);
+        hf__strbuf_done(&out);
+        hf__strbuf_done(&bomb);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_plain_scalars_follow_yaml_1_1),
+                cmocka_unit_test(test_keys_become_texts),
+                cmocka_unit_test(test_aliases_repeat_what_their_anchors_name),
+                cmocka_unit_test(test_a_text_of_many_documents_means_the_first_one),
+                cmocka_unit_test(test_errors_have_the_words_of_go_yaml),
+                cmocka_unit_test(test_the_size_is_limited),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The balancer of shards deletes the Leases of instances that ended long ago. */
+#undef NDEBUG
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <holdfast/shards.h>
+
+#include "elector_fixture.h"
+#include "leader/shards_core.h"
+
+/* A client that forwards everything except the first DELETE, which it refuses. */
+static struct fixture {
+        struct hf_client base;
+        struct fake_api *api;
+        struct fake_api_client *inner;
+        unsigned n_deletes; /* guarded by api->mu */
+        char key[80];       /* of the Lease of the instance that ended */
+} f;
+
+static int forward_request(struct hf_client *self, const struct hf_request *request,
+                           hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        if (request->verb != HF_VERB_DELETE)
+                return hf_client_request(&f.inner->base, request, done, ctx, ret_id);
+        pthread_mutex_lock(&f.api->mu);
+        unsigned n_before = f.n_deletes++;
+        pthread_cond_broadcast(&f.api->changed);
+        pthread_mutex_unlock(&f.api->mu);
+        if (n_before > 0)
+                return hf_client_request(&f.inner->base, request, done, ctx, ret_id);
+        struct hf_response refused = {.size = sizeof refused, .error = HF_E_TOO_MANY};
+        (void)hf_fail(&refused.status, HF_E_TOO_MANY, "refused by the test");
+        done(ctx, &refused);
+        return 0;
+}
+static void forward_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_cancel(&f.inner->base, id);
+}
+static int forward_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                         hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+                         uint64_t *ret_id) {
+        return hf_client_watch(&f.inner->base, spec, on_event, on_end, ctx, ret_id);
+}
+static void forward_watch_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_watch_cancel(&f.inner->base, id);
+}
+
+static int run_shard(struct hf_term *term, unsigned shard, void *ctx) {
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        return 0;
+}
+
+static void put_old_member(void) {
+        uint64_t member = hf__shards_key("old");
+        char text[256];
+
+        (void)snprintf(f.key, sizeof f.key, "leases/kube-system/jobs-member-%016" PRIx64, member);
+        (void)snprintf(text, sizeof text,
+                       "{\"metadata\":{\"namespace\":\"kube-system\",\"name\":\"jobs-member-%"
+                       "016" PRIx64 "\"},\"spec\":{\"holderIdentity\":\"old\","
+                       "\"leaseDurationSeconds\":1}}",
+                       member);
+        (void)fake_api_put(f.api, f.key, text);
+}
+
+static bool is_deleted(void *ctx) { return fake_store_find(&f.api->store, f.key) == NULL; }
+
+static void test_a_delete_that_failed_is_tried_again(void **state) {
+        static const struct hf_client_ops ops = {.size = sizeof ops,
+                                                 .request = forward_request,
+                                                 .cancel = forward_cancel,
+                                                 .watch = forward_watch,
+                                                 .watch_cancel = forward_watch_cancel};
+        const struct hf_elector_config elector = {.size = sizeof elector,
+                                                  .ns = "kube-system",
+                                                  .name = "jobs",
+                                                  .identity = "a",
+                                                  .client = &f.base,
+                                                  .timing = {.lease_duration = HF_NSEC_PER_SEC,
+                                                             .renew_deadline =
+                                                                     600 * HF_NSEC_PER_MSEC,
+                                                             .retry_period =
+                                                                     100 * HF_NSEC_PER_MSEC}};
+        const struct hf_shard_controller controller = {.size = sizeof controller,
+                                                       .name = "job",
+                                                       .run = run_shard};
+        const struct hf_shards_config config = {.size = sizeof config,
+                                                .elector = &elector,
+                                                .n_shards = 1,
+                                                .controllers = &controller,
+                                                .n_controllers = 1};
+        struct hf_electors *electors = NULL;
+
+        f = (struct fixture){.api = fake_api_new()};
+        f.base = (struct hf_client){.ops = &ops, .host = &f.api->host};
+        f.inner = fake_api_client_new(f.api);
+        put_old_member();
+        assert_int_equal(hf_electors_new(&f.api->host, &electors), 0);
+        assert_int_equal(hf_shards_add(electors, &config, NULL, NULL), 0);
+        assert_int_equal(hf_electors_start(electors, NULL), 0);
+        elector_fixture_await(f.api, is_deleted, NULL, __LINE__);
+        assert_true(f.n_deletes >= 2);
+        assert_int_equal(hf_electors_stop(electors, NULL), 0);
+        hf_electors_free(electors);
+        hf_client_free(&f.inner->base);
+        fake_api_free(f.api);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_delete_that_failed_is_tried_again),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The elector's loop acts on each input by itself. The clock stands still, so nothing is found only
+ * because the loop looks at all electors once a second.
+ */
+#undef NDEBUG
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clocked_elector.h"
+#include "lock_file_process.h"
+
+#include <holdfast/error.h>
+
+#define REFUSED "holdfast_leader_fenced_writes_refused_total{lease=\"kube-system/lead\"}"
+
+static const struct clocked_options plain = {0};
+
+static bool is_told; /* guarded by clocked.mu */
+
+static void tell(void) {
+        pthread_mutex_lock(&clocked.mu);
+        is_told = true;
+        pthread_cond_broadcast(&clocked.changed);
+        pthread_mutex_unlock(&clocked.mu);
+}
+
+/* Begins a write when the test tells it to, and returns at the drain, with or without a
+ * response. */
+static int write_when_told(struct hf_term *term) {
+        pthread_mutex_lock(&clocked.mu);
+        PATIENCE_AWAIT_LOCKED(&clocked.changed, &clocked.mu, is_told);
+        pthread_mutex_unlock(&clocked.mu);
+        assert_int_equal(clocked_begin_write(term, HF_VERB_CREATE), 0);
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        return 0;
+}
+
+static void start_writer(const struct clocked_options *options) {
+        clocked_elector_init();
+        is_told = false;
+        clocked.run = write_when_told;
+        clocked_elector_start(options);
+        clocked_await_term();
+}
+
+static void finish(void) {
+        clocked_elector_stop();
+        clocked_elector_free();
+}
+
+static void test_a_refused_write_ends_the_term(void **state) {
+        start_writer(&plain);
+        fake_api_client_hold_events(clocked.client, true);
+        clocked_put_lease("x", "");
+        tell();
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        assert_string_equal(clocked_info().last_end, "a write was refused: the term is stale");
+        assert_true(clocked_metric(REFUSED) == 1);
+        finish();
+}
+
+static void test_the_end_that_the_embedder_requests_comes(void **state) {
+        clocked_elector_init();
+        clocked_elector_start(&plain);
+        clocked_await_term();
+        hf_elector_end_term(clocked.elector);
+        PATIENCE_AWAIT(clocked_is(HF_ABORTING));
+        clocked_elector_let_end();
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        finish();
+}
+
+/* Without fences, the Lease is released only after the last response. */
+static void test_the_last_response_releases_the_lease(void **state) {
+        static const struct clocked_options unfenced = {.unfenced = true};
+
+        start_writer(&unfenced);
+        fake_api_client_hold_requests(clocked.client, true);
+        tell();
+        PATIENCE_AWAIT(fake_api_n_requests(clocked.api) >= 3); /* a read, the acquire, the write */
+        assert_int_equal(hf_elector_step_down(clocked.elector), 0);
+        PATIENCE_AWAIT(clocked_is(HF_RELEASING));
+        clocked_settle();
+        assert_true(clocked_logged("6 kube-system/lead: a write of the term may still take effect, "
+                                   "because it has no response yet and the server has not "
+                                   "confirmed fences\n"));
+        unsigned n = fake_api_n_requests(clocked.api);
+        fake_api_client_hold_requests(clocked.client, false);
+        PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
+        assert_int_equal(clocked_info().holder[0], 0);
+        assert_int_equal(fake_api_n_requests(clocked.api), n + 1);
+        assert_false(clocked_logged("its outcome is unknown"));
+        finish();
+}
+
+static void test_a_term_without_threads_ends(void **state) {
+        static const struct clocked_options held = {.held = true};
+
+        clocked_elector_init();
+        clocked_elector_start(&held);
+        PATIENCE_AWAIT(fake_api_n_requests(clocked.api) > 0);
+        clocked.host.thread_stack_bytes = SIZE_MAX / 2; /* no such thread can be created */
+        fake_api_client_hold_requests(clocked.client, false);
+        PATIENCE_AWAIT(clocked_info().n_terms == 1 && clocked_is(HF_FOLLOWING));
+        assert_int_equal(clocked.n_runs, 0);
+        assert_false(hf_elector_may_act(clocked.elector));
+        assert_true(clocked_logged("3 kube-system/lead: the controllers of term 2 cannot start, so "
+                                   "the term ends: a thread could not be created\n"));
+        assert_true(clocked_metric("leader_election_master_status{name=\"lead\"}") == 0);
+        finish();
+}
+
+/* More electors than operations may be under way at a time. */
+static void test_electors_that_wait_for_their_turn_get_it(void **state) {
+        static const struct clocked_options many = {.n_more = 200};
+        struct hf_leader_info info = {.size = sizeof info};
+
+        clocked_elector_init();
+        clocked_elector_start(&many);
+        clocked_await_term();
+        for (unsigned i = 0; i < many.n_more; i++)
+                do
+                        hf_elector_info(clocked.more[i], &info);
+                while (info.state != HF_LEADING);
+        finish();
+}
+
+/* The process x holds the Lease and has a lock file. The Lease passes on when it has died. */
+static void test_the_death_of_the_holder_is_noticed(void **state) {
+        char directory[] = "/dev/shm/leader-wakes-XXXXXX", own[64], other[64];
+        char process[HF__HOLDER_PROCESS_MAX], lease[HF__HOLDER_PROCESS_MAX + 400];
+        int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+        if (fd < 0)
+                skip(); /* an old kernel, or valgrind, which does not know the call */
+        (void)close(fd);
+        assert_non_null(mkdtemp(directory));
+        (void)snprintf(own, sizeof own, "%s/own.lock", directory);
+        (void)snprintf(other, sizeof other, "%s/other.lock", directory);
+        pid_t pid = lock_file_process_start(other, false, process);
+        clocked_elector_init();
+        (void)snprintf(lease, sizeof lease,
+                       "{\"metadata\":{\"name\":\"lead\",\"annotations\":{\"holdfast.dev/"
+                       "holder-process\":\"%lld x %s\"}},\"spec\":{\"holderIdentity\":\"x\","
+                       "\"leaseDurationSeconds\":100,\"acquireTime\":\"%s\"}}",
+                       (long long)HAND_CLOCK_REAL * 1000000, process, HAND_CLOCK_REAL_Z);
+        fake_api_put(clocked.api, CLOCKED_LEASE, lease);
+        clocked_elector_start(&(struct clocked_options){.lock_file = own});
+        CLOCKED_AWAIT(strcmp(clocked_info().holder, "x") == 0);
+        clocked_move(50 * SEC); /* it was tested, and lives */
+        assert_true(clocked_is(HF_FOLLOWING));
+        lock_file_process_kill(pid);
+        PATIENCE_AWAIT(clocked_is(HF_LEADING));
+        clocked_await_term();
+        assert_true(clocked_logged("5 kube-system/lead: the lock file of x proves that its process "
+                                   "is dead: not waiting for the expiry of its Lease\n"));
+        assert_true(clocked_logged(" (died by x, gap "));
+        finish();
+        (void)unlink(own);
+        (void)unlink(other);
+        (void)rmdir(directory);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_refused_write_ends_the_term),
+                cmocka_unit_test(test_the_end_that_the_embedder_requests_comes),
+                cmocka_unit_test(test_the_last_response_releases_the_lease),
+                cmocka_unit_test(test_a_term_without_threads_ends),
+                cmocka_unit_test(test_electors_that_wait_for_their_turn_get_it),
+                cmocka_unit_test(test_the_death_of_the_holder_is_noticed),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rights a user lacks to grant some rules, as a table. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "rbac_fixture.h"
+#include "server/rbac/coverage.h"
+
+#define N(array) (sizeof(array) / sizeof(array)[0])
+
+#define BIND(subject, role)                                                                        \
+        {                                                                                          \
+                HFD_RBAC_CLUSTER_ROLE_BINDING, "", role,                                           \
+                        "{'roleRef':{'kind':'ClusterRole','name':'" role "'},"                     \
+                        "'subjects':[{'kind':'User','name':'" subject "'}]}"                       \
+        }
+
+static const struct rbac_object objects[] = {
+        {HFD_RBAC_CLUSTER_ROLE, "", "everything",
+         "{'rules':[{'verbs':['*'],'apiGroups':['*'],'resources':['*']},"
+         "{'verbs':['*'],'nonResourceURLs':['*']}]}"},
+        {HFD_RBAC_CLUSTER_ROLE, "", "resources",
+         "{'rules':[{'verbs':['*'],'apiGroups':['*'],'resources':['*']}]}"},
+        {HFD_RBAC_CLUSTER_ROLE, "", "two",
+         "{'rules':[{'verbs':['get'],'apiGroups':[''],'resources':['configmaps','pods/log']},"
+         "{'verbs':['list'],'apiGroups':[''],'resources':['configmaps']},"
+         "{'verbs':['update'],'apiGroups':['apps'],'resources':['*/scale']},"
+         "{'verbs':['get'],'nonResourceURLs':['/logs/*']}]}"},
+        {HFD_RBAC_CLUSTER_ROLE, "", "named",
+         "{'rules':[{'verbs':['get'],'apiGroups':[''],'resources':['secrets'],"
+         "'resourceNames':['a','b']}]}"},
+        BIND("root", "everything"),
+        BIND("most", "resources"),
+        BIND("alice", "two"),
+        BIND("dora", "named"),
+};
+
+static const struct {
+        const char *user, *rules, *missing; /* missing "" = covered */
+} rows[] = {
+        {"root", "[{'verbs':['*'],'apiGroups':['*'],'resources':['*']}]", ""},
+        {"root", "[{'verbs':['*'],'nonResourceURLs':['*']}]", ""},
+        {"most", "[{'verbs':['*'],'nonResourceURLs':['*']}]",
+         "{NonResourceURLs:[\"*\"], Verbs:[\"*\"]}"},
+        {"alice", "[]", ""},
+        {"alice", "[{'verbs':['get','list'],'apiGroups':[''],'resources':['configmaps']}]", ""},
+        {"alice", "[{'verbs':['get'],'apiGroups':[''],'resources':['pods/log']}]", ""},
+        {"alice", "[{'verbs':['update'],'apiGroups':['apps'],'resources':['deployments/scale']}]",
+         ""},
+        {"alice",
+         "[{'verbs':['get'],'apiGroups':[''],'resources':['configmaps'],"
+         "'resourceNames':['x']}]",
+         ""},
+        {"alice", "[{'verbs':['get'],'nonResourceURLs':['/logs/a','/logs/*']}]", ""},
+        {"alice", "[{'verbs':['get'],'nonResourceURLs':['/logs','/lo*']}]",
+         "{NonResourceURLs:[\"/lo*\"], Verbs:[\"get\"]}\n"
+         "{NonResourceURLs:[\"/logs\"], Verbs:[\"get\"]}"},
+        {"alice", "[{'verbs':['*'],'apiGroups':[''],'resources':['configmaps']}]",
+         "{APIGroups:[\"\"], Resources:[\"configmaps\"], Verbs:[\"*\"]}"},
+        {"alice",
+         "[{'verbs':['get','delete','watch'],'apiGroups':[''],'resources':['secrets',"
+         "'configmaps']}]",
+         "{APIGroups:[\"\"], Resources:[\"configmaps\"], Verbs:[\"delete\" \"watch\"]}\n"
+         "{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"delete\" \"watch\"]}"},
+        {"alice",
+         "[{'verbs':['get'],'apiGroups':[''],'resources':['secrets'],"
+         "'resourceNames':['a']}]",
+         "{APIGroups:[\"\"], Resources:[\"secrets\"], ResourceNames:[\"a\"], Verbs:[\"get\"]}"},
+        {"dora",
+         "[{'verbs':['get'],'apiGroups':[''],'resources':['secrets'],"
+         "'resourceNames':['a']}]",
+         ""},
+        {"dora",
+         "[{'verbs':['get'],'apiGroups':[''],'resources':['secrets'],"
+         "'resourceNames':['a','c']}]",
+         "{APIGroups:[\"\"], Resources:[\"secrets\"], ResourceNames:[\"c\"], Verbs:[\"get\"]}"},
+        {"dora", "[{'verbs':['get'],'apiGroups':[''],'resources':['secrets']}]",
+         "{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\"]}"},
+};
+
+static void test_what_a_user_does_not_hold_is_missing(void **state) {
+        struct hfd_rbac_index *index = rbac_fixture_index(objects, N(objects));
+
+        for (size_t i = 0; i < N(rows); i++) {
+                struct hf__json *rules = rbac_fixture_json(rows[i].rules);
+                struct hf__strbuf missing = {0};
+                bool covered;
+                assert_int_equal(hfd_rbac_covers(index, rbac_fixture_subject(rows[i].user), "",
+                                                 rules, &covered, &missing),
+                                 0);
+                assert_string_equal(missing.data ? missing.data : "", rows[i].missing);
+                assert_int_equal(covered, rows[i].missing[0] == '\0');
+                hf__strbuf_done(&missing);
+                hf__json_free(rules);
+        }
+        hfd_rbac_index_unref(index);
+}
+
+/* Appends n different texts as a list. */
+static void put_texts(struct hf__strbuf *out, size_t n) {
+        hf__strbuf_putc(out, '[');
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(out, "%s't%zu'", i ? "," : "", i);
+        hf__strbuf_putc(out, ']');
+}
+
+/* 2000 x 2000 x 2000 rights would be checked for hours. */
+static void test_a_rule_with_very_many_rights_is_not_taken_apart(void **state) {
+        struct hfd_rbac_index *index = rbac_fixture_index(objects, N(objects));
+        struct hf__strbuf text = {0}, missing = {0};
+        bool covered;
+
+        hf__strbuf_puts(&text, "[{'verbs':");
+        put_texts(&text, 2000);
+        hf__strbuf_puts(&text, ",'apiGroups':");
+        put_texts(&text, 2000);
+        hf__strbuf_puts(&text, ",'resources':");
+        put_texts(&text, 2000);
+        hf__strbuf_puts(&text, "}]");
+        struct hf__json *rules = rbac_fixture_json(text.data);
+        hf__strbuf_done(&text);
+        assert_int_equal(hfd_rbac_covers(index, rbac_fixture_subject("most"), "", rules, &covered,
+                                         &missing),
+                         0);
+        assert_true(covered);
+        assert_int_equal(hfd_rbac_covers(index, rbac_fixture_subject("alice"), "", rules, &covered,
+                                         &missing),
+                         0);
+        assert_false(covered);
+        hf__strbuf_done(&missing);
+        hf__json_free(rules);
+        hfd_rbac_index_unref(index);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_what_a_user_does_not_hold_is_missing),
+                cmocka_unit_test(test_a_rule_with_very_many_rights_is_not_taken_apart),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoder brings objects into the form of their schema, reports what a strict decoder would
+ * refuse, and names a wrong type as Kubernetes does.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "server/schema/common.h"
+#include "server/schema/decode.h"
+
+static const struct hfd_schema_field part_fields[] = {{"bytes", &hfd_schema_bytes},
+                                                      {"count", &hfd_schema_int32},
+                                                      {"name", &hfd_schema_text}};
+static const struct hfd_schema part = {HFD_STRUCT("io.example.v1.Part", part_fields)};
+static const struct hfd_schema any_part = {HFD_STRUCT("io.example.v1.AnyPart", part_fields),
+                                           .preserve_unknown = true};
+static const struct hfd_schema map_of_parts = {.type = HFD_SCHEMA_MAP, .items = &part};
+static const struct hfd_schema_field thing_fields[] = {
+        HFD_FIELD_API_VERSION,
+        {"big", &hfd_schema_int64},
+        {"data", &hfd_schema_map_of_texts},
+        {"free", &any_part},
+        HFD_FIELD_KIND,
+        {"list", HFD_LIST_OF(&part)},
+        {"map", &map_of_parts},
+        HFD_FIELD_METADATA,
+        {"on", &hfd_schema_boolean},
+        {"part", &part},
+        {"texts", &hfd_schema_list_of_texts},
+        {"when", &hfd_schema_time},
+        {"whenMicro", &hfd_schema_micro_time},
+        {"wild", &hfd_schema_any},
+};
+static const struct hfd_schema thing = {HFD_STRUCT("io.example.v1.Thing", thing_fields)};
+
+/* Decodes text. The result, printed, is in result; the lines of strict are in lines. */
+static char result[2000], lines[9000], reason[400];
+
+static int decode(const char *text) {
+        struct hfd_strict strict = {0};
+        struct hf__strbuf out = {0};
+        struct hf__json *json;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        assert_int_equal(hfd_strict_drop_duplicates(json, &strict), 0);
+        int r = hfd_schema_decode(&thing, json, &strict, reason, sizeof reason);
+        hf__json_print(json, &out);
+        (void)snprintf(result, sizeof result, "%s", out.data);
+        (void)snprintf(lines, sizeof lines, "%s", strict.lines.data ? strict.lines.data : "");
+        hf__strbuf_done(&out);
+        hf__strbuf_done(&strict.lines);
+        hf__json_free(json);
+        return r;
+}
+
+static void test_unknown_fields_are_dropped_and_reported(void **state) {
+        assert_int_equal(decode("{\"x\":1,\"part\":{\"name\":\"a\",\"y\":{\"z\":1}},"
+                                "\"list\":[{},{\"v\":2}],\"map\":{\"k.1\":{\"w\":3}},"
+                                "\"metadata\":{\"lables\":{}},\"data\":{\"anything\":\"b\"}}"),
+                         0);
+        assert_string_equal(result, "{\"part\":{\"name\":\"a\"},\"list\":[{},{}],"
+                                    "\"map\":{\"k.1\":{}},\"metadata\":{},"
+                                    "\"data\":{\"anything\":\"b\"}}");
+        assert_string_equal(lines, "unknown field \"x\"\nunknown field \"part.y\"\n"
+                                   "unknown field \"list[1].v\"\nunknown field \"map.k.1.w\"\n"
+                                   "unknown field \"metadata.lables\"");
+}
+
+static void test_a_path_in_a_report_cannot_start_a_header(void **state) {
+        assert_int_equal(decode("{\"a\\r\\nSet-Cookie: x\\\"\\\\\":1}"), 0);
+        assert_string_equal(lines, "unknown field \"a??Set-Cookie: x??\"");
+}
+
+static void test_reports_are_bounded(void **state) {
+        char text[3000] = "{";
+        size_t n = 1, n_lines = 1;
+
+        for (int i = 0; i < 150; i++)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s\"u%d\":0", i ? "," : "", i);
+        (void)snprintf(text + n, sizeof text - n, "}");
+        assert_int_equal(decode(text), 0);
+        assert_string_equal(result, "{}");
+        for (const char *at = lines; *at; at++)
+                n_lines += *at == '\n';
+        assert_int_equal(n_lines, HFD_STRICT_MAX);
+}
+
+static void test_what_preserves_unknown_fields_keeps_them(void **state) {
+        const char *text =
+                "{\"free\":{\"x\":null,\"name\":\"a\"},\"wild\":{\"y\":[null,{\"z\":1}]}}";
+
+        assert_int_equal(decode(text), 0);
+        assert_string_equal(result, text);
+        assert_string_equal(lines, "");
+}
+
+static void test_null_is_the_absent_value(void **state) {
+        assert_int_equal(decode("{\"part\":null,\"on\":null,\"data\":{\"a\":null},"
+                                "\"texts\":[null,\"b\"],\"list\":[null],\"map\":{\"k\":null}}"),
+                         0);
+        assert_string_equal(result, "{\"data\":{\"a\":\"\"},\"texts\":[\"\",\"b\"],\"list\":[{}],"
+                                    "\"map\":{\"k\":{}}}");
+}
+
+static void test_the_last_of_duplicate_fields_wins(void **state) {
+        assert_int_equal(decode("{\"on\":true,\"data\":{\"a\":\"1\",\"b\":\"x\",\"a\":\"2\","
+                                "\"a\":\"3\"},\"list\":[{\"name\":\"x\",\"name\":\"y\"}],"
+                                "\"on\":false}"),
+                         0);
+        assert_string_equal(result, "{\"data\":{\"b\":\"x\",\"a\":\"3\"},"
+                                    "\"list\":[{\"name\":\"y\"}],\"on\":false}");
+        assert_string_equal(lines, "duplicate field \"on\"\nduplicate field \"data.a\"\n"
+                                   "duplicate field \"list[0].name\"");
+}
+
+static void test_times_have_one_form(void **state) {
+        assert_int_equal(decode("{\"when\":\"2026-11-22T23:00:00.75+01:00\","
+                                "\"whenMicro\":\"2026-11-22T23:00:00.750000+00:00\"}"),
+                         0);
+        assert_string_equal(result, "{\"when\":\"2026-11-22T22:00:00Z\","
+                                    "\"whenMicro\":\"2026-11-22T23:00:00.750000Z\"}");
+}
+
+static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
+        static const struct {
+                const char *text, *reason;
+        } cases[] = {
+                {"{\"on\":\"yes\"}",
+                 "json: cannot unmarshal string into Go struct field Thing.on of type bool"},
+                {"{\"part\":[]}",
+                 "json: cannot unmarshal array into Go struct field Thing.part of type v1.Part"},
+                {"{\"part\":{\"count\":1.5}}",
+                 "json: cannot unmarshal number 1.5 into Go struct field Part.part.count of type "
+                 "int32"},
+                {"{\"part\":{\"count\":3000000000}}",
+                 "json: cannot unmarshal number 3000000000 into Go struct field Part.part.count of "
+                 "type int32"},
+                {"{\"big\":\"1\"}",
+                 "json: cannot unmarshal string into Go struct field Thing.big of type int64"},
+                {"{\"list\":{}}",
+                 "json: cannot unmarshal object into Go struct field Thing.list of type []v1.Part"},
+                {"{\"list\":[{\"name\":\"a\"},7]}",
+                 "json: cannot unmarshal number into Go struct field Thing.list of type v1.Part"},
+                {"{\"list\":[{\"name\":true}]}",
+                 "json: cannot unmarshal bool into Go struct field Part.list.name of type string"},
+                {"{\"data\":[]}",
+                 "json: cannot unmarshal array into Go struct field Thing.data of type "
+                 "map[string]string"},
+                {"{\"data\":{\"a\":1}}",
+                 "json: cannot unmarshal number into Go struct field Thing.data of type string"},
+                {"{\"metadata\":{\"labels\":{\"a\":1}}}",
+                 "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of "
+                 "type string"},
+                {"{\"part\":{\"bytes\":\"abc\"}}", "illegal base64 data at input byte 3"},
+                {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
+                {"{\"when\":\"\"}", "parsing time \"\" as \"2006-01-02T15:04:05Z07:00\": cannot "
+                                    "parse \"\" as \"2006\""},
+                {"{\"when\":\"2026-11-22\"}",
+                 "parsing time \"2026-11-22\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"\" "
+                 "as \"T\""},
+                {"{\"when\":\"2026-11-22T10:00:00\"}",
+                 "parsing time \"2026-11-22T10:00:00\" as \"2006-01-02T15:04:05Z07:00\": cannot "
+                 "parse \"\" as \"Z07:00\""},
+                {"{\"whenMicro\":\"2026-11-22T10:00:00Z\"}",
+                 "parsing time \"2026-11-22T10:00:00Z\" as \"2006-01-02T15:04:05.000000Z07:00\": "
+                 "cannot parse \"Z\" as \".000000\""},
+                {"{\"when\":\"2026-13-22T10:00:00Z\"}",
+                 "parsing time \"2026-13-22T10:00:00Z\": out of range"},
+                {"{\"when\":\"2026-11-22T10:00:00Zx\"}",
+                 "parsing time \"2026-11-22T10:00:00Zx\": extra text: \"x\""},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                assert_int_equal(decode(cases[i].text), HF_E_INVALID);
+                assert_string_equal(reason, cases[i].reason);
+        }
+}
+
+static void test_lookups(void **state) {
+        assert_ptr_equal(hfd_schema_of_member(&thing, "part"), &part);
+        assert_ptr_equal(hfd_schema_of_member(&map_of_parts, "any"), &part);
+        assert_null(hfd_schema_of_member(&thing, "nothing"));
+        assert_null(hfd_schema_of_member(&hfd_schema_any, "x"));
+        assert_string_equal(hfd_schema_field_by_tag(&hfd_schema_object_meta, 11)->name, "labels");
+        assert_null(hfd_schema_field_by_tag(&hfd_schema_object_meta, 99));
+        assert_null(hfd_schema_field_by_tag(&thing, 0));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_unknown_fields_are_dropped_and_reported),
+                cmocka_unit_test(test_a_path_in_a_report_cannot_start_a_header),
+                cmocka_unit_test(test_reports_are_bounded),
+                cmocka_unit_test(test_what_preserves_unknown_fields_keeps_them),
+                cmocka_unit_test(test_null_is_the_absent_value),
+                cmocka_unit_test(test_the_last_of_duplicate_fields_wins),
+                cmocka_unit_test(test_times_have_one_form),
+                cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),
+                cmocka_unit_test(test_lookups),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the etcd store watches, and how its watches end, without an etcd. */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "held_etcd.h"
+#include "server/storage/rpc.pb-c.h"
+#include "time_units.h"
+
+static struct {
+        unsigned n_events, n_ends;
+        struct hfd_watch_event event;
+        int end_error;
+        struct hf_status end;
+} f;
+
+static size_t pack(const ProtobufCMessage *message, char *data, size_t max) {
+        assert_true(protobuf_c_message_get_packed_size(message) <= max);
+        return protobuf_c_message_pack(message, (uint8_t *)data);
+}
+
+static void open_store(unsigned n_endpoints) {
+        memset(&f, 0, sizeof f);
+        held_etcd_open(n_endpoints);
+}
+
+static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) {
+        f.n_events += (unsigned)n;
+        f.event = events[0];
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        f.n_ends++;
+        f.end_error = error;
+        f.end = *status;
+}
+
+static uint64_t watch(void) {
+        static const struct hfd_watch_handler handler = {.event = on_event, .end = on_end};
+        uint64_t id = 0;
+
+        assert_int_equal(held_etcd.store->ops->watch(held_etcd.store, "/a", "/b", 3, &handler, NULL,
+                                                     &id),
+                         0);
+        assert_int_not_equal(id, 0);
+        return id;
+}
+
+static int send_watch(const Hfd__WatchResponse *response) {
+        char data[400];
+        size_t n = pack(&response->base, data, sizeof data);
+
+        return held_etcd_latest()->request.on_message(held_etcd_latest()->request.ctx, data, n);
+}
+
+static void end_watch(unsigned attempt, int outcome) {
+        const struct hfd_grpc_request request = held_etcd.attempts[attempt].request;
+
+        request.on_done(request.ctx, &(struct hfd_grpc_result){.outcome = outcome,
+                                                               .status = -1,
+                                                               .status_text = "",
+                                                               .error_text = ""});
+        request.on_release(request.ctx);
+}
+
+static Hfd__WatchResponse watch_response(Hfd__ResponseHeader *header) {
+        Hfd__WatchResponse response = HFD__WATCH_RESPONSE__INIT;
+
+        hfd__response_header__init(header);
+        header->revision = 100;
+        response.header = header;
+        return response;
+}
+
+static void test_only_progress_of_etcd_itself_is_passed_on(void **state) {
+        Hfd__ResponseHeader header;
+        Hfd__WatchResponse response = watch_response(&header);
+
+        open_store(1);
+        (void)watch();
+        assert_ptr_equal(held_etcd_latest()->channel, held_etcd_channel("hfd-etcd"));
+        assert_true(held_etcd_latest()->request.deadline == HF_NSEC_NEVER);
+        assert_string_equal(held_etcd_latest()->request.header_name, "hasleader");
+        response.created = true;
+        assert_int_equal(send_watch(&response), 0);
+        assert_int_equal(f.n_events, 0);
+        response.created = false;
+        response.watch_id = -1; /* the response to a probe */
+        assert_int_equal(send_watch(&response), 0);
+        assert_int_equal(f.n_events, 0);
+        response.watch_id = 0;
+        assert_int_equal(send_watch(&response), 0);
+        assert_int_equal(f.n_events, 1);
+        assert_int_equal(f.event.type, HFD_WATCH_PROGRESS);
+        assert_int_equal(f.event.revision, 100);
+        end_watch(0, HF_E_CANCELED);
+        held_etcd_close();
+}
+
+static void test_the_end_of_a_watch_says_how_to_go_on(void **state) {
+        static const struct {
+                int64_t compacted;
+                bool canceled;
+                const char *reason;
+                int error;
+                const char *message;
+        } rows[] = {
+                {55, true, "too old", HF_E_GONE, "a revision that it needs is compacted"},
+                {0, true, "no space", HF_E_UNAVAILABLE, "watch ended: no space"},
+                {0, true, "", HF_E_UNAVAILABLE, "watch ended: canceled by etcd"},
+        };
+        Hfd__ResponseHeader header;
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                Hfd__WatchResponse response = watch_response(&header);
+                response.compact_revision = rows[i].compacted;
+                response.canceled = rows[i].canceled;
+                response.cancel_reason = (char *)rows[i].reason;
+                open_store(2);
+                (void)watch();
+                assert_int_not_equal(send_watch(&response), 0);
+                end_watch(0, HF_E_CANCELED);
+                assert_int_equal(f.n_ends, 1);
+                assert_int_equal(f.end_error, rows[i].error);
+                assert_non_null(strstr(f.end.message, rows[i].message));
+                assert_string_equal(held_etcd.log, ""); /* the endpoint works */
+                held_etcd_close();
+        }
+}
+
+static void test_an_unreadable_message_ends_the_watch(void **state) {
+        open_store(1);
+        (void)watch();
+        assert_int_not_equal(held_etcd_latest()->request.on_message(held_etcd_latest()->request.ctx,
+                                                                    "\xff", 1),
+                             0);
+        end_watch(0, HF_E_CANCELED);
+        assert_int_equal(f.end_error, HF_E_UNAVAILABLE);
+        assert_int_equal(f.n_events, 0);
+        assert_non_null(strstr(f.end.message, "etcd http://127.0.0.1:1: watch ended: "));
+        held_etcd_close();
+}
+
+/* A watch that fails leaves its endpoint, with the operations. One that is canceled does not. */
+static void test_a_watch_that_fails_leaves_its_endpoint(void **state) {
+        static const struct {
+                int outcome, error;
+                size_t next;
+        } rows[] = {
+                {HF_E_UNAVAILABLE, HF_E_UNAVAILABLE, 1},
+                {HF_E_TIMEOUT, HF_E_UNAVAILABLE, 1},
+                {0, HF_E_UNAVAILABLE, 1},
+                {HF_E_CANCELED, HF_E_CANCELED, 0},
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                open_store(3);
+                (void)watch();
+                assert_int_equal(held_etcd_latest()->request.endpoint, 0);
+                end_watch(0, rows[i].outcome);
+                assert_int_equal(f.end_error, rows[i].error);
+                (void)watch();
+                assert_int_equal(held_etcd_latest()->request.endpoint, rows[i].next);
+                assert_int_equal(held_etcd_get(false), 0);
+                assert_int_equal(held_etcd_latest()->request.endpoint, rows[i].next);
+                held_etcd_respond(5);
+                end_watch(1, HF_E_CANCELED);
+                held_etcd_close();
+        }
+}
+
+/* Operations that work on an endpoint stay there when a watch hangs on it. */
+static void test_a_suspected_watch_moves_alone(void **state) {
+        open_store(3);
+        uint64_t id = watch();
+        held_etcd.store->ops->watch_suspect(held_etcd.store, id);
+        assert_true(held_etcd.attempts[0].is_canceled);
+        end_watch(0, HF_E_CANCELED);
+        assert_string_equal(held_etcd.log, "the watch on http://127.0.0.1:1 failed, watching on "
+                                           "http://127.0.0.1:2");
+        (void)watch();
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        assert_int_equal(held_etcd_get(false), 0);
+        assert_int_equal(held_etcd_latest()->request.endpoint, 0);
+        held_etcd_respond(5);
+        end_watch(1, HF_E_CANCELED);
+        held_etcd_close();
+}
+
+/* The first watch goes where the operations are. */
+static void test_a_watch_begins_where_the_operations_are(void **state) {
+        open_store(3);
+        assert_int_equal(held_etcd_get(false), 0);
+        held_etcd_fail(HF_E_UNAVAILABLE);
+        held_etcd_respond(5);
+        (void)watch();
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        end_watch(2, HF_E_CANCELED);
+        held_etcd_close();
+}
+
+static void test_each_watch_is_canceled_by_its_id(void **state) {
+        uint64_t ids[3];
+
+        for (unsigned i = 0; i < 3; i++) {
+                open_store(1);
+                for (unsigned k = 0; k < 3; k++)
+                        ids[k] = watch();
+                end_watch(i, HF_E_UNAVAILABLE);
+                held_etcd.store->ops->watch_cancel(held_etcd.store, ids[i]); /* it has ended */
+                for (unsigned k = 0; k < 3; k++) {
+                        if (k == i)
+                                continue;
+                        assert_false(held_etcd.attempts[k].is_canceled);
+                        held_etcd.store->ops->watch_cancel(held_etcd.store, ids[k]);
+                        assert_true(held_etcd.attempts[k].is_canceled);
+                        end_watch(k, HF_E_CANCELED);
+                }
+                assert_int_equal(f.n_ends, 3);
+                held_etcd_close();
+        }
+}
+
+static void test_a_store_that_closes_opens_no_watch(void **state) {
+        static const struct hfd_watch_handler handler = {.event = on_event, .end = on_end};
+
+        open_store(1);
+        (void)watch();
+        held_etcd.store->ops->stop(held_etcd.store);
+        assert_int_equal(held_etcd.store->ops->watch(held_etcd.store, "/a", "/b", 3, &handler, NULL,
+                                                     NULL),
+                         HF_E_CLOSED);
+        end_watch(0, HF_E_CANCELED);
+        assert_int_equal(f.n_ends, 1);
+        held_etcd_close();
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_only_progress_of_etcd_itself_is_passed_on),
+                cmocka_unit_test(test_the_end_of_a_watch_says_how_to_go_on),
+                cmocka_unit_test(test_an_unreadable_message_ends_the_watch),
+                cmocka_unit_test(test_a_watch_that_fails_leaves_its_endpoint),
+                cmocka_unit_test(test_a_suspected_watch_moves_alone),
+                cmocka_unit_test(test_a_watch_begins_where_the_operations_are),
+                cmocka_unit_test(test_each_watch_is_canceled_by_its_id),
+                cmocka_unit_test(test_a_store_that_closes_opens_no_watch),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of SQLite stores without a store: backups, what a restore changes, which damage a check
+ * finds, and what shrinking leaves.
+ */
+#undef NDEBUG
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/storage/sqlite/files/backup.h"
+#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_use.h"
+#include "server/storage/sqlite/files/shrink.h"
+#include "server/storage/sqlite/store.h"
+#include "sqlite_fixture.h"
+#include "store_client.h"
+
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
+static struct hf_status status;
+
+static struct hfd_store *open_store(const char *name) {
+        struct hfd_store *store = NULL;
+
+        if (hfd_sqlite_store_new(&host, sqlite_fixture_path(name), true, &store, &status) != 0)
+                fail_msg("%s", status.message);
+        return store;
+}
+
+/* A store that was compacted, partly swept, and written to afterwards. */
+static struct hfd_store *make_store(const char *name) {
+        struct hfd_store *store = open_store(name);
+        char text[32];
+
+        for (int i = 0; i < 300; i++) {
+                (void)snprintf(text, sizeof text, "%d", i);
+                assert_true(store_client_put(store, "/registry/often", text) > 0);
+        }
+        (void)store_client_put(store, "/registry/gone", "x");
+        (void)store_client_delete(store, "/registry/gone");
+        assert_int_equal(store_client_compact(store, store_client_revision(store)), 0);
+        (void)store_client_put(store, "/registry/gone", "again");
+        (void)store_client_put(store, "/registry/other", "one");
+        (void)store_client_put(store, "/registry/other", "two");
+        (void)store_client_delete(store, "/registry/other");
+        return store;
+}
+
+static void assert_has(struct hfd_store *store, const char *key, const char *value) {
+        struct store_reply reply;
+
+        assert_int_equal(store_client_get(store, key, &reply), 0);
+        assert_int_equal(reply.n_kvs, value ? 1 : 0);
+        if (value)
+                assert_string_equal(store_reply_value(&reply, 0), value);
+        store_reply_deinit(&reply);
+}
+
+static uint64_t history_of(struct hfd_store *store) {
+        struct store_reply reply;
+
+        assert_int_equal(store_client_get(store, "/", &reply), 0);
+        uint64_t history = reply.cluster_id;
+        store_reply_deinit(&reply);
+        return history;
+}
+
+/* Not while a store of this process uses the file: the close would drop its locks. */
+static int byte_of(const char *name, off_t at) {
+        FILE *file = fopen(sqlite_fixture_path(name), "re");
+
+        assert_non_null(file);
+        assert_int_equal(fseeko(file, at, SEEK_SET), 0);
+        int byte = fgetc(file);
+        assert_int_equal(fclose(file), 0);
+        return byte;
+}
+
+/* The files whose names begin with this. */
+static int count_files(const char *beginning) {
+        DIR *dir = opendir(sqlite_fixture_path(""));
+        struct dirent *entry;
+        int n = 0;
+
+        assert_non_null(dir);
+        while ((entry = readdir(dir)))
+                n += strncmp(entry->d_name, beginning, strlen(beginning)) == 0;
+        closedir(dir);
+        return n;
+}
+
+static void ok(int r) {
+        if (r != 0)
+                fail_msg("%d: %s", r, status.message);
+}
+
+static void refused(int r, int error, const char *why) {
+        if (r != error || !strstr(status.message, why))
+                fail_msg("%d: \"%s\" does not say \"%s\"", r, status.message, why);
+}
+
+static int backup(const char *from, const char *to) {
+        return hfd_sqlite_backup(sqlite_fixture_path(from), sqlite_fixture_path(to), &status);
+}
+
+static int restore_prefix(const char *from, const char *to, const char *prefix) {
+        return hfd_sqlite_restore(sqlite_fixture_path(from), sqlite_fixture_path(to), prefix,
+                                  &status);
+}
+
+static int restore(const char *from, const char *to) {
+        return restore_prefix(from, to, "/registry");
+}
+
+/* ---- check ---- */
+
+static char reported[4096];
+
+static void add_fault(void *ctx, const char *text) {
+        size_t n = strlen(reported);
+
+        (void)snprintf(reported + n, sizeof reported - n, "%s\n", text);
+}
+
+static size_t check(const char *name) {
+        struct hfd_sqlite_faults faults = {.report = add_fault};
+
+        reported[0] = '\0';
+        ok(hfd_sqlite_check(sqlite_fixture_path(name), &faults, &status));
+        return faults.n;
+}
+
+static void expect_fault(const char *name, const char *text) {
+        if (check(name) == 0 || !strstr(reported, text))
+                fail_msg("%s: \"%s\" does not say \"%s\"", name, reported, text);
+}
+
+static void expect_no_fault(const char *name) {
+        if (check(name) != 0)
+                fail_msg("%s: %s", name, reported);
+}
+
+static void test_a_sound_file_has_no_faults(void **state) {
+        struct hfd_store *store = make_store("sound.db");
+
+        expect_no_fault("sound.db"); /* while the store uses it, and may still sweep */
+        store->ops->free(store);
+        expect_no_fault("sound.db");
+        store = open_store("new.db");
+        expect_no_fault("new.db");
+        store->ops->free(store);
+        expect_no_fault("new.db");
+}
+
+/* Each damage is done to the same two keys: /a has revisions 2 and 3, /b 4 and its deletion 5. */
+static void test_damage_of_the_contents_is_found(void **state) {
+        static const struct {
+                const char *sql, *fault;
+        } damages[] = {
+                {"DELETE FROM meta WHERE name = 'history'", "no history"},
+                {"INSERT INTO meta VALUES('compacted', 6)", "compacted revision is 6"},
+                {"INSERT INTO meta VALUES('compacted', 3), ('swept', 64)", "up to revision 4"},
+                {"DELETE FROM versions WHERE id = 32", "revision 2, is missing"},
+                {"UPDATE versions SET previous = 0 WHERE id = 48",
+                 "has revision 2, but this one refers to revision 0"},
+                {"UPDATE versions SET previous = 64 WHERE id = 48",
+                 "has revision 2, but this one refers to revision 4"},
+                {"UPDATE versions SET previous = 33 WHERE id = 32",
+                 "revision 2, which is not an older one"},
+                {"UPDATE versions SET created = 3 WHERE id = 48", "creation revision, 3, is wrong"},
+                {"UPDATE versions SET created = 9 WHERE id = 32", "creation revision, 9, is wrong"},
+                {"DELETE FROM versions WHERE id = 64; UPDATE versions SET previous = 0 "
+                 "WHERE id = 80",
+                 "deletes a key that did not exist"},
+                {"UPDATE versions SET value = 'text' WHERE id = 32", "wrong type or size"},
+                {"UPDATE versions SET key = '' WHERE id = 32", "wrong type or size"},
+                {"UPDATE versions SET key = x'00' WHERE id = 32", "wrong type or size"},
+                {"UPDATE versions SET id = 3 WHERE id = 32", "has the revision 0"},
+                {"UPDATE versions SET key = '/registry.holdfast/copying' WHERE key = '/a'",
+                 "not completed"},
+                {"DROP TABLE meta", "meta"},
+                {"DROP INDEX versions_by_key", "versions_by_key"},
+                {"PRAGMA user_version = 2", "schema 2"},
+                {"PRAGMA application_id = 1", "not a store"},
+        };
+        char name[32];
+
+        for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+                (void)snprintf(name, sizeof name, "damaged-%zu.db", i);
+                struct hfd_store *store = open_store(name);
+                (void)store_client_put(store, "/a", "one");
+                (void)store_client_put(store, "/a", "two");
+                (void)store_client_put(store, "/b", "one");
+                (void)store_client_delete(store, "/b");
+                store->ops->free(store);
+                expect_no_fault(name);
+                (void)sqlite_fixture_sql(name, damages[i].sql);
+                expect_fault(name, damages[i].fault);
+        }
+}
+
+static void overwrite(const char *name, off_t at, size_t n) {
+        int fd = open(sqlite_fixture_path(name), O_WRONLY);
+
+        assert_true(fd >= 0);
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(pwrite(fd, "!", 1, at + (off_t)i), 1);
+        assert_int_equal(close(fd), 0);
+}
+
+static void test_damage_of_the_file_is_found(void **state) {
+        struct hfd_sqlite_faults faults = {0};
+        struct hfd_store *store = make_store("bytes.db");
+
+        store->ops->free(store);
+        ok(backup("bytes.db", "bytes-2.db"));
+        ok(backup("bytes.db", "bytes-3.db"));
+        overwrite("bytes.db", 3 * 4096 + 8, 64);
+        assert_true(check("bytes.db") > 0);
+        refused(backup("bytes.db", "never.db"), HF_E_INVALID, "");
+        assert_int_equal(truncate(sqlite_fixture_path("bytes-2.db"), 2 * 4096), 0);
+        assert_true(check("bytes-2.db") > 0);
+        refused(restore("bytes-2.db", "never.db"), HF_E_INVALID, "damaged");
+        overwrite("bytes-3.db", 0, 100);
+        expect_fault("bytes-3.db", "not a database");
+        refused(restore("bytes-3.db", "never.db"), HF_E_INVALID, "not a database");
+        assert_int_equal(truncate(sqlite_fixture_path("bytes-3.db"), 0), 0);
+        expect_fault("bytes-3.db", "not a store");
+        assert_int_equal(count_files("never.db"), 0);
+        assert_int_equal(hfd_sqlite_check(sqlite_fixture_path("missing.db"), &faults, &status),
+                         HF_E_NOT_FOUND);
+}
+
+/* ---- backup ---- */
+
+static void test_a_backup_has_the_state_of_its_time(void **state) {
+        struct hfd_store *store = make_store("live.db");
+        struct stat info;
+
+        ok(backup("live.db", "backup.db"));
+        uint64_t revision = store_client_revision(store);
+        assert_true(store_client_put(store, "/registry/often", "later") > revision);
+        assert_int_equal(stat(sqlite_fixture_path("backup.db"), &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0600);
+        assert_int_equal(count_files("backup.db"), 1);
+        expect_no_fault("backup.db");
+        assert_int_equal(count_files("backup.db"), 1);
+        assert_int_equal(sqlite_fixture_sql("backup.db", "PRAGMA auto_vacuum"), 2);
+        struct hfd_store *copy = open_store("backup.db");
+        assert_int_equal(store_client_revision(copy), revision);
+        assert_int_equal(history_of(copy), history_of(store));
+        assert_has(copy, "/registry/often", "299");
+        assert_has(copy, "/registry/gone", "again");
+        assert_has(copy, "/registry/other", NULL);
+        copy->ops->free(copy);
+        store->ops->free(store);
+}
+
+static void test_a_backup_replaces_nothing(void **state) {
+        struct hfd_store *store = make_store("a.db");
+        struct stat before, after;
+
+        ok(backup("a.db", "b.db"));
+        assert_int_equal(stat(sqlite_fixture_path("b.db"), &before), 0);
+        refused(backup("a.db", "b.db"), HF_E_EXISTS, "b.db exists");
+        assert_int_equal(stat(sqlite_fixture_path("b.db"), &after), 0);
+        assert_true(before.st_ino == after.st_ino &&
+                    before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+        refused(backup("missing.db", "c.db"), HF_E_NOT_FOUND, "missing.db");
+        (void)sqlite_fixture_sql("other.db", "CREATE TABLE theirs(x)");
+        refused(backup("other.db", "c.db"), HF_E_INVALID, "not a store");
+        assert_int_equal(count_files("c.db"), 0);
+        assert_int_equal(symlink("nowhere", sqlite_fixture_path("d.db")), 0);
+        refused(backup("a.db", "d.db"), HF_E_EXISTS, "d.db exists");
+        store->ops->free(store);
+}
+
+/* ---- restore ---- */
+
+/* The limit of a file's size stands for a disk that is full: only the target is written. */
+static void test_a_backup_that_cannot_be_written_names_the_target(void **state) {
+        struct hfd_store *store = make_store("source.db");
+        struct rlimit before, small;
+
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+        small = (struct rlimit){.rlim_cur = 8192, .rlim_max = before.rlim_max};
+        (void)signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        int r = backup("source.db", "too-large.db");
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        refused(r, -EIO, "source.db cannot be copied to");
+        refused(r, -EIO, "too-large.db");
+        assert_int_equal(count_files("too-large.db"), 0);
+        store->ops->free(store);
+}
+
+static void test_a_restored_file_has_a_history_of_its_own(void **state) {
+        struct hfd_store *store = make_store("before.db");
+        struct store_reply reply;
+
+        (void)store_client_put(store, "/registry.holdfast/epoch", "first");
+        uint64_t revision = store_client_revision(store), history = history_of(store);
+        ok(backup("before.db", "kept.db"));
+        store->ops->free(store);
+        ok(restore("kept.db", "after.db"));
+        assert_int_equal(count_files("after.db"), 1);
+        expect_no_fault("after.db");
+        store = open_store("after.db");
+        assert_int_not_equal(history_of(store), history);
+        assert_int_equal(store_client_revision(store), revision + HFD_SQLITE_RESTORE_STEP);
+        assert_has(store, "/registry/often", "299");
+        assert_has(store, "/registry/other", NULL);
+        assert_int_equal(store_client_get(store, "/registry.holdfast/epoch", &reply), 0);
+        assert_string_not_equal(store_reply_value(&reply, 0), "first");
+        assert_int_equal(reply.kvs[0].create_revision, revision);
+        store_reply_deinit(&reply);
+        /* What clients of the lost history have seen lies between the two revisions. */
+        assert_int_equal(store_client_list(store, "/", NULL, revision + 5, 0, true, &reply),
+                         HF_E_GONE);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_put(store, "/registry/new", "x"),
+                         revision + HFD_SQLITE_RESTORE_STEP + 1);
+        store->ops->free(store);
+        assert_int_equal(byte_of("after.db", 18), 2); /* it has a log again (WAL) */
+        expect_no_fault("after.db");
+        /* Each restore is another history. */
+        ok(restore("kept.db", "after-2.db"));
+        struct hfd_store *one = open_store("after.db"), *two = open_store("after-2.db");
+        assert_int_not_equal(history_of(one), history_of(two));
+        one->ops->free(one);
+        two->ops->free(two);
+}
+
+static void test_a_restore_needs_a_prefix_that_the_backup_has(void **state) {
+        struct hfd_store *store = open_store("empty.db");
+
+        /* Nothing is lost by any prefix. */
+        store->ops->free(store);
+        ok(backup("empty.db", "empty-backup.db"));
+        ok(restore_prefix("empty-backup.db", "empty-after.db", "/other"));
+
+        store = open_store("two.db");
+        (void)store_client_put(store, "/two/a", "x");
+        store->ops->free(store);
+        ok(backup("two.db", "two-backup.db"));
+        /* Without a key of the server's own, a key has to do. */
+        refused(restore_prefix("two-backup.db", "never.db", "/tw"), HF_E_NOT_FOUND, "/two/a");
+        store = open_store("two.db");
+        (void)store_client_put(store, "/one.holdfast/epoch", "x");
+        (void)store_client_put(store, "/one.holdfast/compact", "x");
+        (void)store_client_put(store, "/t/wo.holdfast/terms/a/b", "x");
+        store->ops->free(store);
+        ok(backup("two.db", "two-backup-2.db"));
+        refused(restore_prefix("two-backup-2.db", "never.db", "/registry"), HF_E_NOT_FOUND,
+                "no key of --etcd-prefix=/registry; it has those of /one, /t/wo");
+        assert_int_equal(count_files("never.db"), 0);
+        ok(restore_prefix("two-backup-2.db", "one-after.db", "/one"));
+        ok(restore_prefix("two-backup-2.db", "two-after.db", "/two"));
+}
+
+static void test_a_restore_needs_a_free_name(void **state) {
+        struct hfd_store *store = make_store("full.db");
+
+        ok(backup("full.db", "full-backup.db"));
+        store->ops->free(store);
+        refused(restore("full-backup.db", "full.db"), HF_E_EXISTS, "full.db exists");
+        assert_int_equal(rename(sqlite_fixture_path("full.db"),
+                                sqlite_fixture_path("elsewhere.db")),
+                         0);
+        int fd = open(sqlite_fixture_path("full.db-wal"), O_CREAT | O_WRONLY | O_EXCL, 0600);
+        assert_int_equal(close(fd), 0);
+        refused(restore("full-backup.db", "full.db"), HF_E_EXISTS, "full.db-wal exists");
+        assert_int_equal(unlink(sqlite_fixture_path("full.db-wal")), 0);
+        ok(restore("full-backup.db", "full.db"));
+}
+
+/* ---- shrink ---- */
+
+static void test_a_file_that_is_used_is_not_shrunk(void **state) {
+        struct hfd_store *store = make_store("used.db");
+        struct hfd_sqlite_shrunk shrunk;
+
+        refused(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status), HF_E_BUSY,
+                "used.db is used");
+        refused(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status), HF_E_BUSY,
+                "used.db");
+        store->ops->free(store);
+        ok(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status));
+        ok(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status));
+}
+
+static void test_shrinking_leaves_the_current_versions_and_the_revision(void **state) {
+        struct hfd_store *store = open_store("large.db");
+        struct hfd_sqlite_shrunk shrunk;
+        struct store_reply reply;
+        char *value = malloc(20001);
+
+        assert_non_null(value);
+        memset(value, 'v', 20000);
+        value[20000] = '\0';
+        for (int i = 0; i < 100; i++)
+                (void)store_client_put(store, "/registry/large", value);
+        free(value);
+        (void)store_client_put(store, "/registry/large", "small");
+        (void)store_client_put(store, "/registry/gone", "x");
+        (void)store_client_delete(store, "/registry/gone");
+        (void)store_client_put(store, "/registry/last", "x");
+        uint64_t revision = store_client_delete(store, "/registry/last");
+        store->ops->free(store);
+        ok(hfd_sqlite_shrink(sqlite_fixture_path("large.db"), &shrunk, &status));
+        assert_int_equal(shrunk.revision, revision);
+        assert_int_equal(shrunk.n_removed, 100 + 2 + 1);
+        assert_true(shrunk.n_bytes_before > 2000000 && shrunk.n_bytes_after < 65536);
+        assert_int_equal(sqlite_fixture_sql("large.db", "PRAGMA freelist_count"), 0);
+        assert_int_equal(sqlite_fixture_sql("large.db", "SELECT count(*) FROM versions"), 2);
+        expect_no_fault("large.db");
+        store = open_store("large.db");
+        assert_int_equal(store_client_revision(store), revision);
+        assert_has(store, "/registry/large", "small");
+        assert_int_equal(store_client_list(store, "/", NULL, revision - 1, 0, true, &reply),
+                         HF_E_GONE);
+        store_reply_deinit(&reply);
+        assert_int_equal(store_client_put(store, "/registry/last", "y"), revision + 1);
+        store->ops->free(store);
+        expect_no_fault("large.db");
+        ok(hfd_sqlite_shrink(sqlite_fixture_path("large.db"), &shrunk, &status));
+        assert_int_equal(shrunk.n_removed, 1); /* the deletion of /registry/last */
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_sound_file_has_no_faults),
+                cmocka_unit_test(test_damage_of_the_contents_is_found),
+                cmocka_unit_test(test_damage_of_the_file_is_found),
+                cmocka_unit_test(test_a_backup_has_the_state_of_its_time),
+                cmocka_unit_test(test_a_backup_replaces_nothing),
+                cmocka_unit_test(test_a_backup_that_cannot_be_written_names_the_target),
+                cmocka_unit_test(test_a_restored_file_has_a_history_of_its_own),
+                cmocka_unit_test(test_a_restore_needs_a_prefix_that_the_backup_has),
+                cmocka_unit_test(test_a_restore_needs_a_free_name),
+                cmocka_unit_test(test_a_file_that_is_used_is_not_shrunk),
+                cmocka_unit_test(test_shrinking_leaves_the_current_versions_and_the_revision),
+        };
+        return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
+}
