@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`holdfastd --check` says what a start would say, and changes nothing."""
+import os
+import sqlite3
+import subprocess
+
+from holdfastd import HOLDFASTD, LIMIT
+
+
+def check(*flags, cwd=None):
+    env = {k: v for k, v in os.environ.items() if k not in ("STATE_DIRECTORY", "RUNTIME_DIRECTORY")}
+    return subprocess.run([HOLDFASTD, "--check", *flags], capture_output=True, text=True, timeout=LIMIT, check=False, cwd=cwd, env=env)
+
+
+def good(*flags, cwd=None):
+    done = check(*flags, cwd=cwd)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", ""), done
+
+
+def faults(*flags):
+    """The lines without "holdfastd: ", in order."""
+    done = check(*flags)
+    assert done.returncode == 2 and done.stdout == "", done
+    lines = done.stderr.splitlines()
+    assert lines and all(line.startswith("holdfastd: ") for line in lines), lines
+    return [line.removeprefix("holdfastd: ") for line in lines]
+
+
+def state(directory):
+    """Every file below the directory, with what a write would change."""
+    found = {}
+    for path in [directory, *directory.rglob("*")]:
+        stat = path.lstat()
+        found[path] = (stat.st_ino, stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return found
+
+
+def make_certificate(directory, name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.crt",
+                    "-subj", f"/CN={name}"], check=True, capture_output=True)
+    return directory / f"{name}.crt", directory / f"{name}.key"
+
+
+def test_a_first_start_is_checked_and_nothing_is_written(tmp_path):
+    before = state(tmp_path)
+    good(cwd=tmp_path)
+    good(f"--data-dir={tmp_path / 'data'}", f"--cert-dir={tmp_path / 'a' / 'b'}", f"--leader-elect-lock-dir={tmp_path / 'locks'}")
+    good(f"--data-dir={tmp_path / 'data'}", "--etcd-servers=http://127.0.0.1:1")
+    good("--storage=memory", f"--write-kubeconfig={tmp_path / 'kubeconfig'}")
+    good(f"--data-dir={tmp_path / 'data'}", f"--shared-dir={tmp_path / 'shared'}")
+    assert state(tmp_path) == before
+    cert, key = make_certificate(tmp_path, "mine")
+    (tmp_path / "tokens").write_text("secret,alice,1\n")
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n")
+    before = state(tmp_path)
+    good(f"--data-dir={tmp_path / 'data'}", f"--tls-cert-file={cert}", f"--tls-private-key-file={key}", f"--client-ca-file={cert}",
+         f"--token-auth-file={tmp_path / 'tokens'}", f"--bootstrap-manifests={tmp_path / 'manifests'}")
+    assert state(tmp_path) == before
+
+
+def test_a_running_server_is_checked_and_not_disturbed(cluster):
+    a = cluster.instance("a").wait_ready()
+    before = state(cluster.directory / "pki")
+    good(*a.args[4:])
+    assert state(cluster.directory / "pki") == before and a.get("/readyz")[0] == 200
+    log = a.log_text()
+    good(*a.args[4:])
+    assert a.log_text() == log
+
+
+def test_a_running_store_in_a_file_is_checked_and_not_changed(tmp_path):
+    from holdfastd import Cluster, SqliteFile
+    with Cluster(with_witness=False, etcd=SqliteFile) as cluster:
+        a = cluster.instance("a").wait_ready()
+        good(*a.args[4:])
+        a.end()
+        before = state(cluster.directory)
+        good(*a.args[4:])
+        assert state(cluster.directory) == before
+
+
+def test_missing_parents_are_no_fault_because_the_start_makes_them(tmp_path):
+    flags = [f"--{name}-dir={tmp_path / name / 'missing' / 'directory'}" for name in ("data", "shared", "runtime", "cert", "leader-elect-lock")]
+    good(*flags)
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_fault_has_a_line(tmp_path):
+    cert, _ = make_certificate(tmp_path, "one")
+    _, key = make_certificate(tmp_path, "two")
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "tokens").write_text("secret,alice,1\nnonsense\n")
+    (tmp_path / "text").write_text("nonsense\n")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE t(a)")
+    other.close()
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "a.yaml").write_text("kind: [\n")
+    found = faults(f"--data-dir={tmp_path / 'open' / 'missing' / 'data'}", f"--runtime-dir={tmp_path / 'open'}", f"--cert-dir={tmp_path / 'text'}",
+                   f"--shared-dir={tmp_path / 'open'}", f"--tls-cert-file={cert}", f"--tls-private-key-file={key}", f"--client-ca-file={tmp_path / 'text'}",
+                   f"--token-auth-file={tmp_path / 'tokens'}", f"--store={tmp_path / 'other.db'}", f"--bootstrap-manifests={tmp_path / 'manifests'}",
+                   f"--leader-elect-lock-dir={tmp_path / 'open' / 'locks'}", "--bind-address=192.0.2.1")
+    expected = [("flag --data-dir: ", "chmod go-w"), ("flag --shared-dir: ", "chmod go-w"), ("flag --runtime-dir: ", "chmod go-w"), ("flag --leader-elect-lock-dir: ", "chmod go-w"),
+                ("flag --cert-dir: ", "Not a directory"), ("flags --tls-cert-file and --tls-private-key-file: ", "key values mismatch"),
+                ("flag --client-ca-file: ", "not usable"), ("flag --token-auth-file: ", "line 2"), ("flag --store: ", "another program"),
+                ("flag --bootstrap-manifests: ", "a.yaml"), ("flag --bind-address: ", "192.0.2.1")]
+    assert len(found) == len(expected), found
+    for line, (flag, what) in zip(found, expected):
+        assert line.startswith(flag) and what in line, (line, flag, what)
+    # A flag that cannot be parsed is the only fault that is found.
+    assert faults("--secure-port=x", f"--cert-dir={tmp_path / 'text'}") == ['flag --secure-port: "x" is not a whole number from 0 to 65535']
+    assert faults("--controllers=nonsense")[0].startswith("flag --controllers: ")
+
+
+def test_files_of_etcd_and_of_the_store_are_checked(tmp_path):
+    (tmp_path / "text").write_text("nonsense\n")
+    [line] = faults(f"--data-dir={tmp_path / 'data'}", "--etcd-servers=https://127.0.0.1:1", f"--etcd-cafile={tmp_path / 'text'}")
+    assert line.startswith("flags --etcd-*: "), line
+    [line] = faults(f"--data-dir={tmp_path / 'data'}", f"--write-kubeconfig={tmp_path / 'missing' / 'kubeconfig'}")
+    assert line.startswith("flag --write-kubeconfig: ") and line.endswith("No such file or directory"), line
+    [line] = faults(f"--data-dir={tmp_path / 'data'}", f"--store={tmp_path / 'text'}")
+    assert line.endswith("text is not a file of SQLite"), line
+    [line] = faults(f"--data-dir={tmp_path / 'data'}", f"--store={tmp_path / 'missing' / 'store.db'}")
+    assert line.startswith("flag --store: ") and "cannot be created" in line, line
+
+
+def test_a_fault_in_the_made_certificates_is_found_as_at_the_start(cluster):
+    a = cluster.instance("a").wait_ready()
+    a.end()
+    key = cluster.directory / "pki" / "server.key"
+    key.write_text("nonsense\n")
+    [line] = faults(*a.args[4:])
+    assert line.startswith("flag --cert-dir: ") and "server.key is not usable" in line, line
+    start = subprocess.run(a.args, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert start.returncode != 0 and line.removeprefix("flag --cert-dir: ") in start.stderr
+    # What would be made again is no fault.
+    key.unlink()
+    (cluster.directory / "pki" / "server.crt").unlink()
+    good(*a.args[4:])
+    assert not key.exists()

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of service accounts on two instances: issued on one, accepted on both, and refused as soon as what they depend on is gone."""
+import base64
+import itertools
+import json
+import subprocess
+import threading
+import time
+import urllib.request
+
+import pytest
+from holdfastd import Cluster, wait_until
+
+ISSUER = "https://kubernetes.default.svc"
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def encode(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decode(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def openssl(*args, stdin=None):
+    return subprocess.run(["openssl", *map(str, args)], input=stdin, capture_output=True, check=True).stdout
+
+
+class Signer:
+    """A key, and tokens that openssl signs with it."""
+
+    def __init__(self, directory, name, *genpkey):
+        self.key, self.public = directory / f"{name}.key", directory / f"{name}.pub"
+        openssl("genpkey", *genpkey, "-out", self.key)
+        self.key.chmod(0o600)
+        openssl("pkey", "-in", self.key, "-pubout", "-out", self.public)
+
+    def sign(self, claims, **header):
+        """RS256, without a kid."""
+        text = ".".join(encode(json.dumps(part).encode()) for part in ({"alg": "RS256", **header}, claims))
+        return text + "." + encode(openssl("dgst", "-sha256", "-sign", self.key, stdin=text.encode()))
+
+
+class Pair:
+    """Instance a has flags with keys, and so has b, because the key that signs must be the same."""
+
+    def __init__(self, cluster):
+        self.directory = cluster.directory
+        rsa = ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]
+        self.signer, self.old = (Signer(self.directory, name, *rsa) for name in ("signer", "old"))
+        self.stranger = Signer(self.directory, "stranger", *rsa)
+        tokens = cluster.directory / "tokens.csv"
+        tokens.write_text("maker,maker,1\nnobody,nobody,2\n")
+        flags = [f"--service-account-signing-key-file={self.signer.key}", f"--service-account-key-file={self.old.public}",
+                 f"--service-account-issuer={ISSUER}", "--service-account-issuer=https://old.example", f"--token-auth-file={tokens}"]
+        self.both = [cluster.instance(name, *flags) for name in "ab"]
+        for instance in self.both:
+            instance.wait_ready()
+        self.a, self.b = self.both
+
+    def admin(self, method, path, body=None, code=None, at=None):
+        got, text = (at or self.a).request(method, path, body)
+        assert code is None and got < 300 or got == code, (method, path, got, text)
+        return json.loads(text)
+
+    def account(self, ns, name):
+        return self.admin("POST", f"/api/v1/namespaces/{ns}/serviceaccounts", {"metadata": {"name": name}})
+
+    def token(self, ns, name, code=201, at=None, **spec):
+        """The response to a TokenRequest."""
+        return self.admin("POST", f"/api/v1/namespaces/{ns}/serviceaccounts/{name}/token", {"spec": spec}, code, at)
+
+    def review(self, token, at=None, **spec):
+        return self.admin("POST", REVIEWS, {"spec": {"token": token, **spec}}, at=at)["status"]
+
+
+def ask(at, token, path="/apis/authentication.k8s.io/v1/selfsubjectreviews", method="POST", body="{}"):
+    got, text = at.request(method, path, body.encode() if body else None, headers={"Authorization": f"Bearer {token}"}, client_certificate=False)
+    return got, json.loads(text) if text.startswith("{") else text
+
+
+def claims_of(token):
+    return json.loads(decode(token.split(".")[1]))
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with Cluster() as cluster:
+        yield Pair(cluster)
+
+
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def ns(pair):
+    name = f"tokens-{next(NUMBERS)}"
+    pair.admin("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    pair.admin("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def everywhere(pair, what, condition):
+    for at in pair.both:
+        wait_until(f"{what} on {at.name}", lambda: condition(at))  # pylint: disable=cell-var-from-loop
+
+
+def test_a_token_is_that_of_its_account_on_all_instances(pair, ns):
+    account = pair.account(ns, "sa")
+    made = pair.token(ns, "sa", expirationSeconds=1200)
+    assert (made["kind"], made["apiVersion"]) == ("TokenRequest", "authentication.k8s.io/v1")
+    assert made["metadata"]["name"] == "sa" and made["metadata"]["namespace"] == ns
+    assert made["spec"] == {"audiences": [ISSUER, "https://old.example"], "expirationSeconds": 1200}
+    token = made["status"]["token"]
+    claims = claims_of(token)
+    assert json.loads(decode(token.split(".")[0])).keys() == {"alg", "kid"}
+    assert claims["exp"] - claims["iat"] == 1200 and claims["nbf"] == claims["iat"]
+    assert time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(claims["exp"])) == made["status"]["expirationTimestamp"]
+    assert claims["iss"] == ISSUER and claims["sub"] == f"system:serviceaccount:{ns}:sa"
+    assert claims["kubernetes.io"] == {"namespace": ns, "serviceaccount": {"name": "sa", "uid": account["metadata"]["uid"]}}
+    user = {"username": f"system:serviceaccount:{ns}:sa", "uid": account["metadata"]["uid"],
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{ns}", "system:authenticated"],
+            "extra": {"authentication.kubernetes.io/credential-id": [f"JTI={claims['jti']}"]}}
+    everywhere(pair, "the user", lambda at: ask(at, token)[0] == 201)
+    for at in pair.both:
+        assert ask(at, token)[1]["status"]["userInfo"] == user
+        code, status = ask(at, token, "/api/v1/configmaps", "GET", None)
+        assert code == 403 and f'User "system:serviceaccount:{ns}:sa" cannot list' in status["message"]
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", {
+        "metadata": {"name": "view"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "sa", "namespace": ns}]})
+    everywhere(pair, "the right", lambda at: ask(at, token, f"/api/v1/namespaces/{ns}/configmaps", "GET", None)[0] == 200)
+    # A long name too.
+    long = "x" * 253
+    pair.account(ns, long)
+    assert ask(pair.a, pair.token(ns, long)["status"]["token"])[1]["status"]["userInfo"]["username"].endswith(long)
+
+
+def test_requests_for_tokens_are_checked(pair, ns):
+    path = f"/api/v1/namespaces/{ns}/serviceaccounts/sa/token"
+    assert pair.token(ns, "sa", code=404)["message"] == 'serviceaccounts "sa" not found'
+    pair.account(ns, "sa")
+    for seconds, why in ((599, "less than 10 minutes"), (2**32 + 1, "larger than 2^32 seconds"), (-1, "less than 10 minutes")):
+        refused = pair.token(ns, "sa", code=422, expirationSeconds=seconds)
+        assert refused["message"] == ('TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: '
+                                      f"Invalid value: {seconds}: may not specify a duration {why}")
+    made = pair.token(ns, "sa", expirationSeconds=2**32)
+    assert ask(pair.a, made["status"]["token"])[0] == 201
+    assert claims_of(pair.token(ns, "sa")["status"]["token"])["exp"] - time.time() > 3500
+    assert pair.token(ns, "sa", code=422, audiences=["x" * 9000])["details"]["causes"][0]["field"] == "spec.audiences"
+    pair.admin("POST", path, {"metadata": {"name": "other"}, "spec": {}}, 422)
+    pair.admin("POST", path, {"metadata": {"namespace": "other"}, "spec": {}}, 400)
+    pair.admin("POST", path, {"kind": "Pod", "apiVersion": "v1"}, 400)
+    pair.admin("POST", path, {"spec": {"expirationSeconds": "600"}}, 400)
+    pair.admin("GET", path, code=405)
+    pair.admin("PUT", path, {}, 405)
+    pair.admin("POST", "/api/v1/namespaces/default/configmaps/x/token", {}, 404)
+    # The right to create serviceaccounts/token, and no other one.
+    for user in ("maker", "nobody"):
+        assert ask(pair.a, user, path)[0] == 403
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/roles", {"metadata": {"name": "r"}, "rules": [
+        {"apiGroups": [""], "resources": ["serviceaccounts/token"], "resourceNames": ["sa"], "verbs": ["create"]}]})
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", {
+        "metadata": {"name": "r"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [{"kind": "User", "name": "maker"}]})
+    everywhere(pair, "the right", lambda at: ask(at, "maker", path, body='{"spec":{}}')[0] == 201)
+    assert ask(pair.a, "nobody", path)[0] == 403
+    yaml = pair.a.request("POST", path, b"spec:\n  audiences: [vault]\n", headers={"Content-Type": "application/yaml"})
+    assert yaml[0] == 201, yaml
+    assert json.loads(yaml[1])["spec"]["audiences"] == ["vault"]
+
+
+def test_a_token_ends_with_its_account(pair, ns):
+    pair.account(ns, "sa")
+    token = pair.token(ns, "sa")["status"]["token"]
+    everywhere(pair, "the token", lambda at: ask(at, token)[0] == 201)
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/serviceaccounts/sa", at=pair.b)
+    everywhere(pair, "the end", lambda at: ask(at, token)[0] == 401)
+    assert pair.review(token) == {"user": {}, "error": '[invalid bearer token, serviceaccounts "sa" not found]'}
+    again = pair.account(ns, "sa")
+    everywhere(pair, "the other account", lambda at: "does not match claim" in pair.review(token, at)["error"])
+    for at in pair.both:
+        assert ask(at, token)[0] == 401
+    assert again["metadata"]["uid"] in pair.review(token)["error"]
+
+
+def test_a_token_ends_with_its_secret(pair, ns):
+    pair.account(ns, "sa")
+    ref = {"kind": "Secret", "apiVersion": "v1", "name": "s"}
+    assert pair.token(ns, "sa", code=404, boundObjectRef=ref)["message"] == 'secrets "s" not found'
+    uid = pair.admin("POST", f"/api/v1/namespaces/{ns}/secrets", {"metadata": {"name": "s"}})["metadata"]["uid"]
+    wrong = pair.token(ns, "sa", code=409, boundObjectRef={**ref, "uid": "other"})
+    assert wrong["message"].startswith('Operation cannot be fulfilled on Secret "s": the UID in the bound object reference (other) does not match')
+    assert pair.token(ns, "sa", code=400, boundObjectRef={**ref, "kind": "Lamp"})["message"] == "cannot bind token to object of type /v1, Kind=Lamp"
+    token = pair.token(ns, "sa", boundObjectRef={**ref, "uid": uid})["status"]["token"]
+    assert claims_of(token)["kubernetes.io"]["secret"] == {"name": "s", "uid": uid}
+    everywhere(pair, "the token", lambda at: ask(at, token)[0] == 201)
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/secrets/s")
+    everywhere(pair, "the end", lambda at: ask(at, token)[0] == 401)
+    assert pair.review(token)["error"] == "[invalid bearer token, service account token has been invalidated]"
+    pair.admin("POST", f"/api/v1/namespaces/{ns}/secrets", {"metadata": {"name": "s"}})
+    everywhere(pair, "the other Secret", lambda at: "secret UID" in pair.review(token, at)["error"])
+
+
+def test_tokens_of_openssl_pass_only_if_everything_is_right(pair, ns):
+    pair.account(ns, "sa")
+    good = claims_of(pair.token(ns, "sa")["status"]["token"])
+    now = int(time.time())
+    assert ask(pair.a, pair.signer.sign(good))[0] == 201
+    assert ask(pair.a, pair.old.sign({**good, "iss": "https://old.example"}))[0] == 201
+    assert ask(pair.a, pair.signer.sign({**good, "exp": now + 600, "aud": ["x", ISSUER]}))[0] == 201
+    for token, why in ((pair.stranger.sign(good), ""), (pair.signer.sign({**good, "iss": "https://other"}), ""),
+                       (pair.signer.sign(good, alg="none"), ""), (pair.signer.sign(good, kid="other"), ""),
+                       (pair.signer.sign({**good, "exp": now - 1}), ", service account token has expired"),
+                       (pair.signer.sign({**good, "nbf": now + 600}), ", service account token is not valid yet"),
+                       (pair.signer.sign({**good, "aud": ["x"]}), ', token audiences ["x"] is invalid for the target audiences'),
+                       (pair.signer.sign({**good, "sub": "system:serviceaccount:kube-system:sa"}), ", service account token claims could not"),
+                       ("a.b.c", ""), ("..", ""), (pair.signer.sign(good)[:-2], "")):
+        assert ask(pair.a, token)[0] == 401, token
+        status = pair.review(token)
+        assert status["error"].startswith("[invalid bearer token" + (why or "]")), status
+
+
+def test_token_reviews_check_audiences(pair, ns):
+    pair.account(ns, "sa")
+    own, vault = (pair.token(ns, "sa", audiences=a)["status"]["token"] for a in ([], ["vault", "x"]))
+    status = pair.review(own)
+    assert status["authenticated"] and status["audiences"] == [ISSUER, "https://old.example"]
+    assert status["user"]["username"] == f"system:serviceaccount:{ns}:sa"
+    status = pair.review(vault, audiences=["y", "vault"])
+    assert status["authenticated"] and status["audiences"] == ["vault"]
+    assert ask(pair.a, vault)[0] == 401
+    for token, audiences in ((vault, []), (own, ["vault"]), ("maker", ["vault"])):
+        status = pair.review(token, audiences=audiences)
+        assert "authenticated" not in status and "audiences" not in status and status["user"] == {}
+    status = pair.review("maker")
+    assert status["authenticated"] and status["audiences"] == [ISSUER, "https://old.example"]
+    pair.admin("POST", REVIEWS, {"spec": {"token": own, "audiences": [str(i) for i in range(257)]}}, 422)
+
+
+def test_watches_end_with_what_their_token_depends_on(pair, ns):
+    for name in ("kept", "deleted", "bound"):
+        pair.account(ns, name)
+    pair.admin("POST", f"/api/v1/namespaces/{ns}/secrets", {"metadata": {"name": "s"}})
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", {
+        "metadata": {"name": "view"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "Group", "name": f"system:serviceaccounts:{ns}", "apiGroup": "rbac.authorization.k8s.io"}]})
+    tokens = {name: pair.token(ns, name)["status"]["token"] for name in ("kept", "deleted")}
+    tokens["bound"] = pair.token(ns, "bound", boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})["status"]["token"]
+    expires = time.time() + 4
+    tokens["expired"] = pair.signer.sign({**claims_of(tokens["kept"]), "exp": int(expires)})
+    path = f"/api/v1/namespaces/{ns}/configmaps"
+    for name in ("kept", "deleted", "bound"):
+        everywhere(pair, f"the right of {name}", lambda at: ask(at, tokens[name], path, "GET", None)[0] == 200)  # pylint: disable=cell-var-from-loop
+    ended, opened = {}, {(name, at.name): threading.Event() for name in tokens for at in pair.both}
+
+    def watch(name, at):
+        request = urllib.request.Request(f"{at.url}{path}?watch=true", headers={"Authorization": f"Bearer {tokens[name]}"})
+        with urllib.request.urlopen(request, context=at.context(False), timeout=60) as response:
+            opened[name, at.name].set()
+            for _ in response:
+                pass
+        ended[name, at.name] = time.time()
+
+    def wait_end(name):
+        wait_until(f"the watches of {name} to end", lambda: len([1 for who, _ in ended if who == name]) == 2)
+    for name in tokens:
+        for at in pair.both:
+            threading.Thread(target=watch, args=(name, at), daemon=True).start()
+    for event in opened.values():
+        assert event.wait(60)
+    wait_end("expired")
+    assert all(at >= int(expires) for at in ended.values())
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/serviceaccounts/deleted")
+    wait_end("deleted")
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/secrets/s", at=pair.b)
+    wait_end("bound")
+    assert not [1 for who, _ in ended if who == "kept"]
+    for name in ("expired", "deleted", "bound"):
+        everywhere(pair, f"the refusal of {name}", lambda at: ask(at, tokens[name], path, "GET", None)[0] == 401)  # pylint: disable=cell-var-from-loop
+    pair.admin("DELETE", f"/api/v1/namespaces/{ns}/serviceaccounts/kept")
+    wait_end("kept")
+
+
+def test_others_can_verify_tokens(pair, ns):
+    """With the documents that an account may read, and openssl."""
+    pair.account(ns, "sa")
+    token = pair.token(ns, "sa")["status"]["token"]
+    for path in ("/.well-known/openid-configuration", "/openid/v1/jwks"):
+        assert ask(pair.a, "nobody", path, "GET", None)[0] == 403
+        assert ask(pair.a, token, path, "GET", None)[0] == 200
+    everywhere(pair, "the token", lambda at: ask(at, token)[0] == 201)
+    for at in pair.both:
+        code, document = ask(at, token, "/.well-known/openid-configuration", "GET", None)
+        assert code == 200 and document == {
+            "issuer": ISSUER, "jwks_uri": f"{at.url}/openid/v1/jwks", "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["RS256"]}
+        keys = ask(at, token, "/openid/v1/jwks", "GET", None)[1]["keys"]
+        assert len(keys) == 2 and all(key["kty"] == "RSA" and key["use"] == "sig" and key["e"] == "AQAB" for key in keys)
+        kid = json.loads(decode(token.split(".")[0]))["kid"]
+        modulus = openssl("rsa", "-in", pair.signer.key, "-noout", "-modulus").decode().strip().split("=")[1]
+        assert next(int.from_bytes(decode(key["n"]), "big") for key in keys if key["kid"] == kid) == int(modulus, 16)
+    text, _, signature = token.rpartition(".")
+    (pair.directory / "signature").write_bytes(decode(signature))
+    assert b"OK" in openssl("dgst", "-sha256", "-verify", pair.signer.public, "-signature", pair.directory / "signature", stdin=text.encode())
+
+
+def has_create_token():
+    """kubectl has the command since 1.24; Debian's is older."""
+    done = subprocess.run(["kubectl", "create", "token", "--help"], capture_output=True, text=True, check=False)
+    return "--audience" in done.stdout
+
+
+@pytest.mark.skipif(not has_create_token(), reason="this kubectl has no `create token`")
+def test_kubectl_creates_tokens(pair, ns):
+    pair.account(ns, "sa")
+    token = pair.a.kubectl("create", "token", "sa", "-n", ns, "--duration=20m", "--audience=vault").stdout.strip()
+    assert claims_of(token)["aud"] == ["vault"]
+    token = pair.a.kubectl("create", "token", "sa", "-n", ns).stdout.strip()
+    assert ask(pair.b, token)[0] == 201 or wait_until("the token", lambda: ask(pair.b, token)[0] == 201)
+    who = subprocess.run(["kubectl", f"--server={pair.a.url}", f"--certificate-authority={pair.a.pki / 'ca.crt'}", f"--token={token}", "--kubeconfig=/dev/null",
+                          "auth", "whoami", "-o", "json"], capture_output=True, text=True, check=False)
+    assert who.returncode == 0 and json.loads(who.stdout)["status"]["userInfo"]["username"] == f"system:serviceaccount:{ns}:sa", who
+
+
+def test_discovery_and_openapi_have_the_subresource(pair):
+    found = {r["name"]: r for r in json.loads(pair.a.get("/api/v1")[1])["resources"]}["serviceaccounts/token"]
+    assert found == {"name": "serviceaccounts/token", "singularName": "", "namespaced": True, "group": "authentication.k8s.io",
+                     "version": "v1", "kind": "TokenRequest", "verbs": ["create"]}
+    document = json.loads(pair.a.get("/openapi/v3/api/v1")[1])
+    assert "post" in document["paths"]["/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"]
+    assert "io.k8s.api.authentication.v1.TokenRequest" in document["components"]["schemas"]
+
+
+def test_the_generated_key_is_kept_and_keys_can_be_changed(pair):
+    """Two instances on a directory share the key; a new one signs after a SIGHUP, and the old one's tokens pass while it is named."""
+    with Cluster(with_witness=False) as cluster:
+        one, two = (cluster.instance(name) for name in ("one", "two"))
+        for at in (one, two):
+            at.wait_ready()
+        assert (one.pki / "sa.key").stat().st_mode & 0o777 == 0o600
+        assert one.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "sa"}})[0] == 201
+        code, text = one.request("POST", "/api/v1/namespaces/default/serviceaccounts/sa/token", {"spec": {}})
+        token = json.loads(text)["status"]["token"]
+        assert code == 201 and json.loads(decode(token.split(".")[0]))["alg"] == "ES256"
+        for at in (one, two):
+            wait_until("the token", lambda: ask(at, token)[0] == 201)  # pylint: disable=cell-var-from-loop
+        public = openssl("pkey", "-in", one.pki / "sa.key", "-pubout")
+        assert json.loads(one.get("/openid/v1/jwks")[1])["keys"][0]["crv"] == "P-256"
+        key, kept = cluster.directory / "new.key", cluster.directory / "kept.pub"
+        key.write_bytes((one.pki / "sa.key").read_bytes())
+        key.chmod(0o600)
+        kept.write_bytes(public)
+        kept.chmod(0o600)
+        three = cluster.instance("three", f"--service-account-signing-key-file={key}", f"--service-account-key-file={kept}").wait_ready()
+        assert ask(three, token)[0] == 201
+        key.write_bytes(pair.signer.key.read_bytes())
+        three.send(1)
+        made = wait_until("the new key", lambda: [t for t in [json.loads(three.request(
+            "POST", "/api/v1/namespaces/default/serviceaccounts/sa/token", {"spec": {}})[1])["status"]["token"]]
+            if json.loads(decode(t.split(".")[0]))["alg"] == "RS256"])[0]
+        assert ask(three, made)[0] == 201 and ask(three, token)[0] == 201 and ask(one, made)[0] == 401
+        kept.write_bytes(pair.old.public.read_bytes())
+        three.send(1)
+        wait_until("the end of the old key", lambda: ask(three, token)[0] == 401)
+        key.chmod(0o602)
+        bad = cluster.instance("bad", f"--service-account-signing-key-file={key}")
+        assert bad.wait() == 2 and "flag --service-account-signing-key-file" in bad.log_text()
